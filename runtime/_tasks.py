@@ -1,0 +1,73 @@
+"""Running coroutines and event streams side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
+    """Run the coroutines together; when one fails, cancel the rest. Results and failures come in order."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    if not tasks:
+        return []
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        settled = await asyncio.gather(*tasks, return_exceptions=True)
+    return settled
+
+
+def first_failure(settled: Sequence[object]) -> Exception | None:
+    """The first failure among the values of `settle` that is not a mere cancellation."""
+    return next((value for value in settled if isinstance(value, Exception)), None)
+
+
+async def merge(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
+    """Merge streams as their items come; each stream stands still until its item has been taken (spec A5).
+
+    A failing stream cancels the others and its exception is raised here.
+    """
+    queue: asyncio.Queue[tuple[T, asyncio.Event]] = asyncio.Queue()
+
+    async def pump(stream: AsyncGenerator[T, None]) -> None:
+        async with aclosing(stream):
+            async for item in stream:
+                taken = asyncio.Event()
+                await queue.put((item, taken))
+                await taken.wait()
+
+    pumps = [asyncio.create_task(pump(stream)) for stream in streams]
+    try:
+        while item := await _next_item(queue, pumps):
+            yield item[0]
+            item[1].set()
+    finally:
+        for task in pumps:
+            task.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _next_item(
+    queue: asyncio.Queue[tuple[T, asyncio.Event]], pumps: Sequence[asyncio.Task[None]]
+) -> tuple[T, asyncio.Event] | None:
+    """The next item, or None when every stream has ended; raises what a stream raised."""
+    getter = asyncio.create_task(queue.get())
+    try:
+        while not getter.done():
+            running = [task for task in pumps if not task.done()]
+            for task in pumps:
+                if task.done():
+                    task.result()
+            if not running and queue.empty():
+                return None
+            await asyncio.wait([getter, *running], return_when=asyncio.FIRST_COMPLETED)
+        return getter.result()
+    finally:
+        getter.cancel()

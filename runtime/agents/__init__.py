@@ -1,0 +1,20 @@
+"""Agents: what answers a person."""
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import Agent, LlmAgent
+from runtime.agents.loop_agent import LoopAgent
+from runtime.agents.parallel_agent import ParallelAgent
+from runtime.agents.sequential_agent import SequentialAgent
+from runtime.context import InvocationContext
+from runtime.run_config import RunConfig
+
+__all__ = [
+    "Agent",
+    "BaseAgent",
+    "InvocationContext",
+    "LlmAgent",
+    "LoopAgent",
+    "ParallelAgent",
+    "RunConfig",
+    "SequentialAgent",
+]

@@ -1,0 +1,5 @@
+"""Public path; defined in `runtime.context`."""
+
+from runtime.context import Context as CallbackContext
+
+__all__ = ["CallbackContext"]

@@ -1,0 +1,161 @@
+"""LlmAgent: an agent whose turns are a model's (spec A2)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from runtime import types
+from runtime.agents.base_agent import BaseAgent
+from runtime.callbacks import Callback
+from runtime.context import InvocationContext
+from runtime.engine.instructions import InstructionProvider
+from runtime.engine.output import parse_output
+from runtime.engine.step import run_llm_agent
+from runtime.errors import ConfigurationError
+from runtime.events.event import Event
+from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_response import LlmResponse
+from runtime.models.registry import LLMRegistry
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.function_tool import FunctionTool
+
+ModelCallback = Callback[LlmResponse]
+ToolCallback = Callback[dict[str, Any]]
+ToolUnion = Callable[..., Any] | BaseTool | BaseToolset
+
+
+class LlmAgent(BaseAgent):
+    """Configuration of a model's turns; `runtime.engine.step` draws how a turn goes.
+
+    Attributes:
+        model: a name that `LLMRegistry` knows, or a model object; empty takes the nearest ancestor's, else
+            `default_model`.
+        instruction: a template (spec A3) or a function of a `ReadonlyContext` that returns the text.
+        global_instruction: as `instruction`, for every agent of the tree; only the root's counts.
+        static_instruction: content that never changes, sent first so that the provider can cache it.
+        tools: functions, tools and toolsets.
+        disallow_transfer_to_parent: the model may not hand back to the parent.
+        disallow_transfer_to_peers: the model may not hand over to the parent's other sub-agents.
+        include_contents: `none` sends this turn only, not the history (spec Q11).
+        input_schema: what a call of this agent as a tool takes.
+        output_schema: what the final response is, as JSON.
+        output_key: the state key that the final response is written to (spec A4).
+
+    Raises:
+        ConfigurationError: the model's name is unknown.
+    """
+
+    default_model: ClassVar[str] = "gemini-2.5-flash"
+
+    model: str | BaseLlm = ""
+    instruction: str | InstructionProvider = ""
+    global_instruction: str | InstructionProvider = ""
+    static_instruction: types.ContentUnion | None = None
+    tools: list[ToolUnion] = Field(default_factory=list)
+    generate_content_config: types.GenerateContentConfig | None = None
+    disallow_transfer_to_parent: bool = False
+    disallow_transfer_to_peers: bool = False
+    include_contents: Literal["default", "none"] = "default"
+    input_schema: type[Any] | None = None
+    output_schema: Any | None = None
+    output_key: str | None = None
+    before_model_callback: ModelCallback | list[ModelCallback] | None = None
+    after_model_callback: ModelCallback | list[ModelCallback] | None = None
+    on_model_error_callback: ModelCallback | list[ModelCallback] | None = None
+    before_tool_callback: ToolCallback | list[ToolCallback] | None = None
+    after_tool_callback: ToolCallback | list[ToolCallback] | None = None
+    on_tool_error_callback: ToolCallback | list[ToolCallback] | None = None
+
+    @field_validator("model")
+    @classmethod
+    def _check_model(cls, model: str | BaseLlm) -> str | BaseLlm:
+        if isinstance(model, str) and model:
+            LLMRegistry.resolve(model)
+        return model
+
+    @field_validator("generate_content_config")
+    @classmethod
+    def _check_config(cls, config: types.GenerateContentConfig | None) -> types.GenerateContentConfig | None:
+        if config and config.tools:
+            raise ValueError("Set tools on the agent, not in its generate_content_config.")
+        if config and config.system_instruction:
+            raise ValueError(
+                "Set the agent's instruction, not the system_instruction of its generate_content_config."
+            )
+        if config and config.response_schema:
+            raise ValueError(
+                "Set the agent's output_schema, not the response_schema of its generate_content_config."
+            )
+        return config
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Prepare what every step needs."""
+        super().model_post_init(context)
+        self._tool_sources = [_as_tool(tool) for tool in self.tools]
+        self._own_model = (
+            LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
+        )
+
+    _tool_sources: list[BaseTool | BaseToolset]
+    _own_model: BaseLlm | None
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        async for event in run_llm_agent(self, ctx):
+            yield event
+
+    @property
+    def offers_transfer(self) -> bool:
+        """An LLM agent takes part in transfers (spec A6)."""
+        return True
+
+    @property
+    def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
+        """`tools` with functions wrapped as tools."""
+        if len(self._tool_sources) != len(self.tools):
+            self._tool_sources = [_as_tool(tool) for tool in self.tools]
+        return self._tool_sources
+
+    @property
+    def canonical_model(self) -> BaseLlm:
+        """The model to ask: the agent's own, else the nearest ancestor's, else the default (spec Q18)."""
+        agent: BaseAgent | None = self
+        while agent is not None:
+            if isinstance(agent, LlmAgent) and agent.model:
+                return agent.model if isinstance(agent.model, BaseLlm) else agent._own_model_object()
+            agent = agent.parent_agent
+        return LLMRegistry.new_llm(self.default_model)
+
+    @property
+    def root_global_instruction(self) -> str | InstructionProvider:
+        """The global instruction of the root of the tree."""
+        root = self.root_agent
+        return root.global_instruction if isinstance(root, LlmAgent) else ""
+
+    def note_output(self, event: Event) -> None:
+        """Write a final response into the event's state delta under `output_key` (spec A4)."""
+        if not self.output_key or event.partial or event.error_code or not event.is_final_response():
+            return
+        if event.author == self.name and (text := event.text()):
+            event.actions.state_delta[self.output_key] = (
+                parse_output(self.output_schema, text) if self.output_schema else text
+            )
+
+    def _own_model_object(self) -> BaseLlm:
+        if self._own_model is None or self._own_model.model != self.model:
+            self._own_model = LLMRegistry.new_llm(str(self.model))
+        return self._own_model
+
+
+Agent = LlmAgent
+
+
+def _as_tool(tool: ToolUnion) -> BaseTool | BaseToolset:
+    if isinstance(tool, BaseTool | BaseToolset):
+        return tool
+    if not callable(tool):
+        raise ConfigurationError(f"{tool!r} is no tool: give a function, a BaseTool or a BaseToolset.")
+    return FunctionTool(tool)

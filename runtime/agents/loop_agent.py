@@ -1,0 +1,53 @@
+"""LoopAgent: its sub-agents, again and again, until one escalates (spec A5, Q9, R1)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from runtime.agents.agent_state import BaseAgentState
+from runtime.agents.base_agent import BaseAgent
+from runtime.context import InvocationContext
+from runtime.events.event import Event
+
+
+class LoopAgentState(BaseAgentState):
+    """Which sub-agent has its turn, and how many rounds are complete."""
+
+    current_sub_agent: str = ""
+    times_looped: int = 0
+
+
+class LoopAgent(BaseAgent):
+    """Runs the sub-agents in order, round after round.
+
+    Attributes:
+        max_iterations: the number of rounds; None goes on until a sub-agent escalates.
+    """
+
+    max_iterations: int | None = None
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        state = self._load_agent_state(ctx, LoopAgentState)
+        resumed_at, round_number = (state.current_sub_agent, state.times_looped) if state else ("", 0)
+        while self.sub_agents and (self.max_iterations is None or round_number < self.max_iterations):
+            for agent in self._from(resumed_at):
+                is_resumed = agent.name == resumed_at
+                resumed_at = ""
+                if ctx.is_resumable and not is_resumed:
+                    place = LoopAgentState(current_sub_agent=agent.name, times_looped=round_number)
+                    ctx.set_agent_state(self.name, agent_state=place)
+                    yield self._create_agent_state_event(ctx)
+                escalated = False
+                async with aclosing(agent.run_async(ctx if is_resumed else ctx.afresh())) as events:
+                    async for event in events:
+                        escalated = escalated or bool(event.actions.escalate and not event.partial)
+                        yield event
+                if escalated or ctx.is_paused(agent):
+                    return
+            round_number += 1
+
+    def _from(self, name: str) -> list[BaseAgent]:
+        """The sub-agents from one on; all when the name is none of theirs."""
+        names = [agent.name for agent in self.sub_agents]
+        return self.sub_agents[names.index(name) :] if name in names else self.sub_agents

@@ -1,0 +1,30 @@
+"""ParallelAgent: its sub-agents side by side (spec A5, Q9, R1)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from runtime._tasks import merge
+from runtime.agents.base_agent import BaseAgent
+from runtime.context import InvocationContext
+from runtime.events.branch import child_of
+from runtime.events.event import Event
+
+
+class ParallelAgent(BaseAgent):
+    """Runs each sub-agent on a branch of its own: it does not see what the others say.
+
+    Events come as they are made; a sub-agent goes on when its own event was committed. The first one that fails
+    cancels the others.
+    """
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        streams = [
+            agent.run_async(ctx.on_branch(child_of(ctx.branch, self.name, agent.name)))
+            for agent in self.sub_agents
+            if not ctx.has_ended(agent)
+        ]
+        async with aclosing(merge(streams)) as events:
+            async for event in events:
+                yield event

@@ -1,0 +1,47 @@
+"""Which agent of an app answers: pure questions on its tree and the history (spec L8, R1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.engine.resume import entry_of
+from runtime.events.calls import find_call_event, response_ids
+from runtime.events.event import Event
+
+
+def agent_that_answers(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
+    """Who asked for what the person answers; else who spoke last and may go on; else the root."""
+    last = events[-1] if events else None
+    if last is not None and last.author == "user":
+        for call_id in response_ids(last):
+            call_event = find_call_event(events, call_id)
+            agent = root.find_agent(call_event.author) if call_event else None
+            if agent is not None:
+                return agent
+    for event in reversed(events):
+        agent = None if event.author == "user" else root.find_agent(event.author)
+        if agent is not None and (agent is root or _may_go_on(agent)):
+            return agent
+    return root
+
+
+def agent_that_resumes(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
+    """Where an interrupted invocation, whose events these are, goes on."""
+    for event in reversed(events):
+        name = event.actions.transfer_to_agent or event.author
+        agent = None if name == "user" else root.find_agent(name)
+        if agent is not None:
+            return entry_of(agent)
+    return root
+
+
+def _may_go_on(agent: BaseAgent) -> bool:
+    """Whether the next message may start here: this agent and all above it are LLM agents that may hand back."""
+    current: BaseAgent | None = agent
+    while current is not None:
+        if not isinstance(current, LlmAgent) or current.disallow_transfer_to_parent:
+            return False
+        current = current.parent_agent
+    return True

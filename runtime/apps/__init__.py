@@ -1,0 +1,5 @@
+"""Apps: root agents with their plugins and settings."""
+
+from runtime.apps.app import App, ResumabilityConfig
+
+__all__ = ["App", "ResumabilityConfig"]

@@ -1,0 +1,45 @@
+"""Another session's artifacts: what an agent that runs as a tool works with (spec T6)."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from runtime import types
+from runtime.artifacts.base_artifact_service import BaseArtifactService
+
+
+class Owner(TypedDict):
+    """Whose artifacts they are."""
+
+    app_name: str
+    user_id: str
+    session_id: str
+
+
+class BorrowedArtifactService(BaseArtifactService):
+    """Reads and writes the owner's artifacts, whatever session it is asked for."""
+
+    def __init__(self, service: BaseArtifactService, owner: Owner) -> None:
+        self._service = service
+        self._owner = owner
+
+    async def save_artifact(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
+    ) -> int:
+        return await self._service.save_artifact(**self._owner, filename=filename, artifact=artifact)
+
+    async def load_artifact(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> types.Part | None:
+        return await self._service.load_artifact(**self._owner, filename=filename, version=version)
+
+    async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
+        return await self._service.list_artifact_keys(**self._owner)
+
+    async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
+        await self._service.delete_artifact(**self._owner, filename=filename)
+
+    async def list_versions(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str
+    ) -> list[int]:
+        return await self._service.list_versions(**self._owner, filename=filename)

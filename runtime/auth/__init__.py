@@ -1,0 +1,15 @@
+"""Credentials and how services want them."""
+
+from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
+from runtime.auth.auth_schemes import AuthScheme, AuthSchemeType
+from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
+
+__all__ = [
+    "AuthConfig",
+    "AuthCredential",
+    "AuthCredentialTypes",
+    "AuthScheme",
+    "AuthSchemeType",
+    "AuthToolArguments",
+    "OAuth2Auth",
+]

@@ -1,0 +1,87 @@
+"""Credentials: what is presented to a service. Secrets are left out of `repr`, so logs do not show them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from runtime.auth.auth_model import AuthModel
+
+
+class AuthCredentialTypes(StrEnum):
+    """The kinds of credential."""
+
+    API_KEY = "apiKey"
+    HTTP = "http"
+    OAUTH2 = "oauth2"
+    OPEN_ID_CONNECT = "openIdConnect"
+    SERVICE_ACCOUNT = "serviceAccount"
+
+
+class HttpCredentials(AuthModel):
+    """User name and password, or a token."""
+
+    username: str | None = None
+    password: str | None = Field(default=None, repr=False)
+    token: str | None = Field(default=None, repr=False)
+
+
+class HttpAuth(AuthModel):
+    """An `Authorization` header: its scheme (`basic`, `bearer` …) and what goes with it."""
+
+    scheme: str
+    credentials: HttpCredentials
+
+
+class OAuth2Auth(AuthModel):
+    """An OAuth 2 or OpenID Connect credential, from the client's registration to the tokens it got.
+
+    Attributes:
+        auth_uri: where the person grants access.
+        auth_response_uri: where the person was sent back to, with its query; the code is in it.
+        expires_at: seconds since the epoch.
+    """
+
+    client_id: str | None = None
+    client_secret: str | None = Field(default=None, repr=False)
+    auth_uri: str | None = None
+    state: str | None = None
+    redirect_uri: str | None = None
+    auth_response_uri: str | None = Field(default=None, repr=False)
+    auth_code: str | None = Field(default=None, repr=False)
+    access_token: str | None = Field(default=None, repr=False)
+    refresh_token: str | None = Field(default=None, repr=False)
+    id_token: str | None = Field(default=None, repr=False)
+    expires_at: int | None = None
+    expires_in: int | None = None
+    audience: str | None = None
+
+
+class ServiceAccountCredential(AuthModel):
+    """The key file of a Google service account: the fields that signing a token needs."""
+
+    client_email: str
+    private_key: str = Field(repr=False)
+    private_key_id: str = ""
+    project_id: str = ""
+    token_uri: str = "https://oauth2.googleapis.com/token"  # noqa: S105  # an address, not a secret
+
+
+class ServiceAccount(AuthModel):
+    """A Google service account and the scopes asked for; without a key the process's own account is used."""
+
+    service_account_credential: ServiceAccountCredential | None = None
+    scopes: list[str] = Field(default_factory=list)
+    use_default_credential: bool = False
+
+
+class AuthCredential(AuthModel):
+    """One credential; `auth_type` says which of the other fields is filled."""
+
+    auth_type: AuthCredentialTypes
+    resource_ref: str | None = None
+    api_key: str | None = Field(default=None, repr=False)
+    http: HttpAuth | None = None
+    oauth2: OAuth2Auth | None = None
+    service_account: ServiceAccount | None = None

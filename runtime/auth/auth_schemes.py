@@ -1,0 +1,107 @@
+"""How a service wants to be authenticated: the security schemes of OpenAPI 3."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from runtime.auth.auth_model import AuthModel
+
+
+class AuthSchemeType(StrEnum):
+    """The kinds of security scheme."""
+
+    API_KEY = "apiKey"
+    HTTP = "http"
+    OAUTH2 = "oauth2"
+    OPEN_ID_CONNECT = "openIdConnect"
+
+
+class ApiKeyLocation(StrEnum):
+    """Where an API key travels."""
+
+    QUERY = "query"
+    HEADER = "header"
+    COOKIE = "cookie"
+
+
+class SecurityScheme(AuthModel):
+    """What all schemes share; use one of the subclasses."""
+
+    description: str | None = None
+
+
+class APIKey(SecurityScheme):
+    """A key in a header, a query parameter or a cookie called `name`."""
+
+    type_: Literal[AuthSchemeType.API_KEY] = Field(default=AuthSchemeType.API_KEY, alias="type")
+    in_: ApiKeyLocation = Field(alias="in")
+    name: str
+
+
+class HTTPBase(SecurityScheme):
+    """An `Authorization` header: `basic`, `bearer` or another registered scheme."""
+
+    type_: Literal[AuthSchemeType.HTTP] = Field(default=AuthSchemeType.HTTP, alias="type")
+    scheme: str
+    bearer_format: str | None = None
+
+
+class HTTPBearer(HTTPBase):
+    """A bearer token in the `Authorization` header."""
+
+    scheme: Literal["bearer"] = "bearer"
+
+
+class OAuthFlow(AuthModel):
+    """One way to get an OAuth 2 token; which addresses it needs depends on the flow."""
+
+    authorization_url: str | None = None
+    token_url: str | None = None
+    refresh_url: str | None = None
+    scopes: dict[str, str] = Field(default_factory=dict)
+
+
+class OAuthFlows(AuthModel):
+    """The flows that a service offers."""
+
+    implicit: OAuthFlow | None = None
+    password: OAuthFlow | None = None
+    client_credentials: OAuthFlow | None = None
+    authorization_code: OAuthFlow | None = None
+
+
+class OAuth2(SecurityScheme):
+    """OAuth 2."""
+
+    type_: Literal[AuthSchemeType.OAUTH2] = Field(default=AuthSchemeType.OAUTH2, alias="type")
+    flows: OAuthFlows
+
+
+class OpenIdConnect(SecurityScheme):
+    """OpenID Connect, its endpoints discovered from an address."""
+
+    type_: Literal[AuthSchemeType.OPEN_ID_CONNECT] = Field(
+        default=AuthSchemeType.OPEN_ID_CONNECT, alias="type"
+    )
+    open_id_connect_url: str
+
+
+class OpenIdConnectWithConfig(SecurityScheme):
+    """OpenID Connect with its endpoints written out."""
+
+    type_: Literal[AuthSchemeType.OPEN_ID_CONNECT] = Field(
+        default=AuthSchemeType.OPEN_ID_CONNECT, alias="type"
+    )
+    authorization_endpoint: str
+    token_endpoint: str
+    userinfo_endpoint: str | None = None
+    revocation_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: list[str] | None = None
+    grant_types_supported: list[str] | None = None
+    scopes: list[str] | None = None
+
+
+AuthScheme = APIKey | HTTPBearer | HTTPBase | OAuth2 | OpenIdConnect | OpenIdConnectWithConfig

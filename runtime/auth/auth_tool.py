@@ -1,0 +1,51 @@
+"""What a tool asks for when it needs a credential (spec T8)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from pydantic import model_validator
+
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_model import AuthModel
+from runtime.auth.auth_schemes import AuthScheme
+
+
+class AuthConfig(AuthModel):
+    """A security scheme and the credential for it.
+
+    Attributes:
+        raw_auth_credential: what the tool's author knows beforehand, such as the OAuth client's secret.
+        exchanged_auth_credential: what the person gave, or what it was exchanged for.
+        credential_key: under what the credential is kept; derived from the scheme and the client when absent,
+            so that the same config has the same key in every process. No secret goes into it.
+    """
+
+    auth_scheme: AuthScheme
+    raw_auth_credential: AuthCredential | None = None
+    exchanged_auth_credential: AuthCredential | None = None
+    credential_key: str = ""
+
+    @model_validator(mode="after")
+    def _derive_credential_key(self) -> AuthConfig:
+        if not self.credential_key:
+            self.credential_key = f"adk_credential_{self._fingerprint()}"
+        return self
+
+    def _fingerprint(self) -> str:
+        raw = self.raw_auth_credential
+        facts = {
+            "scheme": self.auth_scheme.model_dump(mode="json", exclude_none=True),
+            "type": raw.auth_type if raw else None,
+            "resource": raw.resource_ref if raw else None,
+            "client": raw.oauth2.client_id if raw and raw.oauth2 else None,
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class AuthToolArguments(AuthModel):
+    """The arguments of an `adk_request_credential` call: which call needs the credential, and which one."""
+
+    function_call_id: str
+    auth_config: AuthConfig

@@ -1,0 +1,47 @@
+"""Sealing: answers for the calls that an abort left open, so that the history stays valid (spec R2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from runtime import types
+from runtime.events.calls import answered_ids
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
+
+WITHOUT_SEAL = frozenset({"adk_request_credential", "adk_request_confirmation"})
+
+
+def seal_event(events: Sequence[Event], invocation_id: str, reason: str) -> Event | None:
+    """One event that answers the invocation's open calls with an error; None when none is open.
+
+    Long-running calls stay open: their answer comes from outside.
+    """
+    own = [event for event in events if event.invocation_id == invocation_id]
+    answered = answered_ids(own)
+    for event in reversed(own):
+        open_calls = [call for call in _sealable(event) if call.id not in answered]
+        if open_calls:
+            parts = [_sealed(call, reason) for call in open_calls]
+            return Event(
+                author=event.author,
+                invocation_id=invocation_id,
+                branch=event.branch,
+                content=types.Content(role="user", parts=parts),
+                actions=EventActions(),
+            )
+    return None
+
+
+def _sealable(event: Event) -> Iterable[types.FunctionCall]:
+    waiting = event.long_running_tool_ids or set()
+    return (
+        call
+        for call in event.get_function_calls()
+        if call.id and call.id not in waiting and call.name not in WITHOUT_SEAL
+    )
+
+
+def _sealed(call: types.FunctionCall, reason: str) -> types.Part:
+    response = {"status": "error", "error": reason}
+    return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=response))

@@ -1,0 +1,94 @@
+"""The only place where the engine constructs events (spec E2, E8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtime import _platform, types
+from runtime.context import InvocationContext
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
+from runtime.models.llm_response import LlmResponse
+from runtime.tools.base_tool import BaseTool
+
+CALL_ID_PREFIX = "adk-"
+
+
+def user_event(
+    ctx: InvocationContext, content: types.Content | None, state_delta: Mapping[str, Any] | None = None
+) -> Event:
+    """What the person said, with state changes that came along (spec L2)."""
+    return _event(ctx, "user", content, EventActions(state_delta=dict(state_delta or {})), branch=None)
+
+
+def model_event(
+    ctx: InvocationContext,
+    response: LlmResponse,
+    tools: Mapping[str, BaseTool],
+    *,
+    event_id: str,
+    actions: EventActions,
+) -> Event:
+    """A model's response; fills in call ids that the model left out (spec Q3) and marks long-running calls."""
+    calls = [part.function_call for part in _parts(response.content) if part.function_call]
+    for call in calls:
+        call.id = call.id or f"{CALL_ID_PREFIX}{_platform.new_id()}"
+    long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
+    return Event.model_construct(
+        **{name: getattr(response, name) for name in response.model_fields_set},
+        author=ctx.agent.name,
+        invocation_id=ctx.invocation_id,
+        id=event_id,
+        timestamp=_platform.now(),
+        branch=ctx.branch,
+        long_running_tool_ids=long_running or None,
+        actions=actions,
+    )
+
+
+def function_response_event(
+    ctx: InvocationContext, parts: Sequence[types.Part], actions: EventActions
+) -> Event:
+    """The answers to the calls of one step (spec Q1, E8)."""
+    content = types.Content(role="user", parts=list(parts)) if parts else None
+    return _event(ctx, ctx.agent.name, content, actions, branch=ctx.branch)
+
+
+def agent_event(
+    ctx: InvocationContext, content: types.Content | None = None, actions: EventActions | None = None
+) -> Event:
+    """What an agent says or changes outside a model call."""
+    if content is not None and not content.role:
+        content = content.model_copy(update={"role": "model"})
+    return _event(ctx, ctx.agent.name, content, actions or EventActions(), branch=ctx.branch)
+
+
+def is_long_running(call: types.FunctionCall, tools: Mapping[str, BaseTool]) -> bool:
+    """Whether the call's answer may come later, from outside (spec T5)."""
+    tool = tools.get(call.name or "")
+    return tool is not None and tool.is_long_running
+
+
+def error_response(code: str, message: str) -> LlmResponse:
+    """A model error as a response (spec E7)."""
+    return LlmResponse(error_code=code, error_message=message)
+
+
+def _event(
+    ctx: InvocationContext,
+    author: str,
+    content: types.Content | None,
+    actions: EventActions,
+    branch: str | None,
+) -> Event:
+    event = Event(
+        author=author, invocation_id=ctx.invocation_id, branch=branch, content=content, actions=actions
+    )
+    if ctx.run_config.custom_metadata:
+        event.custom_metadata = {**ctx.run_config.custom_metadata, **(event.custom_metadata or {})}
+    return event
+
+
+def _parts(content: types.Content | None) -> list[types.Part]:
+    return (content.parts or []) if content else []

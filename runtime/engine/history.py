@@ -1,0 +1,221 @@
+"""Events -> contents: what of a session's history the model is sent (spec A7, Q3, Q10, Q11).
+
+A chain of pure functions, each `list[Event] -> list[Event]`, and a cache: what earlier invocations said does not
+change, so their contents are made once per agent and shared between requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from runtime import types
+from runtime.context import InvocationContext
+from runtime.engine.build_events import CALL_ID_PREFIX
+from runtime.engine.pairing import pair_responses_with_calls, settle_latest_response
+from runtime.events.branch import is_visible_from
+from runtime.events.calls import call_ids, first_index, response_ids
+from runtime.events.event import Event
+
+if TYPE_CHECKING:
+    from runtime.agents.llm_agent import LlmAgent
+
+FRAMEWORK_CALLS = frozenset({"adk_request_credential", "adk_request_confirmation"})
+VIEWS_KEPT = 512  # one per session and agent: bounds the memory of the cache
+
+
+def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Content]:
+    """The contents for the next model call of `agent`. Those of earlier invocations are shared: do not edit them."""
+    events = ctx.session.events
+    if agent.include_contents == "none":
+        return contents_of(current_turn(events, agent.name), agent.name, ctx.branch)
+    start = first_index(events, ctx.invocation_id)
+    view = _view(agent, ctx)
+    if not view.fits(events, start):
+        view.clear()
+    tail = events[view.count :]
+    settled = tail[: start - view.count]
+    if not view.is_reached_by(tail) and not _leaves_calls_open(settled):
+        view.extend(settled, contents_of(settled, agent.name, ctx.branch))
+        tail = events[view.count :]
+    if view.is_reached_by(tail):
+        view.clear()
+        tail = events
+    return view.contents + contents_of(tail, agent.name, ctx.branch)
+
+
+def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) -> list[types.Content]:
+    """The contents of a stretch of history as the agent sees it."""
+    chain: tuple[Callable[[list[Event]], list[Event]], ...] = (
+        drop_rewound,
+        put_summaries,
+        lambda kept: [event for event in kept if is_visible_from(branch, event.branch)],
+        lambda kept: [event for event in kept if _says_something(event)],
+        lambda kept: [as_seen_by(agent_name, event) for event in kept],
+        settle_latest_response,
+        pair_responses_with_calls,
+    )
+    kept = list(events)
+    for link in chain:
+        kept = link(kept)
+    return [to_content(event.content) for event in kept if event.content and event.content.parts]
+
+
+def current_turn(events: Sequence[Event], agent_name: str) -> Sequence[Event]:
+    """The events from the latest thing that someone else said to this agent (spec Q11)."""
+    for index in range(len(events) - 1, -1, -1):
+        event = events[index]
+        if _says_something(event) and event.author != agent_name and not event.get_function_responses():
+            return events[index:]
+    return events
+
+
+def drop_rewound(events: list[Event]) -> list[Event]:
+    """Without what a later event rewound (spec R3)."""
+    kept: list[Event] = []
+    for event in events:
+        back_to = event.actions.rewind_before_invocation_id
+        if back_to is None:
+            kept.append(event)
+            continue
+        first = next((i for i, earlier in enumerate(kept) if earlier.invocation_id == back_to), len(kept))
+        del kept[first:]
+    return kept
+
+
+def put_summaries(events: list[Event]) -> list[Event]:
+    """With a summary in the place of the events that it stands for (spec R4)."""
+    summaries = [event for event in events if event.actions.compaction]
+    if not summaries:
+        return events
+    kept: list[Event] = []
+    for event in events:
+        if event.actions.compaction:
+            kept.append(event.model_copy(update={"content": event.actions.compaction.compacted_content}))
+        elif not any(_stands_for(summary, event) for summary in summaries):
+            kept.append(event)
+    return sorted(kept, key=_place)
+
+
+def as_seen_by(agent_name: str, event: Event) -> Event:
+    """The event itself, or another agent's words as context in the role of the user."""
+    if event.author in ("user", agent_name):
+        return event
+    parts = [types.Part(text="For context:")]
+    for part in event.content.parts or [] if event.content else []:
+        parts += _as_context(event.author, part)
+    content = types.Content(role="user", parts=parts) if len(parts) > 1 else None
+    return event.model_copy(update={"content": content, "author": "user"})
+
+
+def to_content(content: types.Content) -> types.Content:
+    """A copy to send: without the call ids that the framework made (spec Q3)."""
+    parts = [_without_made_id(part) for part in content.parts or []]
+    return types.Content.model_construct(role=content.role, parts=parts)
+
+
+def _says_something(event: Event) -> bool:
+    if event.actions.compaction:
+        return True
+    if not event.content or not event.content.parts or _is_framework_event(event):
+        return False
+    return any(part.text != "" for part in event.content.parts)
+
+
+def _is_framework_event(event: Event) -> bool:
+    names = [call.name for call in event.get_function_calls()]
+    names += [response.name for response in event.get_function_responses()]
+    return any(name in FRAMEWORK_CALLS for name in names)
+
+
+def _stands_for(summary: Event, event: Event) -> bool:
+    compaction = summary.actions.compaction
+    return bool(compaction and compaction.start_timestamp <= event.timestamp <= compaction.end_timestamp)
+
+
+def _place(event: Event) -> float:
+    return event.actions.compaction.end_timestamp if event.actions.compaction else event.timestamp
+
+
+def _as_context(author: str, part: types.Part) -> list[types.Part]:
+    if part.thought:
+        return []
+    if part.text is not None:
+        return [types.Part(text=f"[{author}] said: {part.text}")] if part.text.strip() else []
+    if part.function_call:
+        args = json.dumps(part.function_call.args or {}, ensure_ascii=False, default=str)
+        return [
+            types.Part(text=f"[{author}] called tool `{part.function_call.name}` with parameters: {args}")
+        ]
+    if part.function_response:
+        result = json.dumps(part.function_response.response or {}, ensure_ascii=False, default=str)
+        return [types.Part(text=f"[{author}] `{part.function_response.name}` tool returned result: {result}")]
+    return [part]
+
+
+def _without_made_id(part: types.Part) -> types.Part:
+    if part.function_call and (part.function_call.id or "").startswith(CALL_ID_PREFIX):
+        call = part.function_call.model_copy(update={"id": None})
+        return part.model_copy(update={"function_call": call})
+    if part.function_response and (part.function_response.id or "").startswith(CALL_ID_PREFIX):
+        response = part.function_response.model_copy(update={"id": None})
+        return part.model_copy(update={"function_response": response})
+    return part.model_copy()
+
+
+@dataclass
+class _View:
+    """The contents of a settled prefix of a session's events, as one agent on one branch sees it."""
+
+    count: int = 0
+    last: Event | None = None
+    contents: list[types.Content] = field(default_factory=list)
+    calls: set[str] = field(default_factory=set)
+
+    def fits(self, events: Sequence[Event], start: int) -> bool:
+        """Whether `events` begin with the very prefix, and it ends before `start`."""
+        return self.count == 0 or (self.count <= start and events[self.count - 1] is self.last)
+
+    def is_reached_by(self, tail: Sequence[Event]) -> bool:
+        """Whether the tail changes what the prefix means: a late response, a rewind, a summary."""
+        return self.count > 0 and any(
+            event.actions.rewind_before_invocation_id
+            or event.actions.compaction
+            or not self.calls.isdisjoint(response_ids(event))
+            for event in tail
+        )
+
+    def extend(self, events: Sequence[Event], contents: list[types.Content]) -> None:
+        """Take in further settled events."""
+        if not events:
+            return
+        self.count += len(events)
+        self.last = events[-1]
+        self.contents = self.contents + contents
+        for event in events:
+            self.calls |= call_ids(event)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.count, self.last, self.contents, self.calls = 0, None, [], set()
+
+
+_views: OrderedDict[tuple[str, str, str, str, str | None], _View] = OrderedDict()
+
+
+def _view(agent: LlmAgent, ctx: InvocationContext) -> _View:
+    session = ctx.session
+    key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
+    view = _views.pop(key, None) or _View()
+    _views[key] = view
+    if len(_views) > VIEWS_KEPT:
+        _views.popitem(last=False)
+    return view
+
+
+def _leaves_calls_open(events: Sequence[Event]) -> bool:
+    """Whether the stretch ends with calls whose responses may still follow it directly."""
+    return bool(events) and bool(events[-1].get_function_calls())

@@ -1,0 +1,77 @@
+"""One model call, with its callbacks, as a stream of events (spec A8, C1, C2, E7, L10)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from runtime import _platform
+from runtime.context import Context, InvocationContext
+from runtime.engine import hooks
+from runtime.engine.build_events import error_response, model_event
+from runtime.errors import ModelError
+from runtime.events.event import Event
+from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+from runtime.run_config import StreamingMode
+
+if TYPE_CHECKING:
+    from runtime.agents.llm_agent import LlmAgent
+
+
+@dataclass
+class _Draft:
+    """The event that is being built: its id, and the context whose actions it will carry."""
+
+    context: Context
+    event_id: str = field(default_factory=_platform.new_id)
+
+
+async def stream_model_events(
+    agent: LlmAgent, ctx: InvocationContext, model: BaseLlm, request: LlmRequest
+) -> AsyncGenerator[Event, None]:
+    """The model's responses as events: partial ones as they come, each followed by the whole.
+
+    A partial event has the id of the event that it will become; after a whole one, a fresh draft begins.
+    """
+    draft = _Draft(Context(ctx))
+    answer = await hooks.before_model(agent, draft.context, request)
+    if answer is not None:
+        yield _event(ctx, answer, request, draft)
+        return
+    async with aclosing(_model_responses(agent, draft, model, request)) as responses:
+        async for response in responses:
+            response = await hooks.after_model(agent, draft.context, response)
+            event = _event(ctx, response, request, draft)
+            yield event
+            if not event.partial:
+                draft.context, draft.event_id = Context(ctx), _platform.new_id()
+
+
+async def _model_responses(
+    agent: LlmAgent, draft: _Draft, model: BaseLlm, request: LlmRequest
+) -> AsyncGenerator[LlmResponse, None]:
+    """What the model answers; an error becomes a response, by a callback or as it is (spec E7)."""
+    run_config = draft.context.run_config
+    draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
+    streaming = run_config.streaming_mode is StreamingMode.SSE
+    try:
+        async with aclosing(model.generate_content_async(request, stream=streaming)) as responses:
+            async for response in responses:
+                yield response
+    except Exception as error:
+        replacement = await hooks.on_model_error(agent, draft.context, request, error)
+        if replacement is not None:
+            yield replacement
+        elif isinstance(error, ModelError):
+            yield error_response(error.code, error.message)
+        else:
+            raise
+
+
+def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _Draft) -> Event:
+    actions = draft.context.actions
+    return model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)

@@ -1,0 +1,156 @@
+"""Going on with an invocation from its events: pure decisions on what was committed (spec R1, T5).
+
+What an agent was doing is told by its own events of the invocation, since the latest marker (`agent_state`) that a
+workflow agent above it left. Deciding is done here, acting elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from runtime import types
+from runtime.events.calls import Answer, answers_by_call, is_pending
+from runtime.events.event import Event
+
+if TYPE_CHECKING:
+    from runtime.agents.base_agent import BaseAgent
+    from runtime.context import InvocationContext
+
+
+@dataclass(frozen=True)
+class Continue:
+    """Ask the model next, with what there is."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A long-running call waits for its answer."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The turn was complete."""
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """The turn ended with a transfer."""
+
+    agent_name: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Calls of the last response never ran, or nothing is known of them: run them (at least once)."""
+
+    calls: list[types.FunctionCall] = field(default_factory=list)
+
+
+Decision = Continue | Pause | Done | HandOver | Replay
+
+
+def decide_resume(ctx: InvocationContext) -> Decision:
+    """What an LLM agent has to do when its invocation goes on.
+
+    Only calls that the agent itself made in this invocation are ever replayed: a history that a client supplied
+    executes no tool.
+    """
+    events = own_events(ctx)
+    answers = answers_by_call(ctx.events())
+    for event in reversed(events):
+        if event.error_code or event.interrupted:
+            continue
+        if calls := event.get_function_calls():
+            return _decide_on_calls(event, calls, answers)
+        if event.actions.transfer_to_agent:
+            return HandOver(event.actions.transfer_to_agent)
+        if event.get_function_responses():
+            if event.actions.skip_summarization:
+                return Done()
+            continue  # the event with the calls says whether all are answered
+        if event.content:
+            return Done()
+    return Continue()
+
+
+def _decide_on_calls(
+    event: Event, calls: list[types.FunctionCall], answers: dict[str, list[Answer]]
+) -> Decision:
+    waiting = event.long_running_tool_ids or set()
+    unanswered = [call for call in calls if call.id and call.id not in answers]
+    not_run = [
+        call for call in unanswered if call.id not in waiting or not _batch_was_recorded(calls, answers)
+    ]
+    if not_run:
+        return Replay(not_run)
+    if any(is_pending(answers.get(call_id, [])) for call_id in waiting):
+        return Pause()
+    return Continue()
+
+
+def _batch_was_recorded(calls: list[types.FunctionCall], answers: dict[str, list[Answer]]) -> bool:
+    """A long-running tool may say nothing at first; that it ran is known when its siblings are answered."""
+    return len(calls) == 1 or any(call.id in answers for call in calls)
+
+
+def has_begun(ctx: InvocationContext) -> bool:
+    """Whether the agent of this call has said anything since the marker that started it."""
+    return bool(own_events(ctx))
+
+
+def own_events(ctx: InvocationContext) -> list[Event]:
+    """What the agent of this call committed since the latest marker above it."""
+    agent = ctx.agent
+    above = _ancestors(agent)
+    own: list[Event] = []
+    for event in ctx.events():
+        if event.author in above and event.actions.agent_state is not None:
+            own = []
+        elif event.author == agent.name and event.branch == ctx.branch:
+            own.append(event)
+    return own
+
+
+def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """The latest state of each agent, and the agents that ended.
+
+    A new state of an agent is a new start for those below it.
+    """
+    states: dict[str, dict[str, Any]] = {}
+    ended: set[str] = set()
+    for event in events:
+        if event.actions.agent_state is not None:
+            states[event.author] = event.actions.agent_state
+            agent = root.find_agent(event.author)
+            for name in descendants(agent) if agent else ():
+                states.pop(name, None)
+                ended.discard(name)
+        if event.actions.end_of_agent:
+            ended.add(event.author)
+    return states, ended
+
+
+def descendants(agent: BaseAgent) -> list[str]:
+    """The names of all agents below."""
+    return [name for child in agent.sub_agents for name in (child.name, *descendants(child))]
+
+
+def entry_of(agent: BaseAgent) -> BaseAgent:
+    """Where to start so that `agent` goes on: the topmost workflow agent above it, which knows its place, or itself."""
+    entry = agent
+    current: BaseAgent | None = agent
+    while current is not None:
+        if not current.offers_transfer:
+            entry = current
+        current = current.parent_agent
+    return entry
+
+
+def _ancestors(agent: BaseAgent) -> set[str]:
+    names = set()
+    while agent.parent_agent is not None:
+        agent = agent.parent_agent
+        names.add(agent.name)
+    return names

@@ -1,0 +1,129 @@
+"""An LLM agent's turn: steps of one model call and its function calls, until a final response (spec A6, A8)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runtime import types
+from runtime.context import InvocationContext
+from runtime.engine.function_calls import Batch, Tools, run_function_calls
+from runtime.engine.model_call import stream_model_events
+from runtime.engine.request import build_request
+from runtime.engine.resume import Continue, Done, HandOver, Pause, Replay, decide_resume
+from runtime.events.event import Event
+
+if TYPE_CHECKING:
+    from runtime.agents.llm_agent import LlmAgent
+
+
+@dataclass(frozen=True)
+class Again:
+    """Call the model again, with what the tools answered."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Let another agent go on."""
+
+    agent_name: str
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The turn is over: a final response, or a wait for an answer from outside."""
+
+
+NextStep = Again | Transfer | Stop
+
+
+@dataclass
+class Step:
+    """One step and, once it has run, what comes next."""
+
+    agent: LlmAgent
+    ctx: InvocationContext
+    next: NextStep = Stop()
+
+
+async def run_llm_agent(agent: LlmAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+    """Run steps until one ends the agent's turn; a transfer ends it with another agent's run."""
+    step = Step(agent, ctx, Again())
+    if ctx.resuming:
+        async with aclosing(run_resumed_step(step)) as events:
+            async for event in events:
+                yield event
+    while isinstance(step.next, Again) and not ctx.end_invocation:
+        step = Step(agent, ctx)
+        async with aclosing(run_step(step)) as events:
+            async for event in events:
+                yield event
+    if isinstance(step.next, Transfer) and not ctx.end_invocation:
+        target = agent.root_agent.get_agent(step.next.agent_name)
+        async with aclosing(target.run_async(ctx)) as events:
+            async for event in events:
+                yield event
+
+
+async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
+    """Finish the step that an interruption cut off, as its events tell (spec R1)."""
+    decision = decide_resume(step.ctx)
+    step.ctx.resuming = False
+    match decision:
+        case Continue():
+            step.next = Again()
+        case Pause() | Done():
+            step.next = Stop()
+        case HandOver(agent_name):
+            step.next = Transfer(agent_name)
+        case Replay(calls):
+            request = await build_request(step.agent, step.ctx, step.agent.canonical_model)
+            async with aclosing(run_calls(step, calls, request.tools_dict)) as events:
+                async for event in events:
+                    yield event
+
+
+async def run_step(step: Step) -> AsyncGenerator[Event, None]:
+    """One model call, and the function calls that it asked for."""
+    agent, ctx = step.agent, step.ctx
+    model = agent.canonical_model
+    request = await build_request(agent, ctx, model)
+    async with aclosing(stream_model_events(agent, ctx, model, request)) as events:
+        async for event in events:
+            agent.note_output(event)
+            yield event
+            if event.partial:
+                continue
+            step.next = Stop() if event.is_final_response() or event.error_code else Again()
+            calls = event.get_function_calls()
+            if calls and not event.error_code:
+                async with aclosing(run_calls(step, calls, request.tools_dict)) as answers:
+                    async for answer in answers:
+                        yield answer
+
+
+async def run_calls(step: Step, calls: list[types.FunctionCall], tools: Tools) -> AsyncGenerator[Event, None]:
+    """The one event that answers the calls. What finished is committed before a failure is raised (spec T2)."""
+    batch = await run_function_calls(step.agent, step.ctx, calls, tools)
+    response = batch.event(step.ctx)
+    if response is not None:
+        yield response
+    if batch.failure is not None:
+        raise batch.failure
+    step.next = next_after(step.ctx, batch, response, tools)
+
+
+def next_after(ctx: InvocationContext, batch: Batch, response: Event | None, tools: Tools) -> NextStep:
+    """What follows the answers to a step's calls (spec A6, T5, Q9, Q10)."""
+    if response is None:
+        return Stop()
+    if response.actions.transfer_to_agent:
+        return Transfer(response.actions.transfer_to_agent)
+    if response.actions.skip_summarization:
+        return Stop()
+    pending = batch.pending_ids(tools)
+    if not ctx.is_resumable:
+        pending -= {result.call.id for result in batch.results if result.response is not None}
+    return Stop() if pending else Again()

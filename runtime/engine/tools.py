@@ -1,0 +1,30 @@
+"""An agent's tools for one step: its own, those of its toolsets, and the transfer tool (spec A2, A6, T9)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from runtime.context import InvocationContext, ReadonlyContext
+from runtime.engine.transfer import transfer_targets
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
+
+if TYPE_CHECKING:
+    from runtime.agents.llm_agent import LlmAgent
+
+
+async def resolve_tools(agent: LlmAgent, ctx: InvocationContext) -> list[BaseTool]:
+    """The tools in the order of `agent.tools`; toolsets are asked together."""
+    sources = agent.canonical_tool_sources
+    readonly = ReadonlyContext(ctx)
+    toolsets = [source for source in sources if isinstance(source, BaseToolset)]
+    provided = await asyncio.gather(*(toolset.get_tools_with_prefix(readonly) for toolset in toolsets))
+    by_toolset = {id(toolset): tools for toolset, tools in zip(toolsets, provided, strict=True)}
+    tools: list[BaseTool] = []
+    for source in sources:
+        tools += by_toolset[id(source)] if isinstance(source, BaseToolset) else [source]
+    if targets := transfer_targets(agent):
+        tools.append(TransferToAgentTool([target.name for target in targets]))
+    return tools

@@ -1,0 +1,7 @@
+"""Events: what happened in a session, in order."""
+
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions, EventCompaction
+from runtime.events.tool_confirmation import ToolConfirmation
+
+__all__ = ["Event", "EventActions", "EventCompaction", "ToolConfirmation"]

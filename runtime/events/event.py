@@ -1,0 +1,74 @@
+"""Event: the immutable record of something that happened, and the only thing that is committed."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from runtime import _platform, types
+from runtime.events.event_actions import EventActions
+from runtime.models.llm_response import LlmResponse
+
+
+class Event(LlmResponse):
+    """What a user, an agent or a tool said or did, and the actions that go with it (spec E1, E2, E8).
+
+    Attributes:
+        author: `'user'` or the name of the agent.
+        invocation_id: the invocation it belongs to.
+        id: assigned when absent.
+        timestamp: seconds since the epoch.
+        branch: dotted path of agents (`parent.child`) that limits who sees the event; None is seen by all.
+        long_running_tool_ids: ids of the function calls in `content` that are answered later.
+        actions: the side effects.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
+
+    author: str
+    invocation_id: str = ""
+    id: str = Field(default_factory=lambda: _platform.new_id())
+    timestamp: float = Field(default_factory=lambda: _platform.now())
+    branch: str | None = None
+    long_running_tool_ids: set[str] | None = None
+    actions: EventActions = Field(default_factory=EventActions)
+
+    def is_final_response(self) -> bool:
+        """Whether the event is what the person waits for (spec E4).
+
+        A state-only event counts as final, as in google-adk's Python code; some ADK pages call it non-final.
+        """
+        if self.actions.skip_summarization or self.long_running_tool_ids:
+            return True
+        return not (
+            self.get_function_calls()
+            or self.get_function_responses()
+            or self.partial
+            or self.has_trailing_code_execution_result()
+        )
+
+    def get_function_calls(self) -> list[types.FunctionCall]:
+        """The function calls in the content, in order (spec E3)."""
+        return [part.function_call for part in self._parts() if part.function_call]
+
+    def get_function_responses(self) -> list[types.FunctionResponse]:
+        """The function responses in the content, in order (spec E3)."""
+        return [part.function_response for part in self._parts() if part.function_response]
+
+    def has_trailing_code_execution_result(self) -> bool:
+        """Whether the content ends with the result of code that the model ran (spec E3)."""
+        parts = self._parts()
+        return bool(parts) and parts[-1].code_execution_result is not None
+
+    def text(self) -> str:
+        """The text that a person reads: all text parts but thoughts, joined."""
+        return "".join(part.text for part in self._parts() if part.text and not part.thought)
+
+    def _parts(self) -> list[types.Part]:
+        return (self.content.parts or []) if self.content else []

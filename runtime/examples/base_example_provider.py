@@ -1,0 +1,15 @@
+"""Contract: where examples come from."""
+
+from __future__ import annotations
+
+import abc
+
+from runtime.examples.example import Example
+
+
+class BaseExampleProvider(abc.ABC):
+    """Chooses examples for a message."""
+
+    @abc.abstractmethod
+    def get_examples(self, query: str) -> list[Example]:
+        """The examples that help most with the message, best first."""

@@ -1,0 +1,14 @@
+"""One example of a good answer."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from runtime import types
+
+
+class Example(BaseModel):
+    """A message and the contents that answer it well, function calls and responses included."""
+
+    input: types.Content
+    output: list[types.Content]

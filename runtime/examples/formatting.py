@@ -1,0 +1,44 @@
+"""Examples as text for the instruction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from runtime import types
+from runtime.examples.example import Example
+
+_HEADING = (
+    "Here are examples of messages and how to answer them. They show the manner only: "
+    "nothing in them was said in this session."
+)
+
+
+def examples_instruction(examples: Sequence[Example]) -> str:
+    """The examples as one instruction text; empty without examples."""
+    if not examples:
+        return ""
+    sections = [_section(number, example) for number, example in enumerate(examples, start=1)]
+    return "\n\n".join([_HEADING, *sections])
+
+
+def _section(number: int, example: Example) -> str:
+    lines = [f"Example {number}", *_lines(example.input, "User")]
+    for content in example.output:
+        lines += _lines(content, "User" if content.role == "user" else "You")
+    return "\n".join(lines)
+
+
+def _lines(content: types.Content, speaker: str) -> list[str]:
+    return [line for part in content.parts or [] if (line := _line(part, speaker))]
+
+
+def _line(part: types.Part, speaker: str) -> str:
+    if part.text:
+        return f"{speaker}: {part.text}"
+    if part.function_call:
+        return f"You call {part.function_call.name} with {json.dumps(part.function_call.args or {})}"
+    if part.function_response:
+        response = json.dumps(part.function_response.response or {})
+        return f"{part.function_response.name} returns {response}"
+    return ""

@@ -1,0 +1,11 @@
+"""Models: what is asked, what comes back, and who answers (spec M1, M2)."""
+
+from runtime.models.base_llm import BaseLlm, Capabilities
+from runtime.models.google_llm import Gemini
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+from runtime.models.registry import LLMRegistry
+
+LLMRegistry.register(Gemini)
+
+__all__ = ["BaseLlm", "Capabilities", "Gemini", "LLMRegistry", "LlmRequest", "LlmResponse"]

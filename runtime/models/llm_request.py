@@ -1,0 +1,79 @@
+"""What a model is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from runtime import types
+
+if TYPE_CHECKING:
+    from runtime.tools.base_tool import BaseTool
+
+
+@dataclass(kw_only=True)
+class LlmRequest:
+    """One question to a model; callbacks and tools may change it before it is sent (spec M1, Q13).
+
+    It is a plain dataclass: making one neither copies nor validates its contents, however long the history
+    is.
+
+    Attributes:
+        model: the model's name; None leaves it to the `BaseLlm`.
+        contents: the history as the model sees it.
+        config: everything else that is sent. It belongs to this request alone.
+        tools_dict: the tools the model may call, by name; not sent.
+    """
+
+    model: str | None = None
+    contents: list[types.Content] = field(default_factory=list)
+    config: types.GenerateContentConfig = field(default_factory=types.GenerateContentConfig)
+    tools_dict: dict[str, BaseTool] = field(default_factory=dict)
+
+    def append_instructions(self, instructions: list[str]) -> None:
+        """Add paragraphs to the system instruction, a blank line between them."""
+        text = "\n\n".join(instructions)
+        current = self.config.system_instruction
+        if not text:
+            return
+        if not current:
+            self.config.system_instruction = text
+        elif isinstance(current, str):
+            self.config.system_instruction = f"{current}\n\n{text}"
+        elif isinstance(current, types.Content):
+            parts = [*(current.parts or []), types.Part(text=text)]
+            self.config.system_instruction = current.model_copy(update={"parts": parts})
+        else:
+            before = current if isinstance(current, list) else [current]
+            self.config.system_instruction = [*before, text]
+
+    def append_tools(self, tools: list[BaseTool]) -> None:
+        """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (Q13).
+
+        A tool without a declaration acts on the request in its own way and is not callable by name.
+        """
+        declarations: list[types.FunctionDeclaration] = []
+        for tool in tools:
+            declaration = tool._get_declaration()
+            if declaration is not None:
+                declarations.append(declaration)
+                self.tools_dict[tool.name] = tool
+        if declarations:
+            self._declare(declarations)
+
+    def set_output_schema(self, schema: types.SchemaUnion) -> None:
+        """Ask for JSON that follows a pydantic model, a type such as `list[Model]`, or a `types.Schema`."""
+        self.config.response_schema = schema
+        self.config.response_mime_type = "application/json"
+
+    def _declare(self, declarations: list[types.FunctionDeclaration]) -> None:
+        tools = list(self.config.tools or [])
+        for index, tool in enumerate(tools):
+            if isinstance(tool, types.Tool) and tool.function_declarations:
+                # A copy: the agent's own configuration may hold the same object.
+                merged = [*tool.function_declarations, *declarations]
+                tools[index] = tool.model_copy(update={"function_declarations": merged})
+                break
+        else:
+            tools.append(types.Tool(function_declarations=declarations))
+        self.config.tools = tools

@@ -1,0 +1,90 @@
+"""What a model returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from runtime import types
+
+# An answer that ended for one of these reasons is an answer; MAX_TOKENS only if there is some content.
+_COMPLETE = {types.FinishReason.STOP, types.FinishReason.FINISH_REASON_UNSPECIFIED}
+
+
+class LlmResponse(BaseModel):
+    """One response of a model, or a fragment of it when `partial` (spec E1, E7).
+
+    `error_code` and `error_message` say why the model gave no answer or only the first part of one; `content`
+    may be set beside them and is then what had arrived. In JSON the names are camelCase; unknown fields are
+    ignored on load.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+        protected_namespaces=(),
+    )
+
+    content: types.Content | None = None
+    partial: bool | None = None
+    turn_complete: bool | None = None
+    interrupted: bool | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    finish_reason: types.FinishReason | None = None
+    usage_metadata: types.GenerateContentResponseUsageMetadata | None = None
+    grounding_metadata: types.GroundingMetadata | None = None
+    citation_metadata: types.CitationMetadata | None = None
+    avg_logprobs: float | None = None
+    logprobs_result: types.LogprobsResult | None = None
+    custom_metadata: dict[str, Any] | None = None
+    model_version: str | None = None
+
+    @classmethod
+    def create(cls, generate_content_response: types.GenerateContentResponse) -> LlmResponse:
+        """What the first candidate holds; a refused prompt or a stopped answer is an error (E7)."""
+        candidates = generate_content_response.candidates
+        if not candidates:
+            return _without_candidate(generate_content_response)
+        candidate = candidates[0]
+        error_code, error_message = _why_stopped(candidate)
+        return cls(
+            content=candidate.content,
+            error_code=error_code,
+            error_message=error_message,
+            finish_reason=candidate.finish_reason,
+            usage_metadata=generate_content_response.usage_metadata,
+            grounding_metadata=candidate.grounding_metadata,
+            citation_metadata=candidate.citation_metadata,
+            avg_logprobs=candidate.avg_logprobs,
+            logprobs_result=candidate.logprobs_result,
+            model_version=generate_content_response.model_version,
+        )
+
+
+def _why_stopped(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
+    reason = candidate.finish_reason
+    has_content = candidate.content is not None and bool(candidate.content.parts)
+    if reason is None or reason in _COMPLETE or (reason is types.FinishReason.MAX_TOKENS and has_content):
+        return None, None
+    return str(reason.value), candidate.finish_message or f"The model stopped its answer: {reason.value}."
+
+
+def _without_candidate(response: types.GenerateContentResponse) -> LlmResponse:
+    feedback = response.prompt_feedback
+    if feedback is not None and feedback.block_reason is not None:
+        code = str(feedback.block_reason.value)
+        message = feedback.block_reason_message or f"The model refused the request: {code}."
+    else:
+        code, message = "EMPTY_RESPONSE", "The model sent a response without an answer."
+    return LlmResponse(
+        error_code=code,
+        error_message=message,
+        usage_metadata=response.usage_metadata,
+        model_version=response.model_version,
+    )

@@ -1,0 +1,85 @@
+"""BasePlugin: hooks for every agent of an app (spec C4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runtime import types
+from runtime.context import Context, InvocationContext
+from runtime.events.event import Event
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+
+if TYPE_CHECKING:
+    from runtime.agents.base_agent import BaseAgent
+    from runtime.tools.base_tool import BaseTool
+
+
+class BasePlugin:
+    """Override the hooks you need. Plugins are asked in order of registration, before an agent's own callbacks.
+
+    A result other than None answers in place of what was to happen, and ends the round: later plugins and the
+    agent's callbacks are not called (spec Q6). What a hook raises ends the invocation as a `PluginError`.
+    """
+
+    name: str = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Replace the person's message before it is stored."""
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
+        """Answer with this content instead of running the agent."""
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        """Replace what is yielded; what is stored stays."""
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """The invocation has ended."""
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: Context
+    ) -> types.Content | None:
+        """Reply with this content instead of running the agent."""
+
+    async def after_agent_callback(
+        self, *, agent: BaseAgent, callback_context: Context
+    ) -> types.Content | None:
+        """Say this after the agent."""
+
+    async def before_model_callback(
+        self, *, callback_context: Context, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Answer instead of the model; `llm_request` may be changed in place."""
+
+    async def after_model_callback(
+        self, *, callback_context: Context, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Replace the model's response; called for partial responses, too."""
+
+    async def on_model_error_callback(
+        self, *, callback_context: Context, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """Answer in place of a model call that failed."""
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context
+    ) -> dict[str, Any] | None:
+        """Answer instead of the tool; `tool_args` may be changed in place."""
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Replace the tool's result."""
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
+    ) -> dict[str, Any] | None:
+        """Answer in place of a tool that raised."""
+
+    async def close(self) -> None:
+        """The Runner is closed."""

@@ -1,0 +1,274 @@
+"""Runner: the event loop, and the only place that commits (spec L1-L9).
+
+    user's message -> commit -> agent -> event -> commit -> yield -> the agent goes on -> event -> ...
+
+Partial events take the short way: they are yielded, never committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import aclosing
+from typing import Any
+
+from runtime import types
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.responder import agent_that_answers, agent_that_resumes
+from runtime.apps.app import App
+from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
+from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from runtime.context import InvocationContext, InvocationScope, new_invocation_id
+from runtime.engine.build_events import agent_event, user_event
+from runtime.engine.resume import recorded_states
+from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
+from runtime.events.calls import find_call_event
+from runtime.events.event import Event
+from runtime.memory.base_memory_service import BaseMemoryService
+from runtime.memory.in_memory_memory_service import InMemoryMemoryService
+from runtime.plugins.base_plugin import BasePlugin
+from runtime.plugins.plugin_manager import PluginManager
+from runtime.run_config import RunConfig
+from runtime.sessions.base_session_service import BaseSessionService
+from runtime.sessions.in_memory_session_service import InMemorySessionService
+from runtime.sessions.session import Session
+
+
+class Runner:
+    """Runs an app's agents for a session.
+
+    Give it an `app`, or an `app_name` and an `agent`.
+
+    Raises:
+        ConfigurationError: neither is given, or both; two plugins have one name.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_service: BaseSessionService,
+        app: App | None = None,
+        app_name: str | None = None,
+        agent: BaseAgent | None = None,
+        plugins: Iterable[BasePlugin] = (),
+        artifact_service: BaseArtifactService | None = None,
+        memory_service: BaseMemoryService | None = None,
+    ) -> None:
+        if app is None:
+            if agent is None or app_name is None:
+                raise ConfigurationError("A Runner needs an app, or an app_name and an agent.")
+            app = App.model_construct(name=app_name, root_agent=agent, plugins=list(plugins))
+        elif agent is not None or plugins:
+            raise ConfigurationError(
+                "Give the Runner an app or an agent with plugins, not both: an app has its own."
+            )
+        self.app = app
+        self.app_name = app_name or app.name
+        self.agent = app.root_agent
+        self.session_service = session_service
+        self.artifact_service = artifact_service
+        self.memory_service = memory_service
+        self.plugin_manager = PluginManager(app.plugins)
+
+    async def run_async(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        new_message: types.Content | None = None,
+        invocation_id: str | None = None,
+        state_delta: dict[str, Any] | None = None,
+        run_config: RunConfig | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Run one invocation: commit the message, run the agent, commit and yield its events.
+
+        Args:
+            new_message: what the person says, or function responses for long-running calls.
+            invocation_id: of an interrupted invocation, which is continued from its events (spec R1); else the id
+                to use for the new one.
+            state_delta: state changes that come with the message.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            InvocationNotFoundError: there is nothing to continue and no message.
+        """
+        session = await self._load(user_id, session_id)
+        invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
+        ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
+        if ctx.events():
+            self._prepare_resume(ctx)
+        elif new_message is None:
+            raise _nothing_to_run(session, invocation_id)
+        async with aclosing(self._run(ctx, new_message, state_delta)) as events:
+            async for event in events:
+                yield event
+
+    def run(self, **kwargs: Any) -> Generator[Event, None, None]:
+        """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6)."""
+        events: queue.Queue[Event | BaseException | None] = queue.Queue()
+
+        async def collect() -> None:
+            async with aclosing(self.run_async(**kwargs)) as stream:
+                async for event in stream:
+                    events.put(event)
+
+        def work() -> None:
+            try:
+                asyncio.run(collect())
+            except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+                events.put(error)
+            events.put(None)
+
+        worker = threading.Thread(target=work, name="adk-runner")
+        worker.start()
+        while (item := events.get()) is not None:
+            if isinstance(item, BaseException):
+                worker.join()
+                raise item
+            yield item
+        worker.join()
+
+    async def close(self) -> None:
+        """Close the plugins."""
+        await self.plugin_manager.close()
+
+    async def _run(
+        self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
+    ) -> AsyncGenerator[Event, None]:
+        """The loop of one invocation."""
+        ask = self.plugin_manager.ask
+        if message is not None:
+            replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
+            message = replaced or message
+            ctx.user_content = ctx.user_content or message
+            await self._commit(ctx, user_event(ctx, message, state_delta))
+        async with aclosing(self._agent_events(ctx)) as events:
+            async for event in events:
+                if not event.partial:
+                    await self._commit(ctx, event)
+                yield await ask("on_event_callback", invocation_context=ctx, event=event) or event
+        await ask("after_run_callback", invocation_context=ctx)
+
+    async def _agent_events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        """What the chosen agent says, or a plugin in its place (spec C4)."""
+        if ctx.resuming:
+            ctx.agent = agent_that_resumes(self.agent, ctx.events())
+        else:
+            ctx.agent = agent_that_answers(self.agent, ctx.session.events)
+        reply = await self.plugin_manager.ask("before_run_callback", invocation_context=ctx)
+        if reply is not None:
+            yield agent_event(ctx, reply)
+            return
+        async with aclosing(ctx.agent.run_async(ctx)) as events:
+            async for event in events:
+                yield event
+
+    def _invocation_to_continue(self, session: Session, message: types.Content | None) -> str | None:
+        """In a resumable app an answer to a long-running call continues the call's invocation (spec R1, T5)."""
+        if not self._is_resumable or message is None:
+            return None
+        for part in message.parts or []:
+            call_id = part.function_response.id if part.function_response else None
+            call_event = find_call_event(session.events, call_id) if call_id else None
+            if call_event is not None:
+                return call_event.invocation_id
+        return None
+
+    def _prepare_resume(self, ctx: InvocationContext) -> None:
+        """Go on where the invocation's events end."""
+        events = ctx.events()
+        ctx.resuming = True
+        ctx.user_content = next((event.content for event in events if event.author == "user"), None)
+        ctx.scope.agent_states, ctx.scope.ended = recorded_states(self.agent, events)
+
+    @property
+    def _is_resumable(self) -> bool:
+        config = self.app.resumability_config
+        return config is not None and config.is_resumable
+
+    async def _commit(self, ctx: InvocationContext, event: Event) -> None:
+        """Store the event and its actions. The agent that yielded it stands still meanwhile (spec L3)."""
+        await self.session_service.append_event(ctx.session, event)
+
+    async def _load(self, user_id: str, session_id: str) -> Session:
+        session = await self.session_service.get_session(
+            app_name=self.app_name, user_id=user_id, session_id=session_id
+        )
+        if session is None:
+            raise SessionNotFoundError(
+                f"App {self.app_name!r} has no session {session_id!r} of user {user_id!r}. "
+                "Create it with the session service's create_session first."
+            )
+        return session
+
+    def _context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
+        return InvocationContext(
+            invocation_id=invocation_id,
+            agent=self.agent,
+            session=session,
+            session_service=self.session_service,
+            artifact_service=self.artifact_service,
+            memory_service=self.memory_service,
+            plugin_manager=self.plugin_manager,
+            run_config=run_config,
+            scope=InvocationScope(is_resumable=self._is_resumable),
+            run_child=self._run_child,
+        )
+
+    async def _run_child(
+        self, ctx: InvocationContext, agent: BaseAgent, message: types.Content, state: dict[str, Any]
+    ) -> AsyncGenerator[Event, None]:
+        """Run an agent as a tool, in a session of its own (spec T6)."""
+        session = ctx.session
+        artifacts = ctx.artifact_service and BorrowedArtifactService(
+            ctx.artifact_service,
+            {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id},
+        )
+        runner = Runner(
+            app_name=self.app_name,
+            agent=agent,
+            plugins=self.plugin_manager.plugins,
+            session_service=InMemorySessionService(),
+            artifact_service=artifacts,
+            memory_service=ctx.memory_service,
+        )
+        child = await runner.session_service.create_session(
+            app_name=self.app_name, user_id=session.user_id, state=state
+        )
+        run = runner.run_async(user_id=child.user_id, session_id=child.id, new_message=message)
+        async with aclosing(run) as events:
+            async for event in events:
+                yield event
+
+
+class InMemoryRunner(Runner):
+    """A Runner with services that keep everything in this process's memory (spec L9)."""
+
+    def __init__(
+        self,
+        agent: BaseAgent | None = None,
+        *,
+        app_name: str | None = None,
+        app: App | None = None,
+        plugins: Iterable[BasePlugin] = (),
+    ) -> None:
+        super().__init__(
+            app=app,
+            app_name=app_name or (app.name if app else "InMemoryRunner"),
+            agent=agent,
+            plugins=plugins,
+            session_service=InMemorySessionService(),
+            artifact_service=InMemoryArtifactService(),
+            memory_service=InMemoryMemoryService(),
+        )
+
+
+def _nothing_to_run(session: Session, invocation_id: str | None) -> InvocationNotFoundError:
+    if invocation_id is None:
+        return InvocationNotFoundError(
+            "run_async needs a new_message, or the invocation_id of one to continue."
+        )
+    return InvocationNotFoundError(f"Session {session.id!r} has no invocation {invocation_id!r} to continue.")

@@ -1,0 +1,85 @@
+"""The contract of session storage (spec S2, S3)."""
+
+from __future__ import annotations
+
+import abc
+import copy
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from runtime.events.event import Event
+from runtime.sessions.deltas import as_json, without_temp
+from runtime.sessions.session import Session
+
+
+class GetSessionConfig(BaseModel):
+    """Which events to load: the last so many, or those from a time on (inclusive, spec Q15)."""
+
+    num_recent_events: int | None = None
+    after_timestamp: float | None = None
+
+
+class ListSessionsResponse(BaseModel):
+    """Sessions without their events."""
+
+    sessions: list[Session] = Field(default_factory=list)
+
+
+class BaseSessionService(abc.ABC):
+    """Stores sessions and commits events."""
+
+    @abc.abstractmethod
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        """Create a session; keys of `state` are stored in the scope of their prefix.
+
+        Raises:
+            AlreadyExistsError: there is a session with this id.
+            StateValueError: a state value is no JSON.
+        """
+
+    @abc.abstractmethod
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        """The session with its merged state, or None. Changing it does not change the store."""
+
+    @abc.abstractmethod
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        """The sessions of a user, or of all users, without events."""
+
+    @abc.abstractmethod
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Delete the session and its events; nothing happens when there is none."""
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """Commit an event and bring `session` up to date with it; a partial event is passed through.
+
+        All of the event is stored or nothing; when storing fails, `session.events` is left as it was. The
+        event's delta loses its `temp:` keys, which stay readable in `session.state` (spec S3, S7, S8).
+
+        Raises:
+            StateValueError: a value of the delta is no JSON.
+            SessionNotFoundError: the session is gone.
+        """
+        if event.partial:
+            return event
+        delta = event.actions.state_delta
+        if delta:
+            event.actions.state_delta = as_json(without_temp(delta))
+        await self._store(session, event)
+        session.state.update(delta)
+        session.state.update(copy.deepcopy(event.actions.state_delta))
+        session.events.append(event)
+        session.last_update_time = event.timestamp
+        return event
+
+    async def _store(self, session: Session, event: Event) -> None:  # noqa: B027 - whoever overrides append_event has none
+        """Write the event and its delta, atomically. `append_event` has checked both."""

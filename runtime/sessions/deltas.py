@@ -1,0 +1,86 @@
+"""State deltas by scope: split, merge, check. Shared by every session service (spec S3, S4, S8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.errors import StateValueError
+from runtime.sessions.state import State
+
+
+@dataclass(frozen=True)
+class ScopedState:
+    """State or a delta of it, split by scope; prefixes are taken off. What is `temp:` is left out."""
+
+    app: dict[str, Any] = field(default_factory=dict)
+    user: dict[str, Any] = field(default_factory=dict)
+    session: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def split(cls, delta: Mapping[str, Any]) -> ScopedState:
+        """Split by key prefix."""
+        scoped = cls()
+        for key, value in delta.items():
+            if key.startswith(State.APP_PREFIX):
+                scoped.app[key.removeprefix(State.APP_PREFIX)] = value
+            elif key.startswith(State.USER_PREFIX):
+                scoped.user[key.removeprefix(State.USER_PREFIX)] = value
+            elif not key.startswith(State.TEMP_PREFIX):
+                scoped.session[key] = value
+        return scoped
+
+    def merged(self) -> dict[str, Any]:
+        """The view that agents read: one dict, prefixes kept."""
+        return {
+            **self.session,
+            **{State.USER_PREFIX + key: value for key, value in self.user.items()},
+            **{State.APP_PREFIX + key: value for key, value in self.app.items()},
+        }
+
+
+def without_temp(delta: Mapping[str, Any]) -> dict[str, Any]:
+    """The delta without its `temp:` keys."""
+    return {key: value for key, value in delta.items() if not key.startswith(State.TEMP_PREFIX)}
+
+
+def as_json(delta: Mapping[str, Any]) -> dict[str, Any]:
+    """The delta as JSON keeps it: tuples become lists, keys of nested dicts strings.
+
+    Raises:
+        StateValueError: a value is no JSON, names the key (spec S8).
+    """
+    return {key: _json_value(key, value) for key, value in delta.items()}
+
+
+def _json_value(key: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=True)
+    except (TypeError, ValueError) as error:
+        raise StateValueError(
+            f"State key {key!r} holds a value that is no JSON ({error}). Store strings, numbers, booleans, None, "
+            "lists and dicts of these."
+        ) from error
+    if "\\u0000" in text or "\\ud8" in text or "\\udf" in text:
+        _refuse_unstorable_text(key, text)
+    return json.loads(text)
+
+
+def _refuse_unstorable_text(key: str, text: str) -> None:
+    """A database text can hold neither the character NUL nor half of a surrogate pair."""
+    value = json.loads(text)
+    decoded = json.dumps(value, ensure_ascii=False)
+    try:
+        decoded.encode()
+    except UnicodeEncodeError as error:
+        raise StateValueError(
+            f"State key {key!r} holds text with half a surrogate pair. Clean the text."
+        ) from error
+    if "\\u0000" in decoded.replace("\\\\", ""):
+        raise StateValueError(
+            f"State key {key!r} holds text with a NUL character. Remove it, or store an artifact."
+        )

@@ -1,0 +1,106 @@
+"""Session storage in this process's memory: the reference implementation."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime import _platform
+from runtime.errors import AlreadyExistsError, SessionNotFoundError
+from runtime.events.event import Event
+from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
+from runtime.sessions.deltas import ScopedState, as_json
+from runtime.sessions.session import Session
+
+
+@dataclass
+class _Stored:
+    """What is kept of one session; app and user state live beside it."""
+
+    state: dict[str, Any]
+    last_update_time: float
+    events: list[Event] = field(default_factory=list)
+
+
+class InMemorySessionService(BaseSessionService):
+    """Keeps everything in dicts; what it returns are copies."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[str, str, str], _Stored] = {}
+        self._app_state: dict[str, dict[str, Any]] = {}
+        self._user_state: dict[tuple[str, str], dict[str, Any]] = {}
+
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        key = (app_name, user_id, (session_id or "").strip() or _platform.new_id())
+        if key in self._sessions:
+            raise AlreadyExistsError(f"Session {key[2]!r} exists already. Use get_session, or another id.")
+        scoped = ScopedState.split(as_json(state or {}))
+        self._sessions[key] = _Stored(state=scoped.session, last_update_time=_platform.now())
+        self._merge_shared(app_name, user_id, scoped)
+        return self._load(key)
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        key = (app_name, user_id, session_id)
+        if key not in self._sessions:
+            return None
+        session = self._load(key)
+        session.events = copy.deepcopy(_selected(self._sessions[key].events, config or GetSessionConfig()))
+        return session
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        keys = [key for key in self._sessions if key[0] == app_name and user_id in (None, key[1])]
+        return ListSessionsResponse(sessions=[self._load(key) for key in keys])
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        self._sessions.pop((app_name, user_id, session_id), None)
+
+    async def _store(self, session: Session, event: Event) -> None:
+        stored = self._sessions.get((session.app_name, session.user_id, session.id))
+        if stored is None:
+            raise SessionNotFoundError(f"Session {session.id!r} is gone: it was deleted meanwhile.")
+        scoped = ScopedState.split(copy.deepcopy(event.actions.state_delta))
+        stored.events.append(event.model_copy(deep=True))
+        stored.state.update(scoped.session)
+        stored.last_update_time = event.timestamp
+        self._merge_shared(session.app_name, session.user_id, scoped)
+        session.last_seq = len(stored.events)
+
+    def _merge_shared(self, app_name: str, user_id: str, scoped: ScopedState) -> None:
+        self._app_state.setdefault(app_name, {}).update(scoped.app)
+        self._user_state.setdefault((app_name, user_id), {}).update(scoped.user)
+
+    def _load(self, key: tuple[str, str, str]) -> Session:
+        """The session with its merged state, without events."""
+        app_name, user_id, session_id = key
+        stored = self._sessions[key]
+        scoped = ScopedState(
+            app=self._app_state.get(app_name, {}),
+            user=self._user_state.get((app_name, user_id), {}),
+            session=stored.state,
+        )
+        return Session(
+            id=session_id,
+            app_name=app_name,
+            user_id=user_id,
+            state=copy.deepcopy(scoped.merged()),
+            last_update_time=stored.last_update_time,
+            last_seq=len(stored.events),
+        )
+
+
+def _selected(events: list[Event], config: GetSessionConfig) -> list[Event]:
+    if config.after_timestamp is not None:
+        events = [event for event in events if event.timestamp >= config.after_timestamp]
+    if config.num_recent_events is not None:
+        events = events[-config.num_recent_events :] if config.num_recent_events > 0 else []
+    return events

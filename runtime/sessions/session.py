@@ -1,0 +1,29 @@
+"""Session: one conversation of one user with one app (spec S1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from runtime.events.event import Event
+
+
+class Session(BaseModel):
+    """A session as loaded: its merged state and its events, oldest first.
+
+    Attributes:
+        last_update_time: seconds since the epoch of the last event, or of the creation.
+        last_seq: the order number of the last event this object knows; 0 when the store keeps none.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    id: str
+    app_name: str
+    user_id: str
+    state: dict[str, Any] = Field(default_factory=dict)
+    events: list[Event] = Field(default_factory=list)
+    last_update_time: float = 0.0
+    last_seq: int = Field(default=0, exclude=True, repr=False)

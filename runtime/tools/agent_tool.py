@@ -1,0 +1,109 @@
+"""An agent as a tool (spec T6, Q12)."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from runtime import types
+from runtime.tools.arguments import correction, explain
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.schema import adapter_of, schema_of
+
+if TYPE_CHECKING:
+    from runtime.agents.base_agent import BaseAgent
+    from runtime.context import Context
+    from runtime.events.event import Event
+
+_REQUEST = types.Schema(
+    type=types.Type.OBJECT,
+    properties={"request": types.Schema(type=types.Type.STRING)},
+    required=["request"],
+)
+_REQUEST_TEXT = TypeAdapter(str)
+
+
+@runtime_checkable
+class _HasSchemas(Protocol):
+    """The agents that say what they take and give; a sequence of agents, for one, does not."""
+
+    input_schema: type[BaseModel] | None
+    output_schema: Any | None
+
+
+class AgentTool(BaseTool):
+    """Runs an agent in a session of its own and returns what it said.
+
+    The agent starts with the caller's state. Its state changes and artifacts reach the caller's session; what
+    was said in its own session does not. It takes its `input_schema`, else a `request` text; it returns an
+    object of its `output_schema`, else text.
+
+    Args:
+        skip_summarization: whether the agent's answer is the final response, with no further model call.
+    """
+
+    def __init__(self, agent: BaseAgent, skip_summarization: bool = False) -> None:
+        super().__init__(name=agent.name, description=agent.description)
+        self.agent = agent
+        self.skip_summarization = skip_summarization
+        owner = f"Agent {agent.name!r}, used as a tool,"
+        schemas = agent if isinstance(agent, _HasSchemas) else None
+        self._input = _adapter(schemas and schemas.input_schema, owner)
+        self._output = _adapter(schemas and schemas.output_schema, owner)
+        self._parameters = schema_of(self._input, owner) if self._input else _REQUEST
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters=self._parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """What the agent said last; `{'error': …}` for the model if the arguments are wrong or it failed.
+
+        Raises:
+            ValidationError: the agent's answer does not fit its `output_schema`.
+        """
+        try:
+            content = types.Content(role="user", parts=[types.Part(text=self._message(args))])
+        except ValidationError as error:
+            problems = explain(error) if self._input else explain(error, "request")
+            return {"error": correction(problems).message}
+        if self.skip_summarization:
+            tool_context.actions.skip_summarization = True
+        last = await self._run(content, tool_context)
+        if last is None:
+            return ""
+        if last.error_code and not last.text():
+            return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
+        return self._result(last.text())
+
+    def _message(self, args: dict[str, Any]) -> str:
+        if self._input is None:
+            return _REQUEST_TEXT.validate_python(args.get("request"))
+        value = self._input.validate_python(args)
+        return self._input.dump_json(value, exclude_none=True).decode()
+
+    def _result(self, text: str) -> Any:
+        return (
+            self._output.dump_python(self._output.validate_json(text), mode="json") if self._output else text
+        )
+
+    async def _run(self, content: types.Content, tool_context: Context) -> Event | None:
+        """Run the agent, hand its changes on as they are committed; its last event that says something."""
+        last: Event | None = None
+        run = tool_context.run_agent(self.agent, content, tool_context.state.to_dict())
+        async with aclosing(run) as events:
+            async for event in events:
+                if event.partial:
+                    continue
+                tool_context.state.update(event.actions.state_delta)
+                tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
+                if event.content or event.error_code:
+                    last = event
+        return last
+
+
+def _adapter(schema: Any | None, owner: str) -> TypeAdapter[Any] | None:
+    return None if schema is None else adapter_of(schema, owner)

@@ -1,0 +1,76 @@
+"""The contract of a toolset: a source of tools, filtered and prefixed (spec T9, Q14)."""
+
+from __future__ import annotations
+
+import abc
+import copy
+from typing import TYPE_CHECKING, Protocol
+
+from runtime import types
+from runtime.tools.base_tool import BaseTool
+
+if TYPE_CHECKING:
+    from runtime.context import ReadonlyContext
+
+
+class ToolPredicate(Protocol):
+    """Decides whether a tool is offered."""
+
+    def __call__(self, tool: BaseTool, readonly_context: ReadonlyContext | None = None) -> bool:
+        """Whether the tool is offered in this invocation."""
+
+
+class BaseToolset(abc.ABC):
+    """A source of tools, such as a server of someone else.
+
+    Args:
+        tool_filter: the names of the tools to offer, without prefix, or a predicate; None offers all.
+        tool_name_prefix: put before every name, with an underscore; None and `''` are no prefix.
+    """
+
+    def __init__(
+        self,
+        *,
+        tool_filter: list[str] | ToolPredicate | None = None,
+        tool_name_prefix: str | None = None,
+    ) -> None:
+        self.tool_filter = tool_filter
+        self.tool_name_prefix = tool_name_prefix
+
+    @abc.abstractmethod
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """The tools there are in this invocation."""
+
+    async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """The tools that pass the filter, under their prefixed names; what an agent uses.
+
+        The toolset's own tools are left as they are: prefixed ones are copies (spec Q14).
+        """
+        tools = await self.get_tools(readonly_context)
+        offered = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
+        if not self.tool_name_prefix:
+            return offered
+        return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in offered]
+
+    async def close(self) -> None:  # noqa: B027  # most toolsets hold nothing open
+        """Release connections and processes; called once, when the runner is closed."""
+
+    def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
+        if self.tool_filter is None:
+            return True
+        if isinstance(self.tool_filter, list):
+            return tool.name in self.tool_filter
+        return self.tool_filter(tool, readonly_context)
+
+
+def _renamed(tool: BaseTool, name: str) -> BaseTool:
+    """A copy under another name, its declaration's name included, whatever class the tool is of."""
+
+    def declaration() -> types.FunctionDeclaration | None:
+        declared = tool._get_declaration()
+        return declared and declared.model_copy(update={"name": name})
+
+    renamed = copy.copy(tool)
+    renamed.name = name
+    vars(renamed)["_get_declaration"] = declaration
+    return renamed

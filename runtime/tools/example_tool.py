@@ -1,0 +1,36 @@
+"""Showing the model examples (spec T9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.examples.base_example_provider import BaseExampleProvider
+from runtime.examples.example import Example
+from runtime.examples.formatting import examples_instruction
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.tool_context import ToolContext
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+
+class ExampleTool(BaseTool):
+    """Adds examples to the instruction; the model never calls it.
+
+    Args:
+        examples: always the same ones, or a provider that chooses for the person's message.
+    """
+
+    def __init__(self, examples: list[Example] | BaseExampleProvider) -> None:
+        super().__init__(name="example_tool", description="Shows examples of good answers.")
+        self.examples = examples
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Add the examples that fit the person's message, if it has text."""
+        content = tool_context.user_content
+        query = " ".join(part.text for part in content.parts or [] if part.text) if content else ""
+        if not query:
+            return
+        provided = self.examples if isinstance(self.examples, list) else self.examples.get_examples(query)
+        if text := examples_instruction(provided):
+            llm_request.append_instructions([text])

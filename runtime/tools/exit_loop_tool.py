@@ -1,0 +1,11 @@
+"""Ending a loop (spec A5, Q9)."""
+
+from __future__ import annotations
+
+from runtime.tools.tool_context import ToolContext
+
+
+def exit_loop(tool_context: ToolContext) -> None:
+    """End the loop. Call this only when you were told to."""
+    tool_context.actions.escalate = True
+    tool_context.actions.skip_summarization = True

@@ -1,0 +1,18 @@
+"""Letting the person choose (spec T9)."""
+
+from __future__ import annotations
+
+from runtime.tools.long_running_tool import LongRunningFunctionTool
+from runtime.tools.tool_context import ToolContext
+
+
+def get_user_choice(options: list[str], tool_context: ToolContext) -> None:  # the model reads it
+    """Show the person some options and wait for their choice.
+
+    Args:
+        options: What the person can choose from.
+    """
+    tool_context.actions.skip_summarization = True
+
+
+get_user_choice_tool = LongRunningFunctionTool(get_user_choice)

@@ -1,0 +1,87 @@
+"""Letting the model look into the session's files (spec T9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runtime import types
+from runtime.tools.function_tool import FunctionTool
+from runtime.tools.tool_context import ToolContext
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+_NAME = "load_artifacts"
+_SHOWN_AS_THEY_ARE = ("image/", "audio/", "video/", "text/", "application/pdf")
+
+
+def load_artifacts(artifact_names: list[str]) -> dict[str, Any]:
+    """Read files of this session; their contents are shown with the next request only.
+
+    Args:
+        artifact_names: The names of the files.
+    """
+    return {"artifact_names": artifact_names, "status": "The contents are shown below, this time only."}
+
+
+class LoadArtifactsTool(FunctionTool):
+    """Tells the model which files there are, and shows it those that it asks for.
+
+    What is shown is in that one request, and never in the session's events.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(load_artifacts)
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Declare the tool, list the files, and append those that were just asked for."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        names = await tool_context.list_artifacts()
+        if not names:
+            return
+        listed = "\n".join(f"- {name}" for name in names)
+        llm_request.append_instructions(
+            [f"This session has these files:\n{listed}\nTo read a file, call `{_NAME}` with its name."]
+        )
+        for name in _asked_for(llm_request):
+            llm_request.contents.append(await _shown(name, tool_context))
+
+
+def _asked_for(llm_request: LlmRequest) -> list[str]:
+    """The names in the response that the request ends with."""
+    parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
+    responses = [part.function_response for part in parts if part.function_response]
+    return [
+        name
+        for response in responses
+        if response.name == _NAME and response.response
+        for name in response.response.get("artifact_names", [])
+    ]
+
+
+async def _shown(name: str, tool_context: ToolContext) -> types.Content:
+    artifact = await tool_context.load_artifact(name)
+    if artifact is None:
+        return _text(f"There is no file {name!r}.")
+    shown = _as_model_input(artifact)
+    if shown is None:
+        return _text(f"The file {name!r} is binary data that cannot be shown.")
+    return types.Content(role="user", parts=[types.Part(text=f"The file {name!r}:"), shown])
+
+
+def _text(text: str) -> types.Content:
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+def _as_model_input(artifact: types.Part) -> types.Part | None:
+    """The part itself if models take its type, its text if it is text by another name, else None."""
+    blob = artifact.inline_data
+    if blob is None or (blob.mime_type or "").startswith(_SHOWN_AS_THEY_ARE):
+        return artifact
+    try:
+        return types.Part(text=(blob.data or b"").decode())
+    except UnicodeDecodeError:
+        return None
+
+
+load_artifacts_tool = LoadArtifactsTool()

@@ -1,0 +1,43 @@
+"""Letting the model search the person's earlier sessions (spec T9, F3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.memory.base_memory_service import SearchMemoryResponse
+from runtime.tools.function_tool import FunctionTool
+from runtime.tools.tool_context import ToolContext
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+_INSTRUCTION = (
+    "You can recall what was said in earlier sessions. When a question may need it, call `load_memory` with "
+    "the words to look for."
+)
+
+
+async def load_memory(  # the model reads it
+    query: str, tool_context: ToolContext
+) -> SearchMemoryResponse:
+    """Search what the person said and heard in earlier sessions.
+
+    Args:
+        query: The words to look for.
+    """
+    return await tool_context.search_memory(query)
+
+
+class LoadMemoryTool(FunctionTool):
+    """`load_memory`, and an instruction that says when to call it."""
+
+    def __init__(self) -> None:
+        super().__init__(load_memory)
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Declare the tool and say what it is for."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        llm_request.append_instructions([_INSTRUCTION])
+
+
+load_memory_tool = LoadMemoryTool()

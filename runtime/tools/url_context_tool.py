@@ -1,0 +1,20 @@
+"""Reading web pages, done by Gemini (spec T9)."""
+
+from __future__ import annotations
+
+from runtime import types
+from runtime.tools.model_side_tool import ModelSideTool
+
+
+class UrlContextTool(ModelSideTool):
+    """Lets Gemini read the pages whose addresses are in the contents."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            name="url_context",
+            description="Reads web pages.",
+            tool=types.Tool(url_context=types.UrlContext()),
+        )
+
+
+url_context = UrlContextTool()

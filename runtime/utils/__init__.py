@@ -1,0 +1,1 @@
+"""Helpers that agents may use, too."""

@@ -1,0 +1,64 @@
+"""Instruction templates: `{key}`, `{key?}`, `{user:key}`, `{artifact.name}` (spec A3)."""
+
+from __future__ import annotations
+
+import re
+
+from runtime.context import Context, ReadonlyContext
+from runtime.sessions.state import State
+
+_PLACEHOLDER = re.compile(r"{+[^{}]*}+")
+_ARTIFACT = "artifact."
+_PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
+
+
+async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
+    """Fill in a template from state and artifacts. Braces that hold no valid name stay as they are.
+
+    Raises:
+        KeyError: a key or artifact is missing, names it; `{key?}` stands for nothing instead.
+    """
+    filled: list[str] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(template):
+        filled += [template[end : match.start()], await _value(match.group(), readonly_context)]
+        end = match.end()
+    return "".join([*filled, template[end:]])
+
+
+async def _value(placeholder: str, context: ReadonlyContext) -> str:
+    name = placeholder.strip("{}").strip()
+    optional = name.endswith("?")
+    name = name.removesuffix("?")
+    if name.startswith(_ARTIFACT):
+        return await _artifact_text(name.removeprefix(_ARTIFACT), optional, context)
+    if not _is_state_key(name):
+        return placeholder
+    state = context.state
+    if name in state:
+        return "" if state[name] is None else str(state[name])
+    if optional:
+        return ""
+    raise KeyError(
+        f"The instruction names {{{name}}}, but the state has no key {name!r}. Write {{{name}?}} if it may be missing."
+    )
+
+
+async def _artifact_text(name: str, optional: bool, context: ReadonlyContext) -> str:
+    part = await Context(context.invocation).load_artifact(name)
+    if part is None:
+        if optional:
+            return ""
+        raise KeyError(f"The instruction names {{artifact.{name}}}, but there is no artifact {name!r}.")
+    if part.text is not None:
+        return part.text
+    return (
+        part.inline_data.data.decode(errors="replace") if part.inline_data and part.inline_data.data else ""
+    )
+
+
+def _is_state_key(name: str) -> bool:
+    for prefix in _PREFIXES:
+        if name.startswith(prefix):
+            return name.removeprefix(prefix).isidentifier()
+    return name.isidentifier()

@@ -1,0 +1,97 @@
+"""`LlmRequest`: instructions, tools and schema are joined in one place (spec M1, Q13)."""
+
+from __future__ import annotations
+
+import time
+
+from runtime import types
+from runtime.models import LlmRequest
+from runtime.tools.base_tool import BaseTool
+
+
+class Declared(BaseTool):
+    """A tool that the model can call by name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, description=f"Does {name}.")
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        return types.FunctionDeclaration(name=self.name, description=self.description)
+
+
+class Undeclared(BaseTool):
+    """A tool that the model cannot call."""
+
+    def __init__(self) -> None:
+        super().__init__(name="hidden", description="Hidden.")
+
+
+def declared_names(request: LlmRequest) -> list[list[str | None]]:
+    return [
+        [declaration.name for declaration in tool.function_declarations or []]
+        for tool in request.config.tools or []
+        if isinstance(tool, types.Tool)
+    ]
+
+
+def test_m1_instructions_are_joined_by_blank_lines() -> None:
+    request = LlmRequest()
+    request.append_instructions(["Be brief.", "Be kind."])
+    request.append_instructions([])
+    request.append_instructions(["Be right."])
+    assert request.config.system_instruction == "Be brief.\n\nBe kind.\n\nBe right."
+
+
+def test_m1_instructions_follow_a_static_one_and_leave_the_agents_own_object_alone() -> None:
+    static = types.Content(role="user", parts=[types.Part(text="Always.")])
+    request = LlmRequest(config=types.GenerateContentConfig(system_instruction=static))
+    request.append_instructions(["Now."])
+    assert request.config.system_instruction == types.Content(
+        role="user", parts=[types.Part(text="Always."), types.Part(text="Now.")]
+    )
+    assert static.parts == [types.Part(text="Always.")]
+
+
+def test_m1_instructions_follow_a_list_of_parts() -> None:
+    request = LlmRequest(config=types.GenerateContentConfig(system_instruction=["First."]))
+    request.append_instructions(["Second."])
+    assert request.config.system_instruction == ["First.", "Second."]
+
+
+def test_q13_all_declarations_share_one_tool_and_built_in_tools_stay_apart() -> None:
+    request = LlmRequest()
+    request.append_tools([Declared("add")])
+    request.config.tools = [*(request.config.tools or []), types.Tool(google_search=types.GoogleSearch())]
+    request.append_tools([Declared("multiply"), Undeclared()])
+    assert declared_names(request) == [["add", "multiply"], []]
+    assert set(request.tools_dict) == {"add", "multiply"}
+
+
+def test_q13_tools_of_the_agents_configuration_are_not_written_to() -> None:
+    configured = types.Tool(function_declarations=[types.FunctionDeclaration(name="own")])
+    request = LlmRequest(config=types.GenerateContentConfig(tools=[configured]))
+    request.append_tools([Declared("add")])
+    assert declared_names(request) == [["own", "add"]]
+    assert len(configured.function_declarations or []) == 1
+
+
+def test_q13_without_declarations_there_are_no_tools() -> None:
+    request = LlmRequest()
+    request.append_tools([Undeclared()])
+    assert request.config.tools is None
+
+
+def test_q13_an_output_schema_asks_for_json() -> None:
+    request = LlmRequest()
+    request.set_output_schema(list[str])
+    assert request.config.response_schema == list[str]
+    assert request.config.response_mime_type == "application/json"
+
+
+def test_m1_a_request_takes_a_long_history_without_copying_it() -> None:
+    contents = [types.Content(role="user", parts=[types.Part(text="Hi")])] * 5_000
+    LlmRequest(contents=contents)
+    started = time.perf_counter()
+    request = LlmRequest(contents=contents)
+    assert time.perf_counter() - started < 0.005  # some 6 microseconds; validation would take a second
+    assert request.contents is contents
