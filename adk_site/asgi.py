@@ -1,0 +1,23 @@
+"""What Daphne serves: pages over HTTP, conversations over websockets from this site's own pages only."""
+
+import os
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
+http = get_asgi_application()
+
+# Consumers import models, which exist only now that Django is set up.
+from adk_site.shutdown import leave_in_good_order  # noqa: E402
+from sessions_app.routing import websocket_urlpatterns  # noqa: E402
+
+leave_in_good_order()
+application = ProtocolTypeRouter(
+    {
+        "http": http,
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

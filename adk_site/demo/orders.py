@@ -1,0 +1,85 @@
+"""The orders of a shop that does not exist, made from a seed: the same in every process and every run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+Topic = Literal["sales", "returns"]
+Grouping = Literal["region", "product", "month"]
+
+SEED = "help desk"
+FIRST_NUMBER = 1001
+COUNT = 20_000
+YEAR = 2025
+
+REGIONS = {"North": 1.0, "South": 0.9, "East": 1.15, "West": 1.05, "Islands": 1.3}
+PRODUCTS = {
+    "Desk lamp": 39_00,
+    "Keyboard": 79_00,
+    "Monitor": 249_00,
+    "Office chair": 189_00,
+    "Printer": 159_00,
+    "Router": 99_00,
+    "Webcam": 59_00,
+}
+STATUSES = {"delivered": 88, "returned": 7, "cancelled": 5}
+ON_THE_WAY = {"packed": 40, "shipped": 60}
+SHIPPING_DAYS = 4
+
+
+@dataclass(frozen=True)
+class Order:
+    """One order. Prices are in cents."""
+
+    number: int
+    date: date
+    region: str
+    product: str
+    quantity: int
+    unit_price: int
+    status: str
+
+    @property
+    def total(self) -> int:
+        """What the person pays."""
+        return self.quantity * self.unit_price
+
+
+def find_order(number: int) -> Order | None:
+    """The order with this number; None when there is none."""
+    return _make(number) if FIRST_NUMBER <= number < FIRST_NUMBER + COUNT else None
+
+
+def all_orders() -> Iterator[Order]:
+    """Every order, oldest first."""
+    return (_make(number) for number in range(FIRST_NUMBER, FIRST_NUMBER + COUNT))
+
+
+def euros(cents: int) -> str:
+    """An amount as people read it."""
+    return f"{cents / 100:,.2f} EUR"
+
+
+def _make(number: int) -> Order:
+    """An order is a function of its number, so that one can be found without making the others."""
+    dice = random.Random(f"{SEED} {number}")  # noqa: S311 - no secret depends on it
+    ordered = date(YEAR, 1, 1) + timedelta(days=(number - FIRST_NUMBER) * 365 // COUNT)
+    region = dice.choices(list(REGIONS), weights=[30, 25, 20, 20, 5])[0]
+    product = dice.choice(list(PRODUCTS))
+    season = 1.2 if ordered.month in (11, 12) else 1.0
+    price = PRODUCTS[product] * REGIONS[region] * season * dice.uniform(0.9, 1.1)
+    is_on_the_way = ordered > date(YEAR, 12, 31) - timedelta(days=SHIPPING_DAYS)
+    statuses = ON_THE_WAY if is_on_the_way else STATUSES
+    return Order(
+        number=number,
+        date=ordered,
+        region=region,
+        product=product,
+        quantity=dice.choices([1, 2, 3, 5], weights=[70, 20, 7, 3])[0],
+        unit_price=round(price),
+        status=dice.choices(list(statuses), weights=list(statuses.values()))[0],
+    )

@@ -1,0 +1,38 @@
+"""The files that the help desk writes."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+from adk_site.demo.orders import Order
+from runtime import types
+
+
+def as_part(content: str | bytes, mime_type: str) -> types.Part:
+    """A file's content as an artifact."""
+    data = content.encode() if isinstance(content, str) else content
+    return types.Part.from_bytes(data=data, mime_type=mime_type)
+
+
+def confirmation_text(reference: str, problem: str, name: str | None) -> str:
+    """What a person keeps of a ticket."""
+    return f"Ticket {reference}\n\nDear {name or 'customer'},\nwe look into this for you:\n\n    {problem}\n"
+
+
+def invoice_csv(order: Order) -> str:
+    """An invoice as a table."""
+    rows: list[list[str | int]] = [
+        ["Order", "Date", "Item", "Quantity", "Unit price EUR", "Total EUR"],
+        [
+            order.number,
+            order.date.isoformat(),
+            order.product,
+            order.quantity,
+            f"{order.unit_price / 100:.2f}",
+            f"{order.total / 100:.2f}",
+        ],
+    ]
+    text = StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,1 @@
+"""`make run` and `make stop`: the whole site in one terminal, for development."""

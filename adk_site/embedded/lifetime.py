@@ -1,0 +1,84 @@
+"""How long the embedded servers run: from the first process that needs them to the last.
+
+Who needs them holds a shared lock on a file, which the kernel takes back even from a killed process; so
+there are no lists of pids to go stale. They are POSIX record locks: a forked child does not inherit them.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from adk_site.embedded.paths import make_private_dir, socket_dir
+from adk_site.embedded.postgres import Postgres
+from adk_site.embedded.redis import Redis
+from adk_site.embedded.server import EmbeddedServer
+
+
+@contextmanager
+def running_servers(data: Path) -> Iterator[None]:
+    """Start or join the servers that have no URL in the environment; stop them when nobody needs them.
+
+    Enter it once in a process: the lock of a process does not count how often it was taken.
+
+    Raises:
+        EmbeddedServerError: a wheel is not installed, or a server does not start.
+    """
+    servers = _needed_servers(data)
+    if not servers:
+        yield
+        return
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (data / "servers.users").open("a+") as users:
+        try:
+            with _deciding(data):
+                fcntl.lockf(users, fcntl.LOCK_SH)
+                make_private_dir(socket_dir(data))
+                for server in servers:
+                    server.start()
+            yield
+        finally:
+            with _deciding(data):
+                if _is_last(users):
+                    _stop(servers, data)
+
+
+def stop_servers(data: Path) -> None:
+    """Stop the embedded servers of `data`, whoever uses them."""
+    if not data.exists():
+        return
+    with _deciding(data):
+        _stop(_needed_servers(data), data)
+
+
+def _needed_servers(data: Path) -> list[EmbeddedServer]:
+    servers: list[EmbeddedServer] = []
+    if not os.environ.get("DATABASE_URL"):
+        servers.append(Postgres(data))
+    if not os.environ.get("REDIS_URL"):
+        servers.append(Redis(data))
+    return servers
+
+
+def _stop(servers: list[EmbeddedServer], data: Path) -> None:
+    for server in reversed(servers):
+        server.stop()
+    shutil.rmtree(socket_dir(data), ignore_errors=True)
+
+
+@contextmanager
+def _deciding(data: Path) -> Iterator[None]:
+    """Only one process at a time starts or stops servers."""
+    with (data / "servers.lock").open("a+") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_last(users: TextIO) -> bool:
+    with suppress(BlockingIOError, PermissionError):
+        fcntl.lockf(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

@@ -1,0 +1,52 @@
+"""Where the data, the sockets and the programs of the embedded servers are."""
+
+import hashlib
+import os
+import stat
+from importlib.util import find_spec
+from pathlib import Path
+
+from adk_site.embedded.errors import EmbeddedServerError
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+
+def data_dir() -> Path:
+    """Where a checkout keeps its data: `ADK_DATA_DIR`, or `.data` in the checkout."""
+    return Path(os.environ.get("ADK_DATA_DIR") or CHECKOUT / ".data").resolve()
+
+
+def socket_dir(data: Path) -> Path:
+    """Where the Unix sockets of the servers of `data` are.
+
+    Not inside `data`, because the path of a Unix socket may have about a hundred bytes only.
+    """
+    name = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    return Path("/tmp") / f"adk-{os.getuid()}-{name}"  # noqa: S108 (made by make_private_dir)
+
+
+def make_private_dir(path: Path) -> None:
+    """Make the directory if it is absent, for its owner only.
+
+    Raises:
+        EmbeddedServerError: it is somebody else's, or open to others.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = path.lstat()
+    if status.st_uid != os.getuid() or status.st_mode != stat.S_IFDIR | 0o700:
+        raise EmbeddedServerError(f"{path} must be a directory of yours with mode 0700: remove it.")
+
+
+def wheel_dir(package: str, variable: str) -> Path:
+    """The directory of an installed wheel, found without importing it.
+
+    Raises:
+        EmbeddedServerError: the wheel is not installed; setting `variable` makes it unnecessary.
+    """
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise EmbeddedServerError(
+            f"{variable} is not set and the wheel that brings an embedded server, {package!r}, "
+            f"is not installed: set {variable}, or install requirements-dev.txt."
+        )
+    return Path(spec.origin).parent

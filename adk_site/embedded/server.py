@@ -1,0 +1,48 @@
+"""The contract of an embedded server, and what both kinds need."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from adk_site.embedded.errors import EmbeddedServerError
+from adk_site.processes import kill
+
+
+class EmbeddedServer(Protocol):
+    """A server that belongs to one data directory."""
+
+    def start(self) -> None:
+        """Start the server or join the one that runs; it answers when this returns."""
+
+    def stop(self) -> None:
+        """Stop the server; nothing of it runs when this returns."""
+
+
+def run_program(command: Sequence[str], purpose: str, log: Path) -> None:
+    """Run a program of a server to its end.
+
+    Raises:
+        EmbeddedServerError: it failed; the message has the end of `log`.
+    """
+    result = subprocess.run(  # noqa: S603 (a fixed program of an installed wheel)
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    if result.returncode:
+        said = result.stderr.strip() or last_lines(log)
+        raise EmbeddedServerError(f"{purpose} failed (see {log}): {said}")
+
+
+def last_lines(log: Path, count: int = 5) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-count:]) if log.exists() else ""
+
+
+def kill_servers(program: str, text: str) -> None:
+    """Kill the processes of `program` that have the text on their command line, and wait for their end."""
+    kill(
+        process
+        for process in psutil.process_iter(["name", "cmdline"])
+        if process.info["name"] == program and text in " ".join(process.info["cmdline"] or ())
+    )

@@ -1,0 +1,33 @@
+"""Ending processes that are not children of this one."""
+
+import time
+from collections.abc import Iterable
+
+import psutil
+
+
+def wait_until_gone(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait until the processes have ended, `seconds` at most; returns those that still run."""
+    deadline = time.monotonic() + seconds
+    left = [process for process in processes if is_alive(process)]
+    while left and time.monotonic() < deadline:
+        time.sleep(0.02)
+        left = [process for process in left if is_alive(process)]
+    return left
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether the process runs. One that has ended does not, even if nobody collected its exit status."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """Kill the processes and wait until they are gone."""
+    processes = list(processes)
+    for process in processes:
+        if is_alive(process):
+            process.kill()
+    wait_until_gone(processes, seconds=5)

@@ -1,0 +1,181 @@
+"""Settings, all from the environment. Without a `DATABASE_URL` this is a development checkout.
+
+Development (`ADK_DEV=1`): the secret key is kept in the data directory, cookies go over plain HTTP, static
+files are served from where they lie. Otherwise `SECRET_KEY` and `ALLOWED_HOSTS` are needed, and all is HTTPS.
+"""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from adk_site.demo import banner, model_name
+from adk_site.embedded.paths import data_dir
+from adk_site.embedded.postgres import postgres_url
+from adk_site.embedded.redis import redis_url
+from adk_site.secret_key import kept_secret_key
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = data_dir()
+DEV: bool = env.bool("ADK_DEV", default=not env.str("DATABASE_URL", default=""))
+DEBUG: bool = env.bool("DEBUG", default=False)
+
+SECRET_KEY: str = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    if not DEV:
+        raise ImproperlyConfigured("SECRET_KEY is not set: set it to a long random text, or set ADK_DEV=1.")
+    SECRET_KEY = kept_secret_key(DATA_DIR / "secret_key")
+
+# Who may ask, and how
+
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", socket.gethostname(), env.str("HOST", default="localhost")]
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOCAL_HOSTS if DEV else [])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEV
+SECURE_SSL_REDIRECT: bool = env.bool("SECURE_SSL_REDIRECT", default=not DEV)
+SECURE_HSTS_SECONDS: int = env.int("SECURE_HSTS_SECONDS", default=0 if DEV else 31_536_000)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEV
+# Only behind a proxy that sets this header itself: anybody else could claim HTTPS with it.
+if env.bool("BEHIND_HTTPS_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = LOGIN_URL
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# What the site is made of
+
+INSTALLED_APPS = [
+    "daphne",  # before staticfiles: its runserver is the one that speaks websockets
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "channels",
+    "csp",
+    "sessions_app",
+    "adk_site",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "adk_site.urls"
+ASGI_APPLICATION = "adk_site.asgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Where things are kept
+
+DATABASE_URL: str = env.str("DATABASE_URL", default="") or postgres_url(DATA_DIR)
+DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(DATABASE_URL)}
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
+    raise ImproperlyConfigured(
+        "DATABASE_URL must name a PostgreSQL: postgresql://user:password@host/database"
+    )
+REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
+# A receiver waits five seconds at a time; longer silence means that Redis is gone.
+REDIS_HOST = {"address": REDIS_URL, "socket_timeout": 15}
+CHANNEL_LAYERS: dict[str, Any] = {
+    "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_HOST]}}
+}
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_STORAGE = (
+    "django.contrib.staticfiles.storage.StaticFilesStorage"
+    if DEV
+    else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+)
+MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": STATIC_STORAGE},
+}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEV
+
+# Celery
+
+CELERY_BROKER_URL = CELERY_RESULT_BACKEND = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = TIME_ZONE
+# What dead processes left behind is taken up within this time.
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 5.0}},
+}
+
+# The demo agents and their model
+
+ADK_MODEL: str = model_name(env.str("ADK_MODEL", default="gemini-2.5-flash"), os.environ)
+ADK_BANNER = banner(ADK_MODEL, os.environ)
+
+# Logs go to stderr, for whoever runs the process to keep
+
+LOG_LEVEL: str = env.str("LOG_LEVEL", default="INFO")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL}},
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""Django's commands. Where no URL of a server is set, an embedded one runs as long as the command."""
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+
+from adk_site.embedded.lifetime import running_servers
+from adk_site.embedded.paths import data_dir
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
+    try:
+        with running_servers(data_dir()):
+            execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")
+
+
+if __name__ == "__main__":
+    main()

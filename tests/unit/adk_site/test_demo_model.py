@@ -1,0 +1,250 @@
+"""The demo model answers any agent's request by rules, one call a message at most (issue 2, spec M1)."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+
+from adk_site.demo.model import DemoModel
+from runtime import types
+from runtime.models import LlmRequest, LlmResponse
+from runtime.tools import FunctionTool, LongRunningFunctionTool
+from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
+from tests.fakes import say, text_content
+
+
+def get_weather(city: str, unit: Literal["celsius", "kelvin"] = "celsius") -> None:
+    """Tell the weather of a city.
+
+    Args:
+        city: The city.
+    """
+
+
+def roll_dice(count: int, sides: int = 6) -> None:
+    """Roll dice.
+
+    Args:
+        count: How many dice to roll.
+        sides: How many sides they have.
+    """
+
+
+def remember_name(name: str) -> None:
+    """Remember what the person is called.
+
+    Args:
+        name: The person's name.
+    """
+
+
+def send_note(message: str, urgent: bool = False, tags: list[str] | None = None) -> None:
+    """Send a note to a colleague.
+
+    Args:
+        message: What it says.
+        urgent: Whether it cannot wait.
+        tags: Words to find it by.
+    """
+
+
+def draw_map(city: str) -> None:
+    """Draw a map, which takes hours."""
+
+
+FUNCTIONS = (get_weather, roll_dice, remember_name, send_note)
+
+
+def request(
+    *contents: types.Content | str, functions: tuple[Callable[..., Any], ...] = FUNCTIONS
+) -> LlmRequest:
+    """What a person's words make of an agent with these functions."""
+    made = LlmRequest(contents=[say(item) if isinstance(item, str) else item for item in contents])
+    made.append_tools([FunctionTool(function) for function in functions])
+    return made
+
+
+def answered(name: str, response: dict[str, Any]) -> types.Content:
+    return types.Content(role="user", parts=[types.Part.from_function_response(name=name, response=response)])
+
+
+def called(name: str) -> types.Content:
+    return types.Content(role="model", parts=[types.Part.from_function_call(name=name, args={})])
+
+
+async def answer(asked: LlmRequest, stream: bool = False) -> list[LlmResponse]:
+    return [response async for response in DemoModel(delay=0).generate_content_async(asked, stream)]
+
+
+def part_of(response: LlmResponse) -> types.Part:
+    assert response.content is not None and response.content.parts is not None
+    return response.content.parts[0]
+
+
+async def text_of(asked: LlmRequest) -> str:
+    return part_of((await answer(asked))[-1]).text or ""
+
+
+async def call_of(asked: LlmRequest) -> tuple[str | None, dict[str, Any] | None]:
+    call = part_of((await answer(asked))[-1]).function_call
+    assert call is not None, "it called nothing"
+    return call.name, call.args
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "args"),
+    [
+        ("what's the weather in London?", "get_weather", {"city": "London"}),
+        ("weather for Rome, in kelvin", "get_weather", {"city": "Rome", "unit": "kelvin"}),
+        ('the weather of "New York" please', "get_weather", {"city": "New York"}),
+        ("roll 2 dice", "roll_dice", {"count": 2}),
+        ("please roll 3 dice with 20 sides", "roll_dice", {"count": 3, "sides": 20}),
+        ("my name is Ada", "remember_name", {"name": "Ada"}),
+        ("hi, my name is ada lovelace and I am new", "remember_name", {"name": "ada lovelace"}),
+        (
+            "send a note: the door is open",
+            "send_note",
+            {"message": "the door is open"},
+        ),
+        ("send an urgent note", "send_note", {"message": "send an urgent note", "urgent": True}),
+        ("send a note: ink, paper", "send_note", {"message": "ink, paper", "tags": ["ink", "paper"]}),
+        ("send a note: roll the dice", "send_note", {"message": "roll the dice"}),
+    ],
+)
+async def test_picks_the_tool_that_fits_the_words_and_fills_its_arguments(
+    words: str, name: str, args: dict[str, Any]
+) -> None:
+    assert await call_of(request(words)) == (name, args)
+
+
+async def test_asks_for_a_required_argument_that_the_words_leave_open() -> None:
+    assert await text_of(request("roll the dice")) == "For that I need how many dice to roll. Please tell me."
+
+
+async def test_takes_the_next_short_message_as_the_answer_to_its_question() -> None:
+    asked = text_content("For that I need how many dice to roll. Please tell me.")
+    assert await call_of(request("roll the dice", asked, "4")) == ("roll_dice", {"count": 4})
+
+
+async def test_reads_only_the_last_message_when_nothing_was_asked() -> None:
+    assert await call_of(request("roll 2 dice", text_content("Done."), "weather in Oslo")) == (
+        "get_weather",
+        {"city": "Oslo"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "beginning"),
+    [
+        ("hello", "Hello! I am a small demo model"),
+        ("Thanks!", "You are welcome!"),
+        ("bye", "Goodbye!"),
+        ("what can you do?", "I am a small demo model"),
+        ("ahem", "I do not know what to do with that."),
+    ],
+)
+async def test_small_talk_calls_nothing(words: str, beginning: str) -> None:
+    assert (await text_of(request(words))).startswith(beginning)
+
+
+async def test_says_what_it_is_and_lists_the_tools_that_it_was_given() -> None:
+    text = await text_of(request("what can you do?", functions=(roll_dice,)))
+    assert "demo model" in text and "- **roll dice**: Roll dice." in text and "weather" not in text
+
+
+async def test_an_agent_without_tools_says_so() -> None:
+    assert "Here I was given none." in await text_of(request("what can you do?", functions=()))
+
+
+async def test_greets_by_the_name_that_the_instruction_tells() -> None:
+    asked = request("hello")
+    asked.append_instructions(["The person is called Ada. Be kind."])
+    assert (await text_of(asked)).startswith("Hello Ada!")
+
+
+class TestTransfer:
+    @staticmethod
+    def desk(*contents: types.Content | str) -> LlmRequest:
+        asked = request(*contents, functions=(roll_dice,))
+        asked.append_instructions(["- weather_desk: Weather and climate.\n- games: Board games."])
+        asked.append_tools([TransferToAgentTool(["weather_desk", "games"])])
+        return asked
+
+    async def test_goes_to_the_agent_whose_description_fits(self) -> None:
+        assert await call_of(self.desk("how is the climate?")) == (
+            "transfer_to_agent",
+            {"agent_name": "weather_desk"},
+        )
+
+    async def test_an_own_tool_that_fits_better_comes_first(self) -> None:
+        assert await call_of(self.desk("roll 2 dice in a board game")) == ("roll_dice", {"count": 2})
+
+    async def test_happens_once_a_message(self) -> None:
+        context = types.Content(
+            role="user",
+            parts=[
+                types.Part(text="For context:"),
+                types.Part(
+                    text='[games] called tool `transfer_to_agent` with parameters: {"agent_name": "x"}'
+                ),
+            ],
+        )
+        assert (await text_of(self.desk("how is the climate?", context))).startswith(
+            "I am a small demo model"
+        )
+
+
+@pytest.mark.parametrize(
+    ("response", "text"),
+    [
+        ({"result": 7}, "**roll dice**: 7."),
+        ({"result": None}, "**roll dice** is done."),
+        ({"error": "The dice are lost."}, "**roll dice** did not work: The dice are lost."),
+        ({"message": "You rolled a seven."}, "You rolled a seven."),
+        (
+            {"status": "succeeded", "summary": "Seven.", "files": ["a.txt", "b.txt"]},
+            "Seven.\n\n- Files: a.txt, b.txt",
+        ),
+        (
+            {"first_die": 3, "lucky": True, "of": {"sides": 6}},
+            "Here is what I got from **roll dice**:\n\n- First die: 3\n- Lucky: yes\n- Of: sides 6",
+        ),
+        ({"status": "cancelled", "error": ""}, "**roll dice** was cancelled."),
+    ],
+)
+async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
+    response: dict[str, Any], text: str
+) -> None:
+    asked = request("roll 2 dice", called("roll_dice"), answered("roll_dice", response))
+    assert await text_of(asked) == text
+
+
+async def test_says_that_a_long_running_call_has_started_and_later_tells_its_result() -> None:
+    asked = request(
+        "draw a map of Rome", called("draw_map"), answered("draw_map", {"status": "queued", "job": 1})
+    )
+    asked.append_tools([LongRunningFunctionTool(draw_map)])
+    assert (await text_of(asked)).startswith("I have started **draw map**.")
+    asked.contents[-1] = answered("draw_map", {"status": "succeeded", "summary": "All roads are there."})
+    assert await text_of(asked) == "All roads are there."
+
+
+async def test_streams_word_by_word_what_its_last_response_holds() -> None:
+    *partials, final = await answer(request("what can you do?"), stream=True)
+    assert len(partials) > 10 and all(response.partial for response in partials)
+    assert "".join(part_of(response).text or "" for response in partials) == part_of(final).text
+    assert not final.partial and final.finish_reason is types.FinishReason.STOP
+
+
+async def test_a_call_comes_in_one_piece() -> None:
+    assert len(await answer(request("roll 2 dice"), stream=True)) == 1
+
+
+async def test_reports_words_as_usage() -> None:
+    usage = (await answer(request("Thanks a lot!")))[-1].usage_metadata
+    assert usage is not None
+    assert (usage.prompt_token_count, usage.candidates_token_count, usage.total_token_count) == (3, 3, 6)
+
+
+async def test_an_empty_request_is_answered_too() -> None:
+    assert await text_of(LlmRequest())

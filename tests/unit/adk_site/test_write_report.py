@@ -1,0 +1,53 @@
+"""The long-running tool of the demo agents: what its function saves and returns in a worker (issue 2)."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from adk_site.agents import write_report
+from runtime import types
+from sessions_app.jobs.inside import current_job
+
+
+class RecordingJob:
+    """A job that keeps what its function tells it."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[float, float]] = []
+        self.files: dict[str, types.Part] = {}
+
+    def progress(self, done: float, total: float, message: str) -> None:
+        self.steps.append((done, total))
+
+    def save_artifact(self, filename: str, artifact: types.Part) -> int:
+        self.files[filename] = artifact
+        return 0
+
+
+@pytest.fixture
+def job() -> Iterator[RecordingJob]:
+    recording = RecordingJob()
+    token = current_job.set(recording)
+    yield recording
+    current_job.reset(token)
+
+
+def test_saves_chart_table_and_page_and_returns_the_summary(job: RecordingJob) -> None:
+    result = write_report.func(topic="returns", group_by="product")
+    types_of = {name: part.inline_data and part.inline_data.mime_type for name, part in job.files.items()}
+    assert types_of == {
+        "returns-by-product.png": "image/png",
+        "returns-by-product.csv": "text/csv",
+        "returns-by-product.md": "text/markdown",
+    }
+    assert result["files"] == list(job.files)
+    assert str(result["summary"]).startswith("**Returns by product, 2025**")
+    assert len(job.steps) > 100
+
+
+def test_is_declared_as_long_running_with_its_choices() -> None:
+    declaration = write_report._get_declaration()
+    assert write_report.is_long_running
+    assert declaration.parameters is not None and declaration.parameters.properties is not None
+    assert declaration.parameters.properties["topic"].enum == ["sales", "returns"]
+    assert declaration.parameters.properties["group_by"].enum == ["region", "product", "month"]
