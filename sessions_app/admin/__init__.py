@@ -1,0 +1,18 @@
+"""The Django admin as the audit face: everything to see, nothing to change."""
+
+from sessions_app.admin.artifact import ArtifactAdmin
+from sessions_app.admin.event import EventAdmin
+from sessions_app.admin.invocation import InvocationAdmin
+from sessions_app.admin.job import ToolJobAdmin
+from sessions_app.admin.session import SessionAdmin
+from sessions_app.admin.state import AppStateAdmin, UserStateAdmin
+
+__all__ = [
+    "AppStateAdmin",
+    "ArtifactAdmin",
+    "EventAdmin",
+    "InvocationAdmin",
+    "SessionAdmin",
+    "ToolJobAdmin",
+    "UserStateAdmin",
+]

@@ -1,0 +1,78 @@
+"""The artifacts: every version of every file, to download but never to run."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
+from django.template.defaultfilters import filesizeformat
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.links import download_url
+from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.read_only import refuse_writing
+from sessions_app.models import Artifact
+
+
+@admin.register(Artifact)
+class ArtifactAdmin(OfSessionAdmin):
+    """Newest first. Whoever may view artifacts may download them."""
+
+    list_display = (
+        "filename", "version", "of_session", "user", "mime_type", "readable_size", "short_sha256",
+        "created_at", "download",
+    )  # fmt: skip
+    list_filter = (("app_name", admin.AllValuesFieldListFilter), "part_kind", "created_at")
+    list_select_related = ("session", "user")
+    ordering = ("-id",)
+    search_fields = ("filename", "=sha256", "session__title", "session__key")
+    fields = (
+        "filename", "version", "app_name", "user", "of_session", "mime_type", "part_kind", "readable_size",
+        "sha256", "created_at", "download",
+    )  # fmt: skip
+
+    def get_urls(self) -> list[URLPattern]:
+        download = path(
+            "<int:artifact_id>/download/",
+            self.admin_site.admin_view(self.download_view),
+            name="sessions_app_artifact_download",
+        )
+        return [download, *super().get_urls()]
+
+    def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
+        """The bytes, as an attachment of no type that a browser would show."""
+        refuse_writing(request)
+        artifact = self.get_object(request, str(artifact_id))
+        if not self.has_view_permission(request, artifact):
+            raise PermissionDenied
+        if artifact is None or not artifact.file.storage.exists(artifact.file.name):
+            raise Http404(f"The file of artifact {artifact_id} is not there.")
+        return FileResponse(
+            artifact.file.open("rb"),
+            as_attachment=True,
+            filename=_header_safe(artifact.filename),
+            content_type="application/octet-stream",
+            headers={"X-Content-Type-Options": "nosniff"},
+        )
+
+    @admin.display(description=_("Size"), ordering="size")
+    def readable_size(self, artifact: Artifact) -> str:
+        return filesizeformat(artifact.size)
+
+    @admin.display(description="SHA-256", ordering="sha256")
+    def short_sha256(self, artifact: Artifact) -> SafeString:
+        return format_html('<code title="{}">{}…</code>', artifact.sha256, artifact.sha256[:12])
+
+    @admin.display(description=_("Content"))
+    def download(self, artifact: Artifact) -> SafeString:
+        return format_html('<a href="{}">{}</a>', download_url(artifact), _("Download"))
+
+
+def _header_safe(filename: str) -> str:
+    """The last part of the name, without what could end a header line."""
+    return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"

@@ -1,0 +1,81 @@
+"""The events of all sessions; each opens in the page of its session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.formatting import status_badge
+from sessions_app.admin.links import session_url
+from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.read_only import refuse_writing
+from sessions_app.admin.timeline import summary
+from sessions_app.models import Event, EventKind
+
+
+class KindFilter(admin.SimpleListFilter):
+    """Events by kind."""
+
+    title = _("kind")
+    parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(EventKind.choices)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
+        return queryset if self.value() is None else queryset.filter(kind=self.value())
+
+
+@admin.register(Event)
+class EventAdmin(OfSessionAdmin):
+    """What happened anywhere, newest first. Nobody changes an event."""
+
+    list_display = ("number", "happened_at", "of_session", "event_kind", "author", "what", "tokens")
+    list_display_links = None
+    list_filter = (KindFilter, ("session__app_name", admin.AllValuesFieldListFilter))
+    ordering = ("-id",)
+    search_fields = ("text", "=event_id", "=invocation_id")
+    search_help_text = _("Text, or the id of an event or invocation.")
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """To the event in its session, for whoever may view that."""
+        refuse_writing(request)
+        event: Event | None = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, event):
+            raise PermissionDenied
+        if event is None:
+            raise Http404(f"There is no event {object_id}.")
+        return HttpResponseRedirect(session_url(event.session_id, seq=event.seq))
+
+    @admin.display(description=_("Event"), ordering="id")
+    def number(self, event: Event) -> SafeString:
+        url = session_url(event.session_id, seq=event.seq)
+        return format_html('<a href="{}">#{}</a>', url, event.seq)
+
+    @admin.display(description=_("Kind"))
+    def event_kind(self, event: Event) -> SafeString:
+        return status_badge(event.kind)
+
+    @admin.display(description=_("What"))
+    def what(self, event: Event) -> str:
+        return summary(event)
+
+    @admin.display(description=_("Tokens"))
+    def tokens(self, event: Event) -> str | None:
+        if event.prompt_tokens is None and event.output_tokens is None:
+            return None
+        return f"{event.prompt_tokens or 0} → {event.output_tokens or 0}"

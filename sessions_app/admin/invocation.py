@@ -1,0 +1,51 @@
+"""The invocations: what each message set going, and how that ended."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.formatting import excerpt, pretty_block, runtime, status_badge
+from sessions_app.admin.links import session_url
+from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.models import Invocation
+
+
+@admin.register(Invocation)
+class InvocationAdmin(OfSessionAdmin):
+    """Newest first."""
+
+    list_display = (
+        "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
+    )  # fmt: skip
+    list_filter = ("status", ("session__app_name", admin.AllValuesFieldListFilter), "created_at")
+    ordering = ("-id",)
+    search_fields = ("=invocation_id", "=client_id", "error_message", "session__title", "session__key")
+    fields = (
+        ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
+        "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by",
+        "error_code", "error_message", "content",
+    )  # fmt: skip
+
+    @admin.display(description=_("Status"), ordering="status")
+    def badge(self, invocation: Invocation) -> SafeString:
+        return status_badge(invocation.status)
+
+    @admin.display(description=_("Events"))
+    def events(self, invocation: Invocation) -> SafeString:
+        url = session_url(invocation.session_id, invocation=invocation.invocation_id)
+        return format_html('<a href="{}">{}</a>', url, _("Events of this invocation"))
+
+    @admin.display(description=_("Runtime"))
+    def took(self, invocation: Invocation) -> str | None:
+        return runtime(invocation.started_at, invocation.finished_at)
+
+    @admin.display(description=_("Error"))
+    def error(self, invocation: Invocation) -> str:
+        return excerpt(invocation.error_message)
+
+    @admin.display(description=_("Message"))
+    def content(self, invocation: Invocation) -> SafeString:
+        return pretty_block(invocation.message)

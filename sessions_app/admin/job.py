@@ -1,0 +1,90 @@
+"""The jobs: long-running function calls that Celery workers do."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
+from sessions_app.admin.links import session_url
+from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.surroundings import find_call
+from sessions_app.models import ToolJob
+
+
+@admin.register(ToolJob)
+class ToolJobAdmin(OfSessionAdmin):
+    """Newest first."""
+
+    list_display = (
+        "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "last_heard_of", "worker",
+        "created_at",
+    )  # fmt: skip
+    list_filter = (
+        "status", ("session__app_name", admin.AllValuesFieldListFilter),
+        ("tool_name", admin.AllValuesFieldListFilter), "created_at",
+    )  # fmt: skip
+    ordering = ("-created_at",)
+    search_fields = (
+        "tool_name", "=call_id", "=invocation_id", "worker", "error", "session__title", "session__key",
+    )  # fmt: skip
+    fields = (
+        ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
+        "agent_name", "worker", "created_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
+        "delivered_at", "cancel_requested_at", "error", "arguments", "outcome", "files",
+    )  # fmt: skip
+
+    @admin.display(description=_("Status"), ordering="status")
+    def badge(self, job: ToolJob) -> SafeString:
+        return status_badge(job.status)
+
+    @admin.display(description=_("Progress"))
+    def progress(self, job: ToolJob) -> SafeString | str | None:
+        if job.percent is None:
+            return job.progress_message or None
+        bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % {1}'
+        return format_html(bar, job.percent, job.progress_message)
+
+    @admin.display(description=_("Heartbeat"), ordering="heartbeat_at")
+    def last_heard_of(self, job: ToolJob) -> str | None:
+        if job.heartbeat_at is None:
+            return None
+        return _("%(age)s ago") % {"age": duration(timezone.now() - job.heartbeat_at)}
+
+    @admin.display(description=_("Runtime"))
+    def took(self, job: ToolJob) -> str | None:
+        return runtime(job.started_at, job.finished_at)
+
+    @admin.display(description=_("Error"))
+    def short_error(self, job: ToolJob) -> str:
+        return excerpt(job.error)
+
+    @admin.display(description=_("Call"))
+    def call(self, job: ToolJob) -> SafeString | str:
+        return _event_link(job, find_call(job.session, job.call_id))
+
+    @admin.display(description=_("Invocation"))
+    def invocation(self, job: ToolJob) -> SafeString:
+        url = session_url(job.session_id, invocation=job.invocation_id)
+        return format_html('<a href="{}">{}</a>', url, job.invocation_id)
+
+    @admin.display(description=_("Arguments"))
+    def arguments(self, job: ToolJob) -> SafeString:
+        return pretty_block(job.args)
+
+    @admin.display(description=_("Result"))
+    def outcome(self, job: ToolJob) -> SafeString | None:
+        return None if job.result is None else pretty_block(job.result)
+
+    @admin.display(description=_("Files"))
+    def files(self, job: ToolJob) -> str | None:
+        return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or None
+
+
+def _event_link(job: ToolJob, seq: int | None) -> SafeString | str:
+    if seq is None:
+        return job.call_id
+    return format_html('<a href="{}">#{}</a> {}', session_url(job.session_id, seq=seq), seq, job.call_id)

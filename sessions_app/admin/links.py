@@ -1,0 +1,40 @@
+"""Addresses within the admin. Staff may not open the chats of others, so nothing here leads there."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from sessions_app.models import Artifact, Session, ToolJob
+
+
+def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
+    """The page of a session; with `seq`, at that event."""
+    url = reverse("admin:sessions_app_session_change", args=[session_id])
+    parameters = query if seq is None else {"event": str(seq), **query}
+    anchor = "" if seq is None else f"#event-{seq}"
+    return f"{url}?{urlencode(parameters)}{anchor}" if parameters else url
+
+
+def session_link(session: Session) -> SafeString:
+    return format_html('<a href="{}">{}</a>', session_url(session.id), session)
+
+
+def raw_event_url(session_id: UUID, seq: int) -> str:
+    return reverse("admin:sessions_app_session_event_raw", args=[session_id, seq])
+
+
+def job_url(job: ToolJob) -> str:
+    return reverse("admin:sessions_app_tooljob_change", args=[job.pk])
+
+
+def artifact_url(artifact: Artifact) -> str:
+    return reverse("admin:sessions_app_artifact_change", args=[artifact.pk])
+
+
+def download_url(artifact: Artifact) -> str:
+    return reverse("admin:sessions_app_artifact_download", args=[artifact.pk])

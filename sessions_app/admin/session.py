@@ -1,0 +1,149 @@
+"""The sessions: a list to find one, and the page that tells what happened in it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Cast
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.formatting import status_badge
+from sessions_app.admin.read_only import ReadOnlyAdmin, refuse_writing
+from sessions_app.admin.session_page import session_page
+from sessions_app.models import Event, Invocation, InvocationStatus, Session
+
+OPEN = (InvocationStatus.RUNNING, InvocationStatus.WAITING, InvocationStatus.QUEUED)
+
+
+class HasInvocation(admin.SimpleListFilter):
+    """Sessions by the status of their invocations."""
+
+    title = _("invocations")
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        shown = (*OPEN, InvocationStatus.FAILED, InvocationStatus.CANCELLED)
+        return [(status.value, status.label) for status in shown]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(pk__in=Invocation.objects.filter(status=self.value()).values("session"))
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    """Who may view sessions sees all of them, their events, invocations and jobs included."""
+
+    list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity")
+    list_filter = (("app_name", admin.AllValuesFieldListFilter), HasInvocation, "updated_at")
+    list_select_related = ("user",)
+    ordering = ("-updated_at", "-id")
+    search_fields = ("title", "key", f"user__{get_user_model().USERNAME_FIELD}")
+    search_help_text = _("Title, key, user, text of the events, or the id of a session, event or invocation.")
+
+    def get_urls(self) -> list[URLPattern]:
+        raw = path(
+            "<uuid:session_id>/event/<int:seq>/raw.json",
+            self.admin_site.admin_view(self.raw_event_view),
+            name="sessions_app_session_event_raw",
+        )
+        return [raw, *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
+        still_open = Invocation.objects.filter(session=OuterRef("pk"), status__in=OPEN).order_by("id")
+        status = Subquery(still_open.values("status")[:1])
+        sessions: QuerySet[Session] = super().get_queryset(request)
+        return sessions.annotate(open_status=status).defer("state", "initial_state")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Session], search_term: str
+    ) -> tuple[QuerySet[Session], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        anywhere = Q(
+            pk__in=Event.objects.filter(Q(text__icontains=term) | Q(event_id=term)).values("session")
+        )
+        anywhere |= Q(pk__in=Invocation.objects.filter(invocation_id=term).values("session"))
+        for name in self.search_fields:
+            anywhere |= Q(**{f"{name}__icontains": term})
+        if session_id := _uuid(term):
+            anywhere |= Q(pk=session_id)
+        return queryset.filter(anywhere), False
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        refuse_writing(request)
+        session = self._session(request, _uuid(unquote(object_id)))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": str(session),
+            "opts": self.opts,
+            "media": self.media,
+            "audit": session_page(session, request.GET),
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/sessions_app/session/change_form.html", context)
+
+    def raw_event_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
+        """The JSON of an event to download, exactly as the database keeps it."""
+        refuse_writing(request)
+        session = self._session(request, session_id)
+        stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
+        raw = stored.values_list("raw", flat=True).first()
+        if raw is None:
+            raise Http404(f"Session {session.pk} has no event {seq}.")
+        headers = {
+            "Content-Disposition": f'attachment; filename="{session.pk}-event-{seq}.json"',
+            "X-Content-Type-Options": "nosniff",
+        }
+        return HttpResponse(raw, content_type="application/json", headers=headers)
+
+    @admin.display(description=_("Session"), ordering="title")
+    def title_or_key(self, session: Session) -> str:
+        return session.title or session.key
+
+    @admin.display(description=_("Last event"), ordering="updated_at")
+    def last_event(self, session: Session) -> datetime | None:
+        return session.updated_at if session.last_seq else None
+
+    @admin.display(description=_("Events"), ordering="last_seq")
+    def events(self, session: Session) -> int:
+        return session.last_seq
+
+    @admin.display(description=_("Now"))
+    def activity(self, session: Session) -> SafeString:
+        return status_badge(session.open_status)  # type: ignore[attr-defined]
+
+    def _session(self, request: HttpRequest, session_id: UUID | None) -> Session:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        sessions = self.get_queryset(request).defer(None).select_related("user")
+        session = sessions.filter(pk=session_id).first() if session_id else None
+        if session is None:
+            raise Http404("There is no such session.")
+        return session
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

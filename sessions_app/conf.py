@@ -1,0 +1,43 @@
+"""The settings of this app, with their defaults: `ADK = {...}` in the site's settings overrides them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.conf import settings
+
+
+@dataclass(frozen=True)
+class Conf:
+    """What a site may set in `settings.ADK`. Times are in seconds.
+
+    Attributes:
+        lease_seconds: how long an invocation outlives its process before others may take it over.
+        heartbeat_seconds: how often a process renews its leases and asks for news of the sessions it watches.
+        merge_seconds: the shortest time that streamed text is gathered before it is sent.
+        merge_seconds_under_load: the longest.
+        relay_seconds: how long news for other processes are gathered.
+        pool_size: PostgreSQL connections of a process.
+        cached_events: events of recently served sessions that a process keeps.
+        message_limit: characters of a message.
+        frame_limit: bytes of a websocket frame.
+        frames_per_minute: frames that a socket may send in a minute.
+    """
+
+    lease_seconds: float = 30.0
+    heartbeat_seconds: float = 5.0
+    merge_seconds: float = 0.02
+    merge_seconds_under_load: float = 0.1
+    relay_seconds: float = 0.05
+    pool_size: int = 10
+    cached_events: int = 200_000
+    message_limit: int = 32_000
+    frame_limit: int = 256_000
+    frames_per_minute: int = 240
+
+
+@lru_cache(maxsize=1)
+def conf() -> Conf:
+    """The settings in force."""
+    return Conf(**getattr(settings, "ADK", {}))

@@ -1,0 +1,79 @@
+"""Files of a chat, sent from Django's storage in pieces."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.db.models.fields.files import FieldFile
+from django.http import Http404, HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_GET
+
+from runtime.sessions.state import State
+from sessions_app.models import Artifact, Session
+from sessions_app.ownership import own_session_or_404
+from sessions_app.rendering.html import INLINE_IMAGES
+
+PIECE = 256 * 1024
+TEXT = "text/plain; charset=utf-8"
+MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@require_GET
+@login_required
+async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
+    """A version of a file, the newest without `?version=`. Plain pictures may be shown, the rest is saved."""
+    version = request.GET.get("version", "")
+    session = await own_session_or_404(await request.auser(), session_id)
+    found = await _find(session, filename, version)
+    etag = f'"{found.sha256}"'
+    return get_conditional_response(request, etag=etag) or _response(found, etag)
+
+
+async def _find(session: Session, filename: str, version: str) -> Artifact:
+    files = Artifact.objects.filter(
+        Q(session=session) | Q(session=None),
+        app_name=session.app_name,
+        user_id=session.user_id,
+        filename=filename,
+    )
+    if version:
+        files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
+    found = await files.order_by("-version").afirst()
+    if found is None:
+        raise Http404(f"There is no file {filename!r} in this chat.")
+    return found
+
+
+def _response(found: Artifact, etag: str) -> StreamingHttpResponse:
+    mime_type = found.mime_type or TEXT
+    if not MIME_TYPE.fullmatch(mime_type):
+        mime_type = "application/octet-stream"
+    name = found.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    disposition = content_disposition_header(
+        found.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
+    )
+    headers = {
+        "Content-Disposition": disposition or "attachment",
+        "Content-Length": str(found.size),
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+        "ETag": etag,
+    }
+    return StreamingHttpResponse(_pieces(found.file), content_type=mime_type, headers=headers)
+
+
+async def _pieces(stored: FieldFile) -> AsyncIterator[bytes]:
+    await asyncio.to_thread(stored.open, "rb")
+    try:
+        while piece := await asyncio.to_thread(stored.read, PIECE):
+            yield piece
+    finally:
+        await asyncio.to_thread(stored.close)

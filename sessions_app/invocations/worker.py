@@ -1,0 +1,191 @@
+"""The invocations that this process runs: each an asyncio task of its own, never inside a consumer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+from weakref import WeakKeyDictionary
+
+from runtime.errors import SessionNotFoundError
+from sessions_app import hot_path
+from sessions_app.conf import conf
+from sessions_app.errors import StaleLeaseError
+from sessions_app.hot_path import Claim
+from sessions_app.invocations.execution import RESTARTED, STOPPED, Execution, Outcome
+from sessions_app.live.process import Live, live
+from sessions_app.models import InvocationStatus
+from sessions_app.notices import invocation_notice
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Running:
+    """An invocation at work; `stop_as` says why its task was cancelled."""
+
+    claim: Claim
+    task: asyncio.Task[Any]
+    stop_as: Outcome | None = None
+
+
+class InvocationWorker:
+    """Claims, runs, renews, cancels and ends invocations; one for each event loop of a process."""
+
+    def __init__(self, news: Live) -> None:
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+        self._live = news
+        self._running: dict[str, _Running] = {}
+        self._heartbeat: asyncio.Task[Any] | None = None
+        self._closing = False
+        news.relay.on_cancel = self.cancel_here
+
+    async def start_next(self, session_id: UUID) -> asyncio.Task[Any] | None:
+        """Run the session's oldest queued invocation, unless one is running. Returns its task."""
+        if self._closing:
+            return None
+        claim = await hot_path.claim_next(session_id, owner=self.owner, lease_seconds=conf().lease_seconds)
+        return self._start(claim) if claim else None
+
+    async def run_queue(self, session_id: UUID) -> None:
+        """Run what is queued in the session, one after the other, and wait for the end."""
+        task = await self.start_next(session_id)
+        while task is not None:
+            task = await task
+
+    async def fail_expired(self) -> int:
+        """End the invocations whose process is gone, with a reason that the person sees. Returns how many."""
+        count = 0
+        while claim := await hot_path.claim_expired(owner=self.owner, lease_seconds=conf().lease_seconds):
+            await self._end(Execution(claim, self._live.hub), RESTARTED)
+            await self.start_next(claim.session_id)
+            count += 1
+        return count
+
+    def cancel_here(self, invocation_id: str) -> bool:
+        """Stop the invocation if this process runs it."""
+        return self._stop(invocation_id, STOPPED)
+
+    async def cancel(self, invocation_id: str) -> None:
+        """Stop the invocation, wherever it runs."""
+        if not self.cancel_here(invocation_id):
+            self._live.relay.cancel(invocation_id)
+
+    async def close(self) -> None:
+        """Stop taking work and end what runs, with a reason that the person sees."""
+        self._closing = True
+        running = list(self._running.values())
+        for one in running:
+            self._stop(one.claim.invocation_id, RESTARTED)
+        await asyncio.gather(*(one.task for one in running), return_exceptions=True)
+        if self._heartbeat:
+            self._heartbeat.cancel()
+            await asyncio.gather(self._heartbeat, return_exceptions=True)
+
+    def _start(self, claim: Claim) -> asyncio.Task[Any]:
+        task = asyncio.create_task(self._work(claim), name=f"invocation {claim.invocation_id}")
+        self._running[claim.invocation_id] = _Running(claim, task)
+        if self._heartbeat is None or self._heartbeat.done():
+            self._heartbeat = asyncio.create_task(self._renew_leases(), name="renew leases")
+        return task
+
+    def _stop(self, invocation_id: str, stop_as: Outcome) -> bool:
+        running = self._running.get(invocation_id)
+        if running is None or running.stop_as is not None:
+            return running is not None
+        running.stop_as = stop_as
+        running.task.cancel()
+        return True
+
+    async def _work(self, claim: Claim) -> asyncio.Task[Any] | None:
+        """Run the invocation, end it whatever happens, and return the task of what was queued behind it."""
+        execution = Execution(claim, self._live.hub)
+        try:
+            self._tell(claim, InvocationStatus.RUNNING)
+            ending = await self._outcome(execution)
+            if ending is not None:
+                await asyncio.shield(self._end(execution, *ending))
+        finally:
+            self._running.pop(claim.invocation_id, None)
+            self._live.hub.forget_text(claim.session_id, claim.invocation_id)
+        return await self.start_next(claim.session_id)
+
+    async def _outcome(self, execution: Execution) -> tuple[Outcome, bool] | None:
+        """How the run ended, and whether its end is in the log already; None when it is not ours any more."""
+        invocation_id = execution.claim.invocation_id
+        try:
+            return await execution.run(), True
+        except asyncio.CancelledError:
+            return self._running[invocation_id].stop_as or RESTARTED, False
+        except (StaleLeaseError, SessionNotFoundError) as error:
+            logger.warning("Invocation %s ends here: %s", invocation_id, error)
+            return None
+        except Exception as error:
+            logger.exception("Invocation %s failed", invocation_id)
+            return _failure(invocation_id, error), False
+
+    async def _end(self, execution: Execution, outcome: Outcome, is_logged: bool = False) -> None:
+        claim = execution.claim
+        try:
+            if not is_logged:
+                await execution.close_log(outcome)
+            finished = await hot_path.finish(
+                claim,
+                status=outcome.status,
+                error_code=outcome.error_code,
+                error_message=outcome.error_message,
+            )
+        except (StaleLeaseError, SessionNotFoundError) as error:
+            logger.warning("Invocation %s ends here: %s", claim.invocation_id, error)
+            return
+        if finished:
+            self._tell(claim, outcome.status, outcome.error_message)
+
+    def _tell(self, claim: Claim, status: str, error: str = "") -> None:
+        notice = invocation_notice(claim.invocation_id, claim.client_id, status, error)
+        self._live.hub.publish_notice(claim.session_id, notice)
+
+    async def _renew_leases(self) -> None:
+        """Push the leases on while there are any; what was lost is stopped."""
+        while self._running:
+            await asyncio.sleep(conf().heartbeat_seconds)
+            held = {one.claim.session_id: one for one in self._running.values()}
+            try:
+                kept = await hot_path.renew(list(held), owner=self.owner, lease_seconds=conf().lease_seconds)
+            except Exception:  # PostgreSQL may be away for a moment; the fencing token keeps the log safe
+                logger.warning("Leases could not be renewed; trying again", exc_info=True)
+                continue
+            for session_id, one in held.items():
+                if session_id not in kept and not one.task.done():
+                    one.task.cancel()
+
+
+_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, InvocationWorker] = WeakKeyDictionary()
+
+
+def worker() -> InvocationWorker:
+    """The running loop's worker."""
+    loop = asyncio.get_running_loop()
+    if loop not in _workers:
+        _workers[loop] = InvocationWorker(live())
+    return _workers[loop]
+
+
+async def close_worker() -> None:
+    """End what the running loop's worker does."""
+    known = _workers.pop(asyncio.get_running_loop(), None)
+    if known is not None:
+        await known.close()
+
+
+def _failure(invocation_id: str, error: Exception) -> Outcome:
+    """For the person a sentence; what exactly went wrong is in the log under the invocation's id."""
+    message = (
+        "Something went wrong while answering. Your message is kept; send it again, or tell the people who run this "
+        f"site that {invocation_id} failed."
+    )
+    return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message)

@@ -1,0 +1,13 @@
+"""Long-running tools that are Celery tasks: write a function, get a tool (design.md).
+
+@job_tool
+def write_report(topic: str) -> dict[str, object]:
+\"\"\"What the model reads.\"\"\"
+progress(1, 3, "Reading")
+...
+"""
+
+from sessions_app.jobs.inside import progress, save_artifact
+from sessions_app.jobs.tool import JobTool, job_tool
+
+__all__ = ["JobTool", "job_tool", "progress", "save_artifact"]

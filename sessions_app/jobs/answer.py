@@ -1,0 +1,51 @@
+"""Bringing a job's end back into the conversation: a function response is queued, once, as an invocation."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from django.db.models.functions import Now
+
+from runtime import types
+from runtime.context import new_invocation_id
+from sessions_app import hot_path, sync
+from sessions_app.codec import content_to_json
+from sessions_app.dispatch import send_run_session
+from sessions_app.models import JobStatus, ToolJob
+
+logger = logging.getLogger(__name__)
+
+
+def answer(job_id: UUID) -> None:
+    """Queue the answer of a finished job. Safe to repeat: the job's id is the invocation's client id."""
+    job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
+    if job is None or not job.is_finished:
+        return
+    sync.run(
+        hot_path.enqueue(
+            job.session_id,
+            user_id=job.session.user_id,
+            invocation_id=new_invocation_id(),
+            client_id=f"job:{job.id}",
+            message=content_to_json(_function_response(job)),
+        )
+    )
+    ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())
+    try:
+        send_run_session(job.session_id)
+    except Exception:  # the broker may be away: the sweeper finds the forgotten queue
+        logger.warning("Nobody was told to answer job %s; the sweeper will", job_id, exc_info=True)
+
+
+def _function_response(job: ToolJob) -> types.Content:
+    part = types.FunctionResponse(id=job.call_id, name=job.tool_name, response=_response(job))
+    return types.Content(role="user", parts=[types.Part(function_response=part)])
+
+
+def _response(job: ToolJob) -> dict[str, Any]:
+    """What the model reads: the function's result, or what became of it instead."""
+    if job.status == JobStatus.SUCCEEDED:
+        return {"status": "succeeded", **(job.result or {})}
+    return {"status": "cancelled" if job.status == JobStatus.CANCELLED else "error", "error": job.error}

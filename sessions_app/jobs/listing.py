@@ -1,0 +1,12 @@
+"""The jobs of a session."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sessions_app.models import ToolJob
+
+
+async def jobs_of_session(session_id: UUID) -> list[ToolJob]:
+    """All of them, oldest first."""
+    return [job async for job in ToolJob.objects.filter(session_id=session_id).order_by("created_at")]

@@ -1,0 +1,109 @@
+"""Reporter: keeps a running job's row up to date from a thread of its own, and hears of a wish to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from django.db import connection
+from django.db.models.functions import Now
+
+from runtime import types
+from sessions_app import sync
+from sessions_app.jobs.inside import JobCancelled, current_job
+from sessions_app.live.process import live
+from sessions_app.models import JobStatus, ToolJob
+from sessions_app.notices import job_notice
+from sessions_app.services.artifact_service import DjangoArtifactService
+
+TICK_SECONDS = 0.25
+HEARTBEAT_SECONDS = 5.0
+
+
+class Reporter:
+    """Used as a context manager around the job's function; `progress` and `save_artifact` reach it by a context
+    variable. Progress is written a few times a second at most; the last value always is.
+    """
+
+    def __init__(self, job: ToolJob) -> None:
+        self._job = job
+        self._lock = threading.Lock()
+        self._changed = False
+        self._cancelled = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._report, name=f"report job {job.id}", daemon=True)
+
+    def __enter__(self) -> Reporter:
+        self._token = current_job.set(self)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        current_job.reset(self._token)
+        self._stop.set()
+        self._thread.join()
+
+    def progress(self, done: float, total: float, message: str) -> None:
+        """Note how far the job is."""
+        if self._cancelled:
+            raise JobCancelled
+        with self._lock:
+            self._job.progress_done, self._job.progress_total = float(done), float(total)
+            self._job.progress_message = message[:500]
+            self._changed = True
+
+    def save_artifact(self, filename: str, artifact: types.Part) -> int:
+        """Keep a file in the job's session and note its version in the job."""
+        session = self._job.session
+        version = sync.run(
+            DjangoArtifactService().save_artifact(
+                app_name=session.app_name,
+                user_id=str(session.user_id),
+                session_id=session.key,
+                filename=filename,
+                artifact=artifact,
+            )
+        )
+        with self._lock:
+            self._job.artifacts = {**self._job.artifacts, filename: version}
+            self._changed = True
+        return version
+
+    def _report(self) -> None:
+        last_heartbeat = time.monotonic()
+        while not self._stop.wait(TICK_SECONDS):
+            is_due = time.monotonic() - last_heartbeat > HEARTBEAT_SECONDS
+            if self._changed or is_due:
+                self._write()
+                last_heartbeat = time.monotonic()
+        if self._changed:
+            self._write()
+        connection.close()
+
+    def _write(self) -> None:
+        job = self._job
+        with self._lock:
+            self._changed = False
+            values = {
+                "progress_done": job.progress_done,
+                "progress_total": job.progress_total,
+                "progress_message": job.progress_message,
+                "artifacts": job.artifacts,
+            }
+        mine = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
+        mine.update(heartbeat_at=Now(), **values)
+        row = ToolJob.objects.filter(pk=job.pk).values_list("cancel_requested_at", "attempts").first()
+        self._cancelled = row is None or row[0] is not None or row[1] != job.attempts
+        show(job)
+
+
+def show(job: ToolJob) -> None:
+    """Tell those who watch the session how the job is."""
+
+    async def publish() -> None:
+        live().hub.publish_notice(job.session_id, job_notice(job))
+
+    sync.run(publish())

@@ -1,0 +1,47 @@
+"""What a crash left behind is taken up again: unsent, lost and unanswered jobs (design.md)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from sessions_app.dispatch import send_job
+from sessions_app.jobs.answer import answer
+from sessions_app.models import JobStatus, ToolJob
+from sessions_app.models.tool_job import FINISHED
+
+UNSENT_AFTER = timedelta(seconds=5)
+LOST_AFTER = timedelta(seconds=20)
+MOST_ATTEMPTS = 5
+
+
+def sweep_jobs() -> None:
+    """One round."""
+    open_jobs = ToolJob.objects.filter(delivered_at__isnull=True).order_by("created_at")
+    _take_up_lost(open_jobs)
+    _send_unsent(open_jobs)
+    for job_id in open_jobs.filter(status__in=FINISHED).values_list("pk", flat=True)[:100]:
+        answer(job_id)
+
+
+def _take_up_lost(open_jobs: QuerySet[ToolJob]) -> None:
+    """A worker that is not heard of any more has died: the job is queued again, or failed after too many deaths."""
+    lost = open_jobs.filter(status=JobStatus.RUNNING, heartbeat_at__lt=timezone.now() - LOST_AFTER)
+    lost.filter(attempts__gte=MOST_ATTEMPTS).update(
+        status=JobStatus.FAILED,
+        finished_at=Now(),
+        error=f"The worker died {MOST_ATTEMPTS} times at this job.",
+    )
+    lost.update(status=JobStatus.QUEUED, sent_at=None, error="The worker died; the job is tried again.")
+
+
+def _send_unsent(open_jobs: QuerySet[ToolJob]) -> None:
+    unsent = open_jobs.filter(
+        status=JobStatus.QUEUED, sent_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER
+    )
+    for job in unsent[:100]:
+        send_job(job.pk, job.task_name)
+        ToolJob.objects.filter(pk=job.pk).update(sent_at=Now())

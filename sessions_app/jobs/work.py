@@ -1,0 +1,125 @@
+"""What a worker does with a job: claim it, run its function, write the result, have it answered.
+
+Each step is safe to repeat: a job is claimed under an attempt number, and only the latest attempt may write.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from billiard.exceptions import SoftTimeLimitExceeded
+from celery import Task
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from runtime.tools.tool_result import as_response, is_refusal
+from sessions_app.jobs.answer import answer
+from sessions_app.jobs.inside import JobCancelled
+from sessions_app.jobs.report import Reporter, show
+from sessions_app.models import JobStatus, ToolJob
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """After which exceptions a job is tried again, and how often."""
+
+    on: tuple[type[Exception], ...] = ()
+    limit: int = 3
+
+    def seconds_before(self, attempt: int) -> float:
+        """How long to wait before the next attempt: twice as long each time, up to five minutes, with some chance."""
+        return min(2.0**attempt, 300.0) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """How a job came out."""
+
+    status: JobStatus
+    result: dict[str, Any] | None = None
+    error: str = ""
+
+
+def work(
+    run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
+) -> None:
+    """Do the job, unless it is done or someone else is at it, and have its call answered."""
+    job = _claim(job_id, worker=task.request.hostname or "")
+    if job is None:
+        answer(job_id)
+        return
+    show(job)
+    try:
+        with Reporter(job):
+            end = _outcome(run, job)
+    except Exception as error:
+        if isinstance(error, policy.on) and job.attempts <= policy.limit:
+            _queue_again(job, error)
+            raise task.retry(countdown=policy.seconds_before(job.attempts), max_retries=None) from error
+        logger.exception("Job %s failed", job.id)
+        end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
+    _finish(job, end)
+    answer(job_id)
+
+
+def _claim(job_id: UUID, worker: str) -> ToolJob | None:
+    """Take a queued job. None when it is finished, cancelled, or another worker has it."""
+    mine = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
+    claimed = mine.update(
+        status=JobStatus.RUNNING,
+        attempts=F("attempts") + 1,
+        worker=worker[:200],
+        started_at=Now(),
+        heartbeat_at=Now(),
+        error="",
+    )
+    return ToolJob.objects.select_related("session").get(pk=job_id) if claimed else None
+
+
+def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd:
+    """Call the function; what it raises comes out, but for requests to stop."""
+    try:
+        result = run(job.args)
+        response = as_response(job.tool_name, result)
+    except JobCancelled:
+        return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
+    except SoftTimeLimitExceeded:
+        return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
+    if is_refusal(result):
+        return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))
+    return JobEnd(JobStatus.SUCCEEDED, response)
+
+
+def _queue_again(job: ToolJob, error: Exception) -> None:
+    """Let the next attempt have it."""
+    if _mine(job).update(status=JobStatus.QUEUED, error=str(error)):
+        job.status, job.error = JobStatus.QUEUED, str(error)
+        show(job)
+
+
+def _finish(job: ToolJob, end: JobEnd) -> None:
+    """Write the end, unless a later attempt has taken over."""
+    progress = {"progress_done": job.progress_done, "progress_total": job.progress_total}
+    written = _mine(job).update(
+        status=end.status,
+        result=end.result,
+        error=end.error,
+        artifacts=job.artifacts,
+        progress_message=job.progress_message,
+        finished_at=Now(),
+        **progress,
+    )
+    if written:
+        job.status, job.result, job.error = end.status, end.result, end.error
+        show(job)
+
+
+def _mine(job: ToolJob) -> QuerySet[ToolJob]:
+    return ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)

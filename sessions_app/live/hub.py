@@ -1,0 +1,209 @@
+"""Hub: brings news of sessions to those of this process who watch them, and to the relay for other processes.
+
+Committed events and notices go out at once. Streamed text is gathered for a moment first: a short one when the
+process is idle, a longer one under load, so that its cost does not grow with the number of pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Protocol
+from uuid import UUID
+
+from sessions_app.conf import conf
+from sessions_app.live.text import Fragment, GrowingText
+from sessions_app.protocol import EventNews, Notice, partial_frame
+
+
+class Watcher(Protocol):
+    """Someone who watches a session in this process; none of these may block."""
+
+    def event(self, news: EventNews) -> None:
+        """An event was committed here."""
+
+    def hint(self, seq: int) -> None:
+        """The log has reached `seq`, says another process."""
+
+    def fragment(self, frame: str) -> None:
+        """Text has grown."""
+
+    def notice(self, frame: str) -> None:
+        """An invocation or a job has changed."""
+
+    def gone(self) -> None:
+        """The session was deleted."""
+
+
+class Outbox(Protocol):
+    """Where news for other processes go."""
+
+    def event(self, session_id: UUID, seq: int) -> None:
+        """The log has reached `seq`."""
+
+    def fragment(self, session_id: UUID, fragment: Fragment) -> None:
+        """Text has grown."""
+
+    def notice(self, session_id: UUID, notice: Notice) -> None:
+        """An invocation or a job has changed."""
+
+    def want_text(self, session_id: UUID) -> None:
+        """Someone here watches and lacks the text so far."""
+
+
+class Hub:
+    """One for each event loop of a process."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._watchers: defaultdict[UUID, set[Watcher]] = defaultdict(set)
+        self._texts: defaultdict[UUID, dict[tuple[str, bool], GrowingText]] = defaultdict(dict)
+        self._grown: set[UUID] = set()
+        self._window = conf().merge_seconds
+        self._flush_due: float | None = None
+
+    def watch(self, session_id: UUID, watcher: Watcher) -> None:
+        """Let the watcher know from now on; the text so far comes at once."""
+        self._watchers[session_id].add(watcher)
+        for text in self._texts.get(session_id, {}).values():
+            watcher.fragment(partial_frame(text.whole()))
+        self._outbox.want_text(session_id)
+
+    def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
+        """The watcher has left."""
+        self._watchers[session_id].discard(watcher)
+        if not self._watchers[session_id]:
+            del self._watchers[session_id]
+
+    def watched(self) -> list[UUID]:
+        """The sessions that someone here watches."""
+        return list(self._watchers)
+
+    def watchers(self, session_id: UUID) -> Iterable[Watcher]:
+        """Those who watch the session here."""
+        return tuple(self._watchers.get(session_id, ()))
+
+    # What happens in this process
+
+    def publish_event(self, session_id: UUID, news: EventNews) -> None:
+        """An event was committed by this process."""
+        self._drop_text(session_id, news.event_id)
+        for watcher in self.watchers(session_id):
+            watcher.event(news)
+        self._outbox.event(session_id, news.seq)
+
+    def publish_text(
+        self, session_id: UUID, invocation_id: str, event_id: str, author: str, text: str, *, thought: bool
+    ) -> None:
+        """A model has said a little more."""
+        texts = self._texts[session_id]
+        growing = texts.get((event_id, thought))
+        if growing is None:
+            growing = texts[event_id, thought] = GrowingText(invocation_id, event_id, author, thought)
+        growing.add(text)
+        self._grown.add(session_id)
+        self._flush_later()
+
+    def publish_notice(self, session_id: UUID, notice: Notice) -> None:
+        """An invocation or a job of the session has changed."""
+        self.show_notice(session_id, notice)
+        self._outbox.notice(session_id, notice)
+
+    def forget_text(self, session_id: UUID, invocation_id: str) -> None:
+        """The invocation has ended: what it streamed is in events now."""
+        texts = self._texts.get(session_id, {})
+        for key in [key for key, text in texts.items() if text.invocation_id == invocation_id]:
+            del texts[key]
+        if not texts:
+            self._texts.pop(session_id, None)
+
+    def texts(self, session_id: UUID) -> list[Fragment]:
+        """The text that grows in the session, whole."""
+        return [text.whole() for text in self._texts.get(session_id, {}).values()]
+
+    # What other processes tell
+
+    def hint(self, session_id: UUID, seq: int) -> None:
+        """The log has reached `seq`."""
+        for watcher in self.watchers(session_id):
+            watcher.hint(seq)
+
+    def gone(self, session_id: UUID) -> None:
+        """The session was deleted."""
+        for watcher in self.watchers(session_id):
+            watcher.gone()
+
+    def receive_fragment(self, session_id: UUID, fragment: Fragment) -> None:
+        """Text of another process's invocation has grown. What is missing before it is asked for."""
+        if session_id not in self._watchers:
+            self._texts.pop(session_id, None)
+            return
+        texts = self._texts[session_id]
+        key = (fragment.event_id, fragment.thought)
+        if key not in texts:
+            self._drop_others(texts, fragment)
+            texts[key] = GrowingText(
+                fragment.invocation_id, fragment.event_id, fragment.author, fragment.thought
+            )
+        if not texts[key].receive(fragment):
+            self._outbox.want_text(session_id)
+            return
+        grown = texts[key].take_pending()
+        if grown:
+            self._show(session_id, grown)
+
+    def show_notice(self, session_id: UUID, notice: Notice) -> None:
+        """Tell those who watch here."""
+        if notice.ends_invocation:
+            self.forget_text(session_id, notice.ends_invocation)
+        watchers = self.watchers(session_id)
+        if watchers:
+            frame = notice.frame()
+            for watcher in watchers:
+                watcher.notice(frame)
+
+    # Merging
+
+    def _flush_later(self) -> None:
+        if self._flush_due is None:
+            loop = asyncio.get_running_loop()
+            self._flush_due = loop.time() + self._window
+            loop.call_at(self._flush_due, self._flush)
+
+    def _flush(self) -> None:
+        """Send what has grown, then choose the next window by how late and how long this was."""
+        loop = asyncio.get_running_loop()
+        due, started = self._flush_due or loop.time(), loop.time()
+        self._flush_due = None
+        grown, self._grown = self._grown, set()
+        for session_id in grown:
+            for text in self._texts.get(session_id, {}).values():
+                fragment = text.take_pending()
+                if fragment:
+                    self._show(session_id, fragment)
+                    self._outbox.fragment(session_id, fragment)
+        busy = (started - due) + (loop.time() - started)
+        self._window = min(conf().merge_seconds + 4 * busy, conf().merge_seconds_under_load)
+
+    def _show(self, session_id: UUID, fragment: Fragment) -> None:
+        watchers = self.watchers(session_id)
+        if watchers:
+            frame = partial_frame(fragment)
+            for watcher in watchers:
+                watcher.fragment(frame)
+
+    def _drop_text(self, session_id: UUID, event_id: str) -> None:
+        texts = self._texts.get(session_id)
+        if texts is None:
+            return
+        texts.pop((event_id, False), None)
+        texts.pop((event_id, True), None)
+        if not texts:
+            del self._texts[session_id]
+
+    def _drop_others(self, texts: dict[tuple[str, bool], GrowingText], fragment: Fragment) -> None:
+        """An agent speaks one event at a time: text of an earlier event of the same author has been committed."""
+        for key, text in list(texts.items()):
+            if text.author == fragment.author and text.event_id != fragment.event_id:
+                del texts[key]

@@ -1,0 +1,77 @@
+"""This process's hub and relay, and their slow tick."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from sessions_app.conf import conf
+from sessions_app.hot_path import last_seqs
+from sessions_app.live.hub import Hub
+from sessions_app.live.relay import Relay
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a process has for watching and being watched."""
+
+    hub: Hub
+    relay: Relay
+    tasks: tuple[asyncio.Task[None], ...]
+
+
+_lives: WeakKeyDictionary[asyncio.AbstractEventLoop, Live] = WeakKeyDictionary()
+
+
+def live() -> Live:
+    """The running loop's hub and relay, started at first use."""
+    loop = asyncio.get_running_loop()
+    known = _lives.get(loop)
+    if known is None:
+        relay = Relay()
+        hub = Hub(relay)
+        tasks = (
+            loop.create_task(relay.listen(hub), name="relay: listen"),
+            loop.create_task(_look_for_news(hub, relay), name="live: slow tick"),
+        )
+        known = _lives[loop] = Live(hub, relay, tasks)
+    return known
+
+
+async def close_live() -> None:
+    """Stop the running loop's listeners, after what was posted has left."""
+    known = _lives.pop(asyncio.get_running_loop(), None)
+    if known is None:
+        return
+    listening, looking = known.tasks
+    looking.cancel()
+    try:
+        async with asyncio.timeout(conf().heartbeat_seconds):
+            await known.relay.stop()
+            await listening
+    except Exception:  # the channel layer is away, and nothing is left to say to it
+        logger.warning("The channel layer did not answer at the end", exc_info=True)
+        listening.cancel()
+    await asyncio.gather(*known.tasks, return_exceptions=True)
+
+
+async def _look_for_news(hub: Hub, relay: Relay) -> None:
+    """Ask PostgreSQL how far the watched logs are: what a lost message would have told."""
+    while True:
+        await asyncio.sleep(conf().heartbeat_seconds)
+        watched = hub.watched()
+        try:
+            await relay.join()
+            known = await last_seqs(watched) if watched else {}
+        except Exception:  # PostgreSQL or Redis may be away for a moment
+            logger.warning("Looking for news failed; the next tick tries again", exc_info=True)
+            continue
+        for session_id in watched:
+            if session_id in known:
+                hub.hint(session_id, known[session_id])
+            else:
+                hub.gone(session_id)

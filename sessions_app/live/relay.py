@@ -1,0 +1,136 @@
+"""Relay: carries news between processes over the channel layer, gathered into few messages.
+
+One channel for a process, one group for all: what a message costs does not depend on how many sessions it speaks of.
+A lost message delays, and loses nothing: whoever watches asks PostgreSQL on a slow tick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID, uuid4
+
+from channels.layers import get_channel_layer
+
+from sessions_app.conf import conf
+from sessions_app.live.hub import Hub
+from sessions_app.live.text import Fragment
+from sessions_app.protocol import Notice
+
+logger = logging.getLogger(__name__)
+GROUP = "adk.live"
+STOP = "stop"
+
+
+class Relay:
+    """The outbox of a hub, and what listens for the other processes' news.
+
+    Attributes:
+        on_cancel: called with an invocation id that someone wants stopped.
+    """
+
+    def __init__(self) -> None:
+        self._process = uuid4().hex
+        self._hub: Hub | None = None
+        self._channel = ""
+        self._news: list[dict[str, Any]] = []
+        self._sending: asyncio.Task[None] | None = None
+        self.on_cancel: Callable[[str], object] | None = None
+
+    # Outbox
+
+    def event(self, session_id: UUID, seq: int) -> None:
+        """The log has reached `seq`."""
+        self._post({"kind": "event", "session": str(session_id), "seq": seq})
+
+    def fragment(self, session_id: UUID, fragment: Fragment) -> None:
+        """Text has grown here."""
+        self._post({"kind": "fragment", "session": str(session_id), **asdict(fragment)})
+
+    def notice(self, session_id: UUID, notice: Notice) -> None:
+        """An invocation or a job has changed."""
+        self._post({"kind": "notice", "session": str(session_id), "notice": asdict(notice)})
+
+    def want_text(self, session_id: UUID) -> None:
+        """Someone here watches and lacks the text so far."""
+        self._post({"kind": "want_text", "session": str(session_id)})
+
+    def cancel(self, invocation_id: str) -> None:
+        """Ask whoever runs the invocation to stop it."""
+        self._post({"kind": "cancel", "invocation": invocation_id})
+
+    def _post(self, news: dict[str, Any]) -> None:
+        self._news.append(news)
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send(), name="relay news")
+
+    async def _send(self) -> None:
+        await asyncio.sleep(conf().relay_seconds)
+        while self._news:
+            news, self._news = self._news, []
+            message = {"type": "news", "from": self._process, "news": news}
+            try:
+                await get_channel_layer().group_send(GROUP, message)
+            except Exception:  # Redis may be away: the news are hints, PostgreSQL has the truth
+                logger.warning(
+                    "News for other processes were lost: the channel layer does not answer", exc_info=True
+                )
+                return
+
+    # Listening
+
+    async def listen(self, hub: Hub) -> None:
+        """Bring other processes' news to the hub, until it is told to stop."""
+        self._hub = hub
+        layer = get_channel_layer()
+        self._channel = await layer.new_channel("adk.live")
+        while True:
+            try:
+                await self.join()
+                while (message := await layer.receive(self._channel))["type"] != STOP:
+                    self._receive(message)
+                return
+            except Exception:  # Redis may be away: see above
+                logger.warning("The channel layer does not answer; trying again", exc_info=True)
+                await asyncio.sleep(conf().heartbeat_seconds)
+
+    async def join(self) -> None:
+        """Join the group, again and again: Redis may have been restarted and forgotten it."""
+        if self._channel:
+            await get_channel_layer().group_add(GROUP, self._channel)
+
+    async def stop(self) -> None:
+        """Send what was posted, then let `listen` end: a message, since waiting for Redis cannot be cancelled."""
+        if self._sending:
+            await asyncio.shield(self._sending)
+        if self._channel:
+            await get_channel_layer().group_discard(GROUP, self._channel)
+            await get_channel_layer().send(self._channel, {"type": STOP})
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        if message["from"] == self._process:
+            return
+        for news in message["news"]:
+            self._take(news)
+
+    def _take(self, news: dict[str, Any]) -> None:
+        assert self._hub is not None  # noqa: S101 - set by listen
+        kind = news["kind"]
+        if kind == "cancel":
+            if self.on_cancel:
+                self.on_cancel(news["invocation"])
+            return
+        session_id = UUID(news["session"])
+        if kind == "event":
+            self._hub.hint(session_id, news["seq"])
+        elif kind == "fragment":
+            fields = {name: news[name] for name in Fragment.__dataclass_fields__}
+            self._hub.receive_fragment(session_id, Fragment(**fields))
+        elif kind == "notice":
+            self._hub.show_notice(session_id, Notice(**news["notice"]))
+        elif kind == "want_text":
+            for fragment in self._hub.texts(session_id):
+                self.fragment(session_id, fragment)

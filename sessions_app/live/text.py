@@ -1,0 +1,75 @@
+"""Text that grows: the partial events of one event to be, with offsets that make losses and repeats visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+def utf16_length(text: str) -> int:
+    """The length as JavaScript counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A stretch of streamed text.
+
+    Attributes:
+        event_id: of the event that the text will become.
+        offset: where the stretch begins, in UTF-16 code units from the start of the event's text (or thoughts).
+    """
+
+    invocation_id: str
+    event_id: str
+    author: str
+    thought: bool
+    offset: int
+    text: str
+
+
+@dataclass
+class GrowingText:
+    """The text of one event to be, or its thoughts, so far."""
+
+    invocation_id: str
+    event_id: str
+    author: str
+    thought: bool
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    pending: list[str] = field(default_factory=list)
+    pending_from: int = 0
+
+    def add(self, text: str) -> None:
+        """Append a piece; it is pending until it is taken."""
+        self.pieces.append(text)
+        self.pending.append(text)
+        self.length += utf16_length(text)
+
+    def take_pending(self) -> Fragment | None:
+        """What was added since it was last taken."""
+        if not self.pending:
+            return None
+        fragment = self._fragment(self.pending_from, "".join(self.pending))
+        self.pending = []
+        self.pending_from = self.length
+        return fragment
+
+    def whole(self) -> Fragment:
+        """All of it, for someone who joins now."""
+        self.pieces = ["".join(self.pieces)]
+        return self._fragment(0, self.pieces[0])
+
+    def receive(self, fragment: Fragment) -> bool:
+        """Take in a fragment from another process. False when what comes before it is missing."""
+        if fragment.offset > self.length:
+            return False
+        if fragment.offset == self.length:
+            self.add(fragment.text)
+        elif fragment.offset == 0 and utf16_length(fragment.text) > self.length:
+            known = "".join(self.pieces)
+            self.add(fragment.text[len(known) :])
+        return True
+
+    def _fragment(self, offset: int, text: str) -> Fragment:
+        return Fragment(self.invocation_id, self.event_id, self.author, self.thought, offset, text)

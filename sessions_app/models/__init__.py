@@ -1,0 +1,21 @@
+"""What is kept, and the rules that the database itself keeps."""
+
+from sessions_app.models.artifact import Artifact
+from sessions_app.models.event import Event, EventKind
+from sessions_app.models.invocation import Invocation, InvocationStatus
+from sessions_app.models.session import Session
+from sessions_app.models.state import AppState, UserState
+from sessions_app.models.tool_job import JobStatus, ToolJob
+
+__all__ = [
+    "AppState",
+    "Artifact",
+    "Event",
+    "EventKind",
+    "Invocation",
+    "InvocationStatus",
+    "JobStatus",
+    "Session",
+    "ToolJob",
+    "UserState",
+]

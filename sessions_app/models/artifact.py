@@ -1,0 +1,54 @@
+"""Artifact: one version of a file of a session or a user; the bytes are in Django's storage."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+
+def storage_path(artifact: Artifact, filename: str) -> str:
+    """A random name: what a person or a model called the file never reaches the file system."""
+    return f"artifacts/{uuid.uuid4().hex}"
+
+
+class Artifact(models.Model):
+    """A version of a file.
+
+    Attributes:
+        session: None when the file is the user's, that is when its name starts with `user:`.
+        version: 0, 1, 2 ... for each filename.
+        mime_type: what the part said it is; empty for plain text parts.
+        size: in bytes.
+        part_kind: `text` or `blob`: which kind of part it is read back as.
+    """
+
+    app_name = models.CharField(max_length=128)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_artifacts")
+    session = models.ForeignKey(
+        "sessions_app.Session", on_delete=models.CASCADE, related_name="artifacts", null=True, blank=True
+    )
+    filename = models.CharField(max_length=1024)
+    version = models.PositiveIntegerField()
+    mime_type = models.CharField(max_length=255)
+    part_kind = models.CharField(max_length=8, choices=[("text", "text"), ("blob", "blob")])
+    size = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    file = models.FileField(upload_to=storage_path, max_length=255)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """A version of a name is there once."""
+
+        constraints = [
+            models.UniqueConstraint(
+                fields=["app_name", "user", "session", "filename", "version"],
+                name="artifact_unique_version",
+                nulls_distinct=False,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.filename} v{self.version}"

@@ -1,0 +1,64 @@
+"""Invocation: everything from one message to the final response, as work that some process does."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class InvocationStatus(models.TextChoices):
+    """queued -> running -> completed | failed | cancelled | waiting; waiting -> completed when it is answered."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Invocation(models.Model):
+    """One message's work.
+
+    Attributes:
+        invocation_id: the ADK id, on every event of it.
+        client_id: made by whoever sent the message; sending it again starts nothing.
+        message: the content to run, as JSON.
+        error_code: why it failed, for programs; `error_message` is for people.
+        attempts: how often a process began to run it.
+    """
+
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
+    invocation_id = models.CharField(max_length=64, unique=True)
+    client_id = models.CharField(max_length=128)
+    message = models.JSONField()
+    status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
+    owner = models.CharField(max_length=200, blank=True, default="", db_default="")
+    attempts = models.PositiveIntegerField(default=0, db_default=0)
+    error_code = models.CharField(max_length=64, blank=True, default="", db_default="")
+    error_message = models.TextField(blank=True, default="", db_default="")
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """The database keeps the rules: one start for a client id, one running invocation in a session."""
+
+        constraints = [
+            models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(status="running"), name="invocation_one_running"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.invocation_id} {self.status}"

@@ -1,0 +1,70 @@
+"""Session: one conversation of one user with one app; its row is what an append locks."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import models
+from django.db.models.functions import Now
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    """Whose sessions."""
+
+    def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
+        """The sessions that the user may chat in."""
+        return self.filter(user_id=user.pk) if user.is_authenticated else self.none()
+
+    def newest_first(self) -> SessionQuerySet:
+        """The sessions that were used last come first."""
+        return self.order_by("-updated_at", "-id")
+
+
+class Session(models.Model):
+    """A conversation.
+
+    Attributes:
+        key: the session id of the ADK API, unique for the user and app.
+        state: what has no scope prefix; app and user state have rows of their own.
+        initial_state: `state` at the creation: what the fold of the deltas starts from.
+        last_seq: the order number of the last event.
+        lease_token: grows with every take-over; an append that carries an older one is refused.
+        lease_owner: the process that runs an invocation here; empty when none does.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    app_name = models.CharField(max_length=128)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_sessions")
+    key = models.CharField(max_length=255)
+    title = models.CharField(max_length=200, blank=True, default="", db_default="")
+    state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    initial_state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    last_seq = models.BigIntegerField(default=0, db_default=0)
+    lease_token = models.BigIntegerField(default=0, db_default=0)
+    lease_owner = models.CharField(max_length=200, blank=True, default="", db_default="")
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        """Unique by the three names that the ADK API uses; listed by last use."""
+
+        constraints = [
+            models.UniqueConstraint(fields=["app_name", "user", "key"], name="session_unique_key"),
+        ]
+        indexes = [
+            models.Index(fields=["user", "-updated_at"], name="session_of_user"),
+            models.Index(fields=["-updated_at"], name="session_by_last_use"),
+            models.Index(
+                fields=["lease_expires_at"],
+                name="session_leased",
+                condition=~models.Q(lease_owner=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or f"{self.app_name} {self.key}"

@@ -1,0 +1,37 @@
+"""What watchers are told of invocations and jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessions_app.models import InvocationStatus, ToolJob
+from sessions_app.protocol import Notice
+from sessions_app.rendering import render_job
+
+AT_WORK = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
+
+
+def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> Notice:
+    """The `invocation` frame."""
+    fields = {"id": invocation_id, "client_id": client_id, "status": status, "error": error or None}
+    return Notice("invocation", fields, ends_invocation="" if status in AT_WORK else invocation_id)
+
+
+def job_notice(job: ToolJob) -> Notice:
+    """The `job` frame."""
+    return Notice("job", job_fields(job))
+
+
+def job_fields(job: ToolJob) -> dict[str, Any]:
+    """What a browser is told of a job."""
+    return {
+        "id": str(job.id),
+        "call_id": job.call_id,
+        "tool": job.tool_name,
+        "status": str(job.status or "queued"),
+        "percent": job.percent,
+        "message": job.progress_message,
+        "error": job.error,
+        "artifacts": job.artifacts,
+        "html": render_job(job),
+    }

@@ -1,0 +1,67 @@
+"""Connections for the hot path: psycopg's async pool, one for each event loop of a process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db import connections
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+from sessions_app.conf import conf
+
+Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
+
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Pool]] = WeakKeyDictionary()
+
+
+async def get_pool() -> Pool:
+    """The running loop's pool, opened at first use. Its connections commit each statement by itself."""
+    loop = asyncio.get_running_loop()
+    opening = _pools.get(loop)
+    if opening is None or (opening.done() and opening.exception() is not None):
+        opening = _pools[loop] = loop.create_task(_open(), name="open the connection pool")
+    return await asyncio.shield(opening)
+
+
+async def close_pool() -> None:
+    """Close the running loop's pool, if it has one."""
+    opening = _pools.pop(asyncio.get_running_loop(), None)
+    if opening is not None:
+        await (await opening).close()
+
+
+async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
+    """Run one statement and return its first row."""
+    pool = await get_pool()
+    async with pool.connection() as connection:
+        return await (await connection.execute(query, params)).fetchone()
+
+
+async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
+    """Run one statement and return its rows."""
+    pool = await get_pool()
+    async with pool.connection() as connection:
+        return await (await connection.execute(query, params)).fetchall()
+
+
+async def _open() -> Pool:
+    pool: Pool = AsyncConnectionPool(
+        kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": 1},
+        min_size=1,
+        max_size=conf().pool_size,
+        check=None,
+        open=False,
+        name="adk",
+    )
+    await pool.open()
+    return pool
+
+
+def _connection_parameters() -> dict[str, Any]:
+    """What Django's own connections use, test databases included, without what is Django's alone."""
+    parameters: dict[str, Any] = connections["default"].get_connection_params()
+    return {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}

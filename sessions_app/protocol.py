@@ -1,0 +1,151 @@
+"""Websocket frames in both directions, and which error is which code (design.md, "Websocket protocol")."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from runtime.errors import AdkError
+from sessions_app.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    StaleLeaseError,
+)
+from sessions_app.live.text import Fragment
+
+VERSION = 1
+
+CLOSE_NOT_SIGNED_IN = 4401
+CLOSE_NOT_FOUND = 4404
+CLOSE_TOO_LARGE = 4413
+CLOSE_TOO_MANY = 4429
+
+
+class ClientFrame(BaseModel):
+    """What every frame of a browser has."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    v: Literal[1] = 1
+
+
+class Hello(ClientFrame):
+    """The first frame: what the browser has already."""
+
+    type: Literal["hello"]
+    after: int = Field(default=0, ge=0)
+
+
+class Message(ClientFrame):
+    """What the person says. The browser makes the id, so that a retry starts nothing twice."""
+
+    type: Literal["message"]
+    id: str = Field(min_length=1, max_length=128)
+    text: str = Field(min_length=1)
+
+
+class Cancel(ClientFrame):
+    """Stop the invocation."""
+
+    type: Literal["cancel"]
+    invocation_id: str = Field(max_length=64)
+
+
+class Ping(ClientFrame):
+    """Are you there?"""
+
+    type: Literal["ping"]
+
+
+AnyClientFrame = Annotated[Hello | Message | Cancel | Ping, Field(discriminator="type")]
+client_frame: TypeAdapter[Hello | Message | Cancel | Ping] = TypeAdapter(AnyClientFrame)
+
+
+@dataclass(frozen=True)
+class EventNews:
+    """A committed event; `frame` is the whole websocket message, made once for all who watch."""
+
+    seq: int
+    event_id: str
+    frame: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something other than an event has changed: an invocation or a job.
+
+    Attributes:
+        kind: the frame's type.
+        fields: the frame's other fields; None is left out.
+        ends_invocation: the invocation whose streamed text is of no use any more.
+    """
+
+    kind: str
+    fields: dict[str, Any]
+    ends_invocation: str = ""
+
+    def frame(self) -> str:
+        """The websocket message."""
+        return frame(self.kind, **self.fields)
+
+
+def frame(kind: str, **fields: Any) -> str:
+    """A message to the browser; fields that are None are left out."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    return json.dumps({"v": VERSION, "type": kind, **given}, default=str)
+
+
+def event_frame(seq: int, body: str, html: str) -> str:
+    """A committed event; `body` is its JSON."""
+    return f'{{"v":{VERSION},"type":"event","seq":{seq},"event":{body},"html":{json.dumps(html)}}}'
+
+
+def partial_frame(fragment: Fragment) -> str:
+    """Text that has grown."""
+    return frame(
+        "partial",
+        invocation_id=fragment.invocation_id,
+        event_id=fragment.event_id,
+        author=fragment.author,
+        offset=fragment.offset,
+        text=fragment.text,
+        thought=fragment.thought or None,
+    )
+
+
+def ready_frame(
+    session_id: UUID, seq: int, invocation: dict[str, Any] | None, jobs: list[dict[str, Any]]
+) -> str:
+    """The answer to `hello`: where the session stands. Events after the browser's follow."""
+    fields = {"session": str(session_id), "seq": seq, "invocation": invocation, "jobs": jobs}
+    return json.dumps({"v": VERSION, "type": "ready", **fields}, default=str)
+
+
+def error_frame(error: AdkError, in_reply_to: str | None = None) -> str:
+    """What went wrong, in a sentence for the person."""
+    return frame("error", code=error_code(error), message=str(error), in_reply_to=in_reply_to)
+
+
+def error_code(error: AdkError) -> str:
+    """The code of an error in frames and API answers."""
+    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
+
+
+def http_status(error: AdkError) -> int:
+    """The status of an error in API answers."""
+    return next((status for kind, _, status in _CODES if isinstance(error, kind)), 500)
+
+
+_CODES: tuple[tuple[type[AdkError], str, int], ...] = (
+    (NotFoundError, "not_found", 404),
+    (PermissionDeniedError, "forbidden", 403),
+    (InvalidInputError, "invalid", 400),
+    (ConflictError, "conflict", 409),
+    (StaleLeaseError, "stale", 409),
+)

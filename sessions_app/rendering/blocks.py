@@ -1,0 +1,148 @@
+"""What one event shows, as values that its template lays out in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, ClassVar
+
+from runtime import types
+from runtime.events import Event
+from sessions_app.models import ToolJob
+
+TRANSFER_TOOL = "transfer_to_agent"
+LONGEST_RESULT = 4_000
+LONGEST_VALUE = 200
+
+
+@dataclass(frozen=True)
+class Text:
+    """What someone said; the agent's is markdown."""
+
+    kind: ClassVar = "text"
+    text: str
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What the model thought before it answered, as markdown."""
+
+    kind: ClassVar = "thought"
+    text: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function call; `job` does its work when it is a long-running one that a worker took."""
+
+    kind: ClassVar = "call"
+    call_id: str
+    name: str
+    args: dict[str, str]
+    is_long_running: bool
+    job: ToolJob | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A function response; `hidden` counts the characters that were left off."""
+
+    kind: ClassVar = "result"
+    call_id: str
+    name: str
+    text: str
+    hidden: int
+    has_failed: bool
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code that the model ran, or what it printed."""
+
+    kind: ClassVar = "code"
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class File:
+    """A file inside the message."""
+
+    kind: ClassVar = "file"
+    mime_type: str
+
+
+Block = Text | Thought | Call | Result | Code | File
+
+
+def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
+    """The parts of the content in order, neighbouring texts joined; transfers are told by the actions instead."""
+    parts = (event.content.parts or []) if event.content else []
+    blocks: list[Block] = []
+    for kind, several in groupby(parts, _text_kind):
+        if kind:
+            blocks.append(kind("".join(part.text or "" for part in several)))
+        else:
+            blocks.extend(block for part in several for block in _blocks_of_part(part, event, jobs))
+    return [block for block in blocks if not (isinstance(block, Text | Thought) and not block.text.strip())]
+
+
+def readable(value: Any) -> str:
+    """A JSON value for people: a text is shown as it is."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def one_line(value: Any) -> str:
+    """A JSON value in one line that is not too long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def _text_kind(part: types.Part) -> type[Text] | type[Thought] | None:
+    if part.text is None:
+        return None
+    return Thought if part.thought else Text
+
+
+def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob]) -> Iterator[Block]:
+    if part.function_call and part.function_call.name != TRANSFER_TOOL:
+        yield _call(part.function_call, event, jobs)
+    if part.function_response and not _is_transfer_done(part.function_response, event):
+        yield _result(part.function_response)
+    if part.executable_code:
+        yield Code("Code", part.executable_code.code or "")
+    if part.code_execution_result:
+        yield Code("Output", part.code_execution_result.output or "")
+    if part.inline_data:
+        yield File(part.inline_data.mime_type or "unknown type")
+    if part.file_data:
+        yield File(part.file_data.mime_type or "unknown type")
+
+
+def _is_transfer_done(response: types.FunctionResponse, event: Event) -> bool:
+    return response.name == TRANSFER_TOOL and bool(event.actions.transfer_to_agent)
+
+
+def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -> Call:
+    call_id = call.id or ""
+    return Call(
+        call_id=call_id,
+        name=call.name or "",
+        args={name: readable(value) for name, value in (call.args or {}).items()},
+        is_long_running=call_id in (event.long_running_tool_ids or ()),
+        job=jobs.get(call_id),
+    )
+
+
+def _result(response: types.FunctionResponse) -> Result:
+    content = response.response or {}
+    text = readable(content["result"] if content.keys() == {"result"} else content)
+    return Result(
+        call_id=response.id or "",
+        name=response.name or "",
+        text=text[:LONGEST_RESULT],
+        hidden=max(0, len(text) - LONGEST_RESULT),
+        has_failed=bool(content.get("error")) or content.get("status") in ("error", "failed"),
+    )

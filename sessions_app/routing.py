@@ -1,0 +1,7 @@
+"""Where the websockets are."""
+
+from django.urls import path
+
+from sessions_app.consumers import ChatConsumer
+
+websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]

@@ -1,0 +1,6 @@
+"""The runtime's services on PostgreSQL and Django's storage."""
+
+from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.services.session_service import DjangoSessionService
+
+__all__ = ["DjangoArtifactService", "DjangoSessionService"]

@@ -1,0 +1,135 @@
+"""Artifacts: rows here, bytes in Django's storage (spec F1)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.db import IntegrityError, transaction
+from django.db.models import Max, Q, QuerySet
+
+from runtime import types
+from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.errors import SessionNotFoundError
+from sessions_app.codec import user_pk
+from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.models import Artifact, Session
+from sessions_app.sync import in_thread
+
+USER_PREFIX = "user:"
+ATTEMPTS = 10
+
+
+class DjangoArtifactService(BaseArtifactService):
+    """Every version is a row and a file of its own."""
+
+    async def save_artifact(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
+    ) -> int:
+        data, mime_type, kind = _content_of(filename, artifact)
+        return await in_thread(_save, app_name, user_id, session_id, filename, data, mime_type, kind)
+
+    async def load_artifact(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> types.Part | None:
+        return await in_thread(_load, app_name, user_id, session_id, filename, version)
+
+    async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
+        return await in_thread(_names, app_name, user_id, session_id)
+
+    async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
+        await in_thread(_delete, app_name, user_id, session_id, filename)
+
+    async def list_versions(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str
+    ) -> list[int]:
+        return await in_thread(_version_numbers, app_name, user_id, session_id, filename)
+
+
+def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
+    """The bytes, their MIME type, and which kind of part they are read back as."""
+    if part.inline_data is not None:
+        return part.inline_data.data or b"", part.inline_data.mime_type or "application/octet-stream", "blob"
+    if part.text is not None:
+        return part.text.encode(), "text/plain", "text"
+    raise InvalidInputError(f"Artifact {filename!r} has no content: give a part with text or inline data.")
+
+
+def _session_pk(app_name: str, user: Any, session_id: str) -> Any:
+    found = Session.objects.filter(app_name=app_name, user_id=user, key=session_id).values_list(
+        "pk", flat=True
+    )
+    session = found.first()
+    if session is None:
+        raise SessionNotFoundError(f"There is no session {session_id!r} to keep the artifact in.")
+    return session
+
+
+def _versions(app_name: str, user_id: str, session_id: str, filename: str) -> QuerySet[Artifact]:
+    rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id), filename=filename)
+    if filename.startswith(USER_PREFIX):
+        return rows.filter(session__isnull=True)
+    return rows.filter(session__key=session_id)
+
+
+def _save(
+    app_name: str, user_id: str, session_id: str, filename: str, data: bytes, mime_type: str, kind: str
+) -> int:
+    user = user_pk(user_id)
+    session = None if filename.startswith(USER_PREFIX) else _session_pk(app_name, user, session_id)
+    artifact = Artifact(
+        app_name=app_name,
+        user_id=user,
+        session_id=session,
+        filename=filename,
+        mime_type=mime_type,
+        part_kind=kind,
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
+    artifact.file.save(filename, ContentFile(data), save=False)
+    for _ in range(ATTEMPTS):
+        last = _versions(app_name, user_id, session_id, filename).aggregate(last=Max("version"))["last"]
+        artifact.version = 0 if last is None else last + 1
+        try:
+            with transaction.atomic():
+                artifact.save(force_insert=True)
+        except IntegrityError:
+            continue  # someone else saved this version first
+        return artifact.version
+    artifact.file.delete(save=False)
+    raise ConflictError(f"Artifact {filename!r} is written by too many at once. Try again.")
+
+
+def _load(
+    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
+) -> types.Part | None:
+    rows = _versions(app_name, user_id, session_id, filename)
+    if version is not None:
+        rows = rows.filter(version=version)
+    artifact = rows.order_by("-version").first()
+    if artifact is None:
+        return None
+    with artifact.file.open("rb") as file:
+        data = file.read()
+    if artifact.part_kind == "text":
+        return types.Part(text=data.decode())
+    return types.Part(inline_data=types.Blob(data=data, mime_type=artifact.mime_type))
+
+
+def _names(app_name: str, user_id: str, session_id: str) -> list[str]:
+    rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id))
+    seen = rows.filter(Q(session__key=session_id) | Q(session__isnull=True))
+    return sorted(set(seen.values_list("filename", flat=True)))
+
+
+def _delete(app_name: str, user_id: str, session_id: str, filename: str) -> None:
+    for artifact in _versions(app_name, user_id, session_id, filename):
+        artifact.file.delete(save=False)
+        artifact.delete()
+
+
+def _version_numbers(app_name: str, user_id: str, session_id: str, filename: str) -> list[int]:
+    rows = _versions(app_name, user_id, session_id, filename)
+    return list(rows.order_by("version").values_list("version", flat=True))

@@ -1,0 +1,203 @@
+"""Sessions on PostgreSQL: the runtime's contract, one statement for each operation of the hot path (spec S1-S8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, transaction
+
+from runtime.errors import AlreadyExistsError, SessionNotFoundError
+from runtime.events.event import Event
+from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
+from runtime.sessions.deltas import ScopedState, as_json
+from runtime.sessions.session import Session
+from sessions_app import hot_path, models
+from sessions_app.codec import event_from_json, event_to_json, user_pk
+from sessions_app.errors import NotFoundError, StaleLeaseError
+from sessions_app.services.history import cache
+from sessions_app.services.shared_state import merge_shared_state, shared_states
+from sessions_app.sync import in_thread
+
+StagedJobs = Callable[[Event], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class CommittedEvent:
+    """What the service tells when an event is stored."""
+
+    session_id: UUID
+    seq: int
+    event: Event
+    body: str
+    jobs: Sequence[dict[str, Any]]
+
+
+class DjangoSessionService(BaseSessionService):
+    """Stores sessions in the models of this app.
+
+    Args:
+        lease_token: of the invocation that writes; without one, content is refused while someone else runs.
+        on_commit: called after each commit.
+        staged_jobs: the job rows that are to be created with an event.
+    """
+
+    def __init__(
+        self,
+        *,
+        lease_token: int | None = None,
+        on_commit: Callable[[CommittedEvent], None] | None = None,
+        staged_jobs: StagedJobs | None = None,
+    ) -> None:
+        self._lease_token = lease_token
+        self._on_commit = on_commit
+        self._staged_jobs = staged_jobs
+
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        scoped = ScopedState.split(as_json(state or {}))
+        key = (session_id or "").strip() or str(uuid4())
+        await in_thread(_create, app_name, user_pk(user_id), key, scoped)
+        session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key)
+        if session is None:
+            raise SessionNotFoundError(f"Session {key!r} was deleted just after its creation.")
+        return session
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        name = (app_name, user_id, session_id)
+        key = (app_name, _pk_or_none(user_id), session_id)
+        if config and (config.num_recent_events is not None or config.after_timestamp is not None):
+            recent = config.num_recent_events
+            loaded = await hot_path.load(key, recent=recent, since=config.after_timestamp)
+            if loaded is None:
+                return None
+            return _session(name, loaded, [event_from_json(body) for body in loaded.events])
+        after = len(cache.events(name))
+        loaded = await hot_path.load(key, after=after)
+        if loaded is None:
+            cache.forget(name)
+            return None
+        events = cache.extend(
+            name, loaded.session_id, after, [event_from_json(body) for body in loaded.events]
+        )
+        if len(events) < loaded.last_seq:
+            # Another session had this name when the events were kept: read it whole.
+            return await self.get_session(app_name=app_name, user_id=user_id, session_id=session_id)
+        return _session(name, loaded, events[: loaded.last_seq])
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        return ListSessionsResponse(sessions=await in_thread(_list, app_name, user_id))
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        cache.forget((app_name, user_id, session_id))
+        rows = models.Session.objects.filter(app_name=app_name, user_id=_pk_or_none(user_id), key=session_id)
+        await rows.adelete()
+
+    async def _store(self, session: Session, event: Event) -> None:
+        body = event_to_json(event)
+        append = hot_path.Append(
+            key=(session.app_name, user_pk(session.user_id), session.id),
+            body=body,
+            speaks=event.content is not None,
+            timestamp=event.timestamp,
+            lease_token=self._lease_token,
+            delta=ScopedState.split(event.actions.state_delta),
+            jobs=self._staged_jobs(event) if self._staged_jobs else (),
+        )
+        committed = await hot_path.append(append)
+        if committed is None:
+            raise await self._refusal(session)
+        await self._catch_up(session, committed)
+        name = (session.app_name, session.user_id, session.id)
+        cache.extend(name, committed.session_id, committed.seq - 1, [event])
+        session.last_seq = committed.seq
+        if self._on_commit:
+            self._on_commit(CommittedEvent(committed.session_id, committed.seq, event, body, append.jobs))
+
+    async def _catch_up(self, session: Session, committed: hot_path.Committed) -> None:
+        """Read what others appended since the session was loaded: it stands before the new event."""
+        missing = committed.seq - 1 - session.last_seq
+        if missing <= 0:
+            return
+        rows = await hot_path.events_after(committed.session_id, session.last_seq, missing)
+        for _, body in rows:
+            missed = event_from_json(body)
+            session.events.append(missed)
+            session.state.update(missed.actions.state_delta)
+
+    async def _refusal(self, session: Session) -> Exception:
+        """Why an append wrote nothing."""
+        loaded = await hot_path.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
+        if loaded is None:
+            return SessionNotFoundError(f"Session {session.id!r} is gone: it was deleted meanwhile.")
+        return StaleLeaseError(
+            f"Session {session.id!r} is run by another process now. "
+            "This one stops writing to it; nothing that was committed is lost."
+        )
+
+
+def _session(name: tuple[str, str, str], loaded: hot_path.Loaded, events: list[Event]) -> Session:
+    app_name, user_id, key = name
+    return Session.model_construct(
+        id=key,
+        app_name=app_name,
+        user_id=user_id,
+        state=loaded.state.merged(),
+        events=list(events),
+        last_update_time=loaded.updated_at,
+        last_seq=loaded.last_seq,
+    )
+
+
+def _pk_or_none(user_id: str) -> Any:
+    try:
+        return user_pk(user_id)
+    except NotFoundError:
+        return None
+
+
+def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
+    if not get_user_model()._default_manager.filter(pk=user).exists():
+        raise NotFoundError(f"There is no user with the primary key {user!r}: create the user first.")
+    try:
+        with transaction.atomic():
+            models.Session.objects.create(
+                app_name=app_name, user_id=user, key=key, state=scoped.session, initial_state=scoped.session
+            )
+            merge_shared_state(app_name, user, scoped)
+    except IntegrityError as error:
+        raise AlreadyExistsError(
+            f"Session {key!r} exists already. Use get_session, or another id."
+        ) from error
+
+
+def _list(app_name: str, user_id: str | None) -> list[Session]:
+    rows = models.Session.objects.filter(app_name=app_name).newest_first()
+    if user_id is not None:
+        rows = rows.filter(user_id=_pk_or_none(user_id))
+    sessions = list(rows)
+    app_state, user_states = shared_states(app_name, {row.user_id for row in sessions})
+    return [
+        Session(
+            id=row.key,
+            app_name=app_name,
+            user_id=str(row.user_id),
+            state=ScopedState(
+                app=app_state, user=user_states.get(row.user_id, {}), session=row.state
+            ).merged(),
+            last_update_time=row.updated_at.timestamp(),
+            last_seq=row.last_seq,
+        )
+        for row in sessions
+    ]

@@ -1,0 +1,48 @@
+"""What Celery's workers do: run queued invocations, sweep, and the jobs that agents' tools declare."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_process_shutdown
+
+from sessions_app import hot_path, sync
+from sessions_app.dispatch import RUN_SESSION, send_run_session
+from sessions_app.invocations.worker import worker
+from sessions_app.jobs.sweeper import sweep_jobs
+from sessions_app.lifecycle import shut_down
+from sessions_app.registry import apps
+
+FORGOTTEN_AFTER_SECONDS = 5.0
+
+apps()  # a job tool becomes a Celery task when the agents that use it are imported
+
+
+@shared_task(name=RUN_SESSION, ignore_result=True)
+def run_session(session_id: str) -> None:
+    """Run what is queued in a session."""
+
+    async def run() -> None:
+        await worker().run_queue(UUID(session_id))
+
+    sync.run(run())
+
+
+@shared_task(name="sessions_app.sweep", ignore_result=True)
+def sweep() -> None:
+    """Take up what dead processes left: invocations, queues, jobs."""
+    for session_id in sync.run(_sweep_invocations()):
+        send_run_session(session_id)
+    sweep_jobs()
+
+
+async def _sweep_invocations() -> list[UUID]:
+    await worker().fail_expired()
+    return await hot_path.sessions_with_forgotten_queue(FORGOTTEN_AFTER_SECONDS)
+
+
+@worker_process_shutdown.connect
+def _leave(**kwargs: Any) -> None:
+    sync.run(shut_down())

@@ -1,0 +1,28 @@
+"""Template filters of the chat pages."""
+
+from django import template
+from django.utils.safestring import SafeString
+
+from sessions_app.models import ToolJob
+from sessions_app.rendering import render_job, render_markdown
+
+register = template.Library()
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """Markdown as sanitised HTML."""
+    return render_markdown(text)
+
+
+@register.filter
+def job_card(job: ToolJob) -> SafeString:
+    """The card of a job."""
+    return render_job(job)
+
+
+@register.filter
+def as_words(name: str) -> str:
+    """An identifier as words: `help_desk` is "Help desk"."""
+    words = name.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:]

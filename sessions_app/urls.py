@@ -1,0 +1,23 @@
+"""The addresses of the sessions app."""
+
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from sessions_app import downloads, views
+
+
+class FilenameConverter(StringConverter):
+    """Whatever an agent calls a file, slashes and line breaks too."""
+
+    regex = r"[\s\S]*"
+
+
+register_converter(FilenameConverter, "filename")
+app_name = "chat"
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("chat/new/<str:app_name>/", views.new_session, name="new"),
+    path("chat/<uuid:session_id>/", views.session_page, name="session"),
+    path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
+    path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
+]

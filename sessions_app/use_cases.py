@@ -1,0 +1,112 @@
+"""What people do, one function each: permission, validation, then a service. Every edge is a thin call of these."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models.functions import Now
+
+from runtime import types
+from runtime.context import new_invocation_id
+from sessions_app import hot_path
+from sessions_app.codec import content_to_json
+from sessions_app.conf import conf
+from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.invocations.worker import worker
+from sessions_app.live.process import live
+from sessions_app.models import Invocation, InvocationStatus, Session
+from sessions_app.notices import invocation_notice
+from sessions_app.registry import get_app
+from sessions_app.services.session_service import DjangoSessionService
+
+User = AbstractBaseUser | AnonymousUser
+
+
+async def create_session(user: User, app_name: str) -> Session:
+    """Begin a conversation with an app of this site.
+
+    Raises:
+        NotFoundError: there is no such app.
+    """
+    app = get_app(app_name)
+    created = await DjangoSessionService().create_session(app_name=app.name, user_id=str(user.pk))
+    return await Session.objects.owned_by(user).aget(app_name=app.name, key=created.id)
+
+
+async def get_session(user: User, session_id: UUID) -> Session:
+    """A conversation of the user.
+
+    Raises:
+        NotFoundError: there is none, or it is someone else's.
+    """
+    session = await Session.objects.owned_by(user).filter(pk=session_id).afirst()
+    if session is None:
+        raise NotFoundError("There is no such conversation here.")
+    return session
+
+
+async def send_message(user: User, session_id: UUID, client_id: str, text: str) -> tuple[str, str]:
+    """Queue what the person says and have it answered. The same client id again starts nothing.
+
+    Returns the invocation's id and its status at that moment.
+
+    Raises:
+        InvalidInputError: the message is empty or too long.
+        NotFoundError: there is no such conversation, or it is someone else's.
+    """
+    if not text.strip():
+        raise InvalidInputError("The message is empty. Write something first.")
+    if len(text) > conf().message_limit:
+        raise InvalidInputError(
+            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
+        )
+    queued = await hot_path.enqueue(
+        session_id,
+        user_id=user.pk,
+        invocation_id=new_invocation_id(),
+        client_id=client_id,
+        message=content_to_json(types.UserContent(text.replace("\0", "\ufffd"))),
+        title=title_from(text),
+    )
+    if queued is None:
+        raise NotFoundError("There is no such conversation here.")
+    invocation_id, status = queued
+    live().hub.publish_notice(session_id, invocation_notice(invocation_id, client_id, status))
+    if status == InvocationStatus.QUEUED:
+        await worker().start_next(session_id)
+    return invocation_id, status
+
+
+async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
+    """Stop an invocation, queued or running.
+
+    Raises:
+        NotFoundError: there is none, or it is someone else's.
+    """
+    rows = Invocation.objects.filter(
+        invocation_id=invocation_id, session__in=Session.objects.owned_by(user).filter(pk=session_id)
+    )
+    by: dict[str, Any] = {"cancel_requested_at": Now(), "cancelled_by_id": user.pk}
+    at_once = await rows.filter(status=InvocationStatus.QUEUED).aupdate(
+        status=InvocationStatus.CANCELLED, finished_at=Now(), **by
+    )
+    if at_once:
+        invocation = await rows.aget()
+        notice = invocation_notice(invocation_id, invocation.client_id, invocation.status)
+        live().hub.publish_notice(session_id, notice)
+        return
+    if not await rows.filter(status=InvocationStatus.RUNNING).aupdate(**by):
+        if not await rows.aexists():
+            raise NotFoundError("There is nothing to stop here.")
+        return
+    await worker().cancel(invocation_id)
+
+
+def title_from(text: str) -> str:
+    """A conversation's title: the first line of its first message, shortened at a word."""
+    line = " ".join(text.split())
+    if len(line) <= 80:
+        return line
+    return f"{line[:80].rsplit(' ', 1)[0]}…"

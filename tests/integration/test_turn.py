@@ -1,0 +1,56 @@
+"""A turn through the invocation worker on PostgreSQL: what is stored, what watchers see."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.tools import ToolContext
+from sessions_app import registry, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Invocation, Session
+from tests.fakes import ScriptedModel, call
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+def count(tool_context: ToolContext) -> int:
+    """Count up."""
+    for scope in ("", "user:", "app:"):
+        tool_context.state[f"{scope}count"] = tool_context.state.get(f"{scope}count", 0) + 1
+    return tool_context.state["count"]
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    scripted = ScriptedModel()
+    app = App(name="counter", root_agent=LlmAgent(name="counter", model=scripted, tools=[count]))
+    monkeypatch.setattr(registry, "apps", lambda: {"counter": app})
+    return scripted
+
+
+async def test_a_turn_is_stored_event_by_event_with_the_state_before_each_change(
+    person: User, model: ScriptedModel
+) -> None:
+    """S3, S4, S7, L3."""
+    model.turns = [call("count"), "one two three", call("count"), "four"]
+    session = await use_cases.create_session(person, "counter")
+    for number in (1, 2):
+        await use_cases.send_message(person, session.id, f"m{number}", "count!")
+        await worker().run_queue(session.id)
+        for running in list(worker()._running.values()):
+            await running.task
+    stored = await Session.objects.aget(pk=session.id)
+    events = [event async for event in Event.objects.filter(session=session).order_by("seq")]
+    assert [event.seq for event in events] == list(range(1, 9))
+    assert stored.state == {"count": 2}
+    assert stored.title == "count!"
+    assert events[2].before == {}
+    assert events[6].before == {"count": 1, "user:count": 1, "app:count": 1}
+    assert [event.kind for event in events[:4]] == ["message", "call", "response", "message"]
+    assert events[3].text == "one two three"
+    invocation = await Invocation.objects.filter(session=session).afirst()
+    assert invocation is not None and invocation.status == "completed"
+    assert len(model.requests[-1].contents) == 7

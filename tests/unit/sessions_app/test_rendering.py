@@ -1,0 +1,333 @@
+"""What a browser shows of an event or a job: readable, in order, and never more than text from a model or a person.
+
+Contract: `sessions_app.rendering`. Issue 2: what a model or a person wrote is escaped or sanitised.
+"""
+
+from html.parser import HTMLParser
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from sessions_app.models import ToolJob
+from sessions_app.rendering import render_event, render_job, render_markdown
+
+SESSION = UUID("11111111-2222-3333-4444-555555555555")
+FILES = f"/chat/{SESSION}/artifacts/"
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<script>alert(1)</script>",
+    "[click](javascript:alert(1))",
+    "[click](JaVaScRiPt:alert(1))",
+    "[click](data:text/html;base64,PHNjcmlwdD4=)",
+    "<javascript:alert(1)>",
+    "![x](javascript:alert(1))",
+    "![x](data:image/svg+xml;base64,PHN2Zz4=)",
+    '![x](https://evil.example/?"onerror="alert(1))',
+    "![<img src=x onerror=alert(1)>](https://evil.example/x.png)",
+    '```"><img/src=x/onerror=alert(1)>\ncode\n```',
+    "```html\n</code></pre><script>alert(1)</script>\n```",
+    '<a href="https://example.org" style="position:fixed" onclick="alert(1)">x</a>',
+    "<iframe src=https://evil.example></iframe><form action=/accounts/logout/ method=post><button>x</button></form>",
+    "| a |\n|:-:|\n| <img src=x onerror=alert(1)> |",
+]
+OWN_ICON = {"aria-hidden": "true", "viewbox": "0 0 24 24"}
+HARMFUL_TAGS = {
+    "script",
+    "img",
+    "iframe",
+    "form",
+    "button",
+    "object",
+    "embed",
+    "style",
+    "base",
+    "link",
+}
+
+
+class Tags(HTMLParser):
+    """The tags of a piece of HTML with their attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def event(
+    *parts: dict[str, Any], author: str = "help_desk", actions: dict[str, Any] | None = None, **body: Any
+) -> str:
+    content = {"content": {"role": "user" if author == "user" else "model", "parts": parts}} if parts else {}
+    return render_event(
+        SESSION,
+        7,
+        {
+            "id": "id-7",
+            "invocationId": "e-1",
+            "author": author,
+            "timestamp": 1.5,
+            "actions": actions or {},
+            **content,
+            **body,
+        },
+    )
+
+
+def assert_harmless(html: str) -> None:
+    for tag, attributes in Tags(html).found:
+        assert tag not in HARMFUL_TAGS
+        assert tag != "svg" or attributes == OWN_ICON
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+        href = attributes.get("href") or ""
+        assert href.startswith(("https://", "http://", "mailto:", "/")) or not href
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_that_a_model_writes_becomes_more_than_text_and_links(text: str) -> None:
+    assert_harmless(render_markdown(text))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_that_a_person_writes_becomes_more_than_text(text: str) -> None:
+    html = event({"text": text}, author="user")
+    assert_harmless(html)
+    assert text in Tags(html).text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_names_values_and_errors_are_text(text: str) -> None:
+    html = event(
+        {"functionCall": {"id": text, "name": text, "args": {text: text}}},
+        {"functionResponse": {"id": text, "name": text, "response": {text: text}}},
+        author=text,
+        actions={"stateDelta": {text: text}, "artifactDelta": {text: 0}, "transferToAgent": text},
+        errorMessage=text,
+        invocationId=text,
+    )
+    assert_harmless(html)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("**bold** and ~~gone~~", "<p><strong>bold</strong> and <s>gone</s></p>"),
+        ("# Title", "<h2>Title</h2>"),
+        ("a < b & c", "<p>a &lt; b &amp; c</p>"),
+        (
+            "```python\nx = 1\n```",
+            '<pre tabindex="0" data-language="python"><code>x = 1\n</code></pre>',
+        ),
+        ("    x = 1\n", '<pre tabindex="0"><code>x = 1\n</code></pre>'),
+        ("| n |\n|--:|\n| 1 |", '<td class="right">1</td>'),
+    ],
+)
+def test_markdown_becomes_html(text: str, wanted: str) -> None:
+    assert wanted in render_markdown(text)
+
+
+def test_links_open_apart_and_tell_nothing_of_this_site() -> None:
+    (link,) = Tags(render_markdown("[a](https://example.org/?a=1&b=2)")).all("a")
+    assert link == {
+        "href": "https://example.org/?a=1&b=2",
+        "target": "_blank",
+        "rel": "noopener noreferrer nofollow",
+    }
+
+
+def test_pictures_become_links() -> None:
+    html = render_markdown("![A chart](https://elsewhere.example/chart.png)")
+    assert Tags(html).all("a")[0]["href"] == "https://elsewhere.example/chart.png"
+    assert Tags(html).text.strip() == "A chart"
+
+
+def test_an_article_says_where_it_belongs() -> None:
+    (article,) = Tags(event({"text": "Hello"})).all("article")
+    assert article["id"] == "event-7"
+    assert (article["data-seq"], article["data-event-id"], article["data-invocation"]) == ("7", "id-7", "e-1")
+    assert article["data-time"] == "1.5"
+
+
+def test_a_persons_message_keeps_its_lines_exactly() -> None:
+    assert '<div class="said">one\n  two</div>' in event({"text": "one\n  two"}, author="user")
+
+
+def test_neighbouring_texts_are_one_piece_of_markdown() -> None:
+    assert "<strong>bold</strong>" in event({"text": "**bo"}, {"text": "ld**"})
+
+
+def test_thoughts_are_folded_away_and_apart_from_the_text() -> None:
+    html = event({"text": "Let me see.", "thought": True}, {"text": "It is so."})
+    assert html.index("<summary>Thoughts</summary>") < html.index("Let me see.") < html.index("It is so.")
+
+
+def test_a_call_shows_its_name_and_arguments() -> None:
+    html = event({"functionCall": {"id": "c1", "name": "find_order", "args": {"order": "A-1", "deep": True}}})
+    (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
+    assert (card["data-call-id"], card["data-state"]) == ("c1", "open")
+    assert "<code>find_order</code>" in html
+    assert "<dt>order</dt><dd>A-1</dd><dt>deep</dt><dd>true</dd>" in html
+
+
+@pytest.mark.parametrize(
+    ("response", "state", "shown"),
+    [
+        ({"status": "shipped"}, "ok", "&quot;status&quot;: &quot;shipped&quot;"),
+        ({"result": "It rains"}, "ok", ">It rains</pre>"),
+        ({"result": None}, "ok", ">null</pre>"),
+        ({"error": "No such order"}, "failed", "No such order"),
+        ({"status": "error"}, "failed", "error"),
+    ],
+)
+def test_a_result_names_its_call_and_how_it_went(response: dict[str, Any], state: str, shown: str) -> None:
+    html = event({"functionResponse": {"id": "c1", "name": "find_order", "response": response}})
+    (card,) = Tags(html).all("details")
+    assert (card["data-response-to"], card["data-state"]) == ("c1", state)
+    assert shown in html
+
+
+def test_a_huge_result_is_cut_and_says_so() -> None:
+    html = event({"functionResponse": {"id": "c", "name": "read", "response": {"result": "x" * 10_000}}})
+    assert "6000 more characters are not shown." in html
+    assert len(html) < 6_000
+
+
+def test_a_transfer_is_one_line_and_its_call_and_result_are_not_shown() -> None:
+    assert (
+        event({"functionCall": {"id": "t", "name": "transfer_to_agent", "args": {"agent_name": "x"}}}) == ""
+    )
+    html = event(
+        {"functionResponse": {"id": "t", "name": "transfer_to_agent", "response": {"result": None}}},
+        actions={"transferToAgent": "billing"},
+    )
+    assert Tags(html).text.strip() == "Help desk handed over to Billing"
+
+
+def test_a_transfer_that_was_refused_shows_its_result() -> None:
+    html = event(
+        {"functionResponse": {"id": "t", "name": "transfer_to_agent", "response": {"error": "Unknown agent"}}}
+    )
+    assert "Unknown agent" in html
+
+
+def test_state_changes_are_shown_but_not_the_temporary_ones() -> None:
+    html = event(actions={"stateDelta": {"order": "A-1", "user:likes": [1, "é"], "temp:secret": "s"}})
+    text = Tags(html).text
+    assert "state: order = A-1" in text
+    assert 'state: user:likes = [1, "é"]' in text
+    assert "secret" not in text
+
+
+def test_artifacts_are_links_to_their_version_and_plain_pictures_are_shown() -> None:
+    html = event(actions={"artifactDelta": {"chart.png": 0, "user:a b/Größe.csv": 2, "x.svg": 0}})
+    links = [tag["href"] for tag in Tags(html).all("a") if "download" in tag]
+    assert links == [
+        f"{FILES}chart.png?version=0",
+        f"{FILES}user:a%20b/Gr%C3%B6%C3%9Fe.csv?version=2",
+        f"{FILES}x.svg?version=0",
+    ]
+    (picture,) = Tags(html).all("img")
+    assert picture == {"src": f"{FILES}chart.png?version=0", "alt": "chart.png", "loading": "lazy"}
+    assert "version 3" in Tags(html).text
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"errorCode": "X", "errorMessage": "The model does not answer."}, "The model does not answer."),
+        ({"errorCode": "SAFETY"}, "The answer ended with SAFETY."),
+    ],
+)
+def test_an_error_is_a_sentence(body: dict[str, str], sentence: str) -> None:
+    html = event(**body)
+    assert sentence in Tags(html).text
+    assert "data-error" in Tags(html).all("article")[0]
+
+
+def test_an_interrupted_answer_is_kept_and_marked() -> None:
+    html = event({"text": "Once upon a"}, interrupted=True)
+    assert "Once upon a" in html
+    assert "Stopped" in Tags(html).text
+    assert "error" not in html
+
+
+@pytest.mark.parametrize(
+    ("parts", "actions"),
+    [
+        ((), {}),
+        (({"text": ""},), {}),
+        (({"text": " \n"},), {"stateDelta": {"temp:a": 1}}),
+        ((), {"escalate": True}),
+    ],
+)
+def test_an_event_with_nothing_to_show_is_empty(
+    parts: tuple[dict[str, Any], ...], actions: dict[str, Any]
+) -> None:
+    assert event(*parts, actions=actions) == ""
+
+
+def test_code_that_ran_is_shown_with_its_output() -> None:
+    html = event(
+        {"executableCode": {"language": "PYTHON", "code": "print(1 < 2)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "True"}},
+    )
+    assert "print(1 &lt; 2)" in html
+    assert html.index("print") < html.index("True")
+
+
+def test_a_job_stands_under_its_call() -> None:
+    job = a_job(status="running", progress_done=3, progress_total=7)
+    call = {"functionCall": {"id": "c1", "name": "write_report", "args": {}}}
+    body = {
+        "author": "reports",
+        "content": {"role": "model", "parts": [call]},
+        "longRunningToolIds": ["c1"],
+        "actions": {},
+    }
+    html = render_event(SESSION, 1, body, {"c1": job})
+    assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
+    assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, 1, body)
+
+
+def test_a_running_job_shows_how_far_it_is() -> None:
+    html = render_job(a_job(status="running", progress_done=3, progress_total=7, progress_message="Drawing"))
+    (progress,) = Tags(html).all("progress")
+    assert progress["value"] == "43"
+    assert Tags(html).all("section")[0]["data-status"] == "running"
+    assert "Drawing" in html
+
+
+def test_a_job_that_does_not_know_how_far_it_is_shows_no_number() -> None:
+    html = render_job(a_job(status="running"))
+    assert "value" not in Tags(html).all("progress")[0]
+    assert "%" not in Tags(html).text
+
+
+def test_a_finished_job_has_its_files_and_no_progress() -> None:
+    html = render_job(a_job(status="succeeded", artifacts={"report.md": 0}))
+    assert not Tags(html).all("progress")
+    assert Tags(html).all("a")[0]["href"] == f"{FILES}report.md?version=0"
+
+
+def test_a_failed_job_says_why_as_text() -> None:
+    html = render_job(
+        a_job(status="failed", error="<img src=x onerror=alert(1)>", progress_message="Halfway")
+    )
+    assert_harmless(html)
+    assert "<img src=x onerror=alert(1)>" in Tags(html).text
+    assert "Halfway" not in html
+
+
+def a_job(**fields: Any) -> ToolJob:
+    return ToolJob(session_id=SESSION, call_id="c1", tool_name="write_report", **fields)
