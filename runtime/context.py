@@ -50,12 +50,15 @@ class InvocationScope:
         is_resumable: whether agents record their states, and pause on long-running calls.
         agent_states: the latest recorded state of each agent, by name.
         ended: the agents that recorded their end.
+        credentials: what the person gave with the message, by credential key (spec T8). They are here, in memory,
+            and nowhere else: not in the state, which templates and child sessions read, nor in an event.
     """
 
     is_resumable: bool = False
     llm_calls: int = 0
     agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
+    credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
 
     def spend_llm_call(self, limit: int) -> None:
         """Count one call.
@@ -227,6 +230,10 @@ class Context(ReadonlyContext):
         """The branch of the agent call."""
         return self.invocation.branch
 
+    def has_changes(self) -> bool:
+        """Whether there is a change to record: of state, or of an artifact."""
+        return self.state.has_delta() or bool(self.actions.artifact_delta)
+
     async def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Store a new version of a file and record it in the event (spec F2). Returns the version, from 0."""
         version = await self._artifacts().save_artifact(**self._owner(), filename=filename, artifact=artifact)
@@ -256,19 +263,25 @@ class Context(ReadonlyContext):
         await service.add_session_to_memory(self.session)
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any | None = None) -> None:
-        """Ask the person to confirm this call; the call is run again with the answer (spec T7)."""
+        """Ask the person to confirm this call; the call is run again with the answer (spec T7).
+
+        The tool then reads `tool_confirmation`, which may be a no.
+        """
         self.actions.requested_tool_confirmations[self._call_id("request_confirmation")] = ToolConfirmation(
             hint=hint or "", payload=payload
         )
 
     def request_credential(self, auth_config: AuthConfig) -> None:
-        """Ask the person for a credential; the call is run again when it is there (spec T8)."""
-        self.actions.requested_auth_configs[self._call_id("request_credential")] = auth_config
+        """Ask the person for a credential; the call is run again when it is there (spec T8).
+
+        Secrets of the config, such as the client's, stay here: the request goes without them.
+        """
+        call_id = self._call_id("request_credential")
+        self.actions.requested_auth_configs[call_id] = auth_config.without_secrets()
 
     def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
-        """The credential that the person gave; None when there is none yet."""
-        given = self.state.get(f"{State.TEMP_PREFIX}{auth_config.credential_key}")
-        return AuthCredential.model_validate(given) if given else None
+        """The credential that the person gave with this invocation's message; None when there is none."""
+        return self.invocation.scope.credentials.get(auth_config.credential_key)
 
     def run_agent(
         self, agent: BaseAgent, content: types.Content, state: dict[str, Any]

@@ -40,6 +40,10 @@ class ToolNotFoundError(AdkError, ValueError):
     """The model called a tool that the agent does not have."""
 
 
+class InvalidAnswerError(AdkError, ValueError):
+    """An answer to a question of the framework cannot be read."""
+
+
 class LlmCallsLimitExceededError(AdkError):
     """The invocation made as many model calls as its `RunConfig.max_llm_calls` allows."""
 

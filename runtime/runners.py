@@ -23,6 +23,7 @@ from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.context import InvocationContext, InvocationScope, new_invocation_id
 from runtime.engine.build_events import agent_event, user_event
+from runtime.engine.credentials import take_credentials
 from runtime.engine.resume import recorded_states
 from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
 from runtime.events.calls import find_call_event
@@ -94,10 +95,13 @@ class Runner:
         Raises:
             SessionNotFoundError: there is no such session.
             InvocationNotFoundError: there is nothing to continue and no message.
+            InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
         """
         session = await self._load(user_id, session_id)
         invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
         ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
+        if new_message is not None:
+            new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
         if ctx.events():
             self._prepare_resume(ctx)
         elif new_message is None:

@@ -76,7 +76,7 @@ class BaseAgent(BaseModel):
         if not (ctx.resuming and has_begun(ctx)):
             context = Context(ctx)
             reply = await hooks.before_agent(self, context)
-            if reply is not None or context.state.has_delta():
+            if reply is not None or context.has_changes():
                 yield agent_event(ctx, reply, context.actions)
             if reply is not None:
                 return
@@ -90,7 +90,7 @@ class BaseAgent(BaseModel):
             yield self._create_agent_state_event(ctx)
         context = Context(ctx)
         reply = await hooks.after_agent(self, context)
-        if reply is not None or context.state.has_delta():
+        if reply is not None or context.has_changes():
             yield agent_event(ctx, reply, context.actions)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

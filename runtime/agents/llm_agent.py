@@ -10,18 +10,22 @@ from pydantic import Field, field_validator
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.callbacks import Callback
+from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import InvocationContext
-from runtime.engine.instructions import InstructionProvider
-from runtime.engine.output import parse_output
+from runtime.engine.instructions import static_parts
+from runtime.engine.output import note_output
 from runtime.engine.step import run_llm_agent
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import LlmResponse
 from runtime.models.registry import LLMRegistry
+from runtime.planners.base_planner import BasePlanner
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.function_tool import FunctionTool
+from runtime.tools.output_schema import OutputSchema
+from runtime.utils.instructions_utils import InstructionProvider
 
 ModelCallback = Callback[LlmResponse]
 ToolCallback = Callback[dict[str, Any]]
@@ -36,17 +40,21 @@ class LlmAgent(BaseAgent):
             `default_model`.
         instruction: a template (spec A3) or a function of a `ReadonlyContext` that returns the text.
         global_instruction: as `instruction`, for every agent of the tree; only the root's counts.
-        static_instruction: content that never changes, sent first so that the provider can cache it.
+        static_instruction: content that never changes, sent first and as it is, so that the provider can cache it;
+            `instruction` then comes right before what the person said last.
         tools: functions, tools and toolsets.
         disallow_transfer_to_parent: the model may not hand back to the parent.
         disallow_transfer_to_peers: the model may not hand over to the parent's other sub-agents.
         include_contents: `none` sends this turn only, not the history (spec Q11).
         input_schema: what a call of this agent as a tool takes.
-        output_schema: what the final response is, as JSON.
+        output_schema: what the final response is, as JSON: a pydantic model, a type such as `list[Model]`, a
+            `types.Schema` or a dict that is one. It goes together with tools and transfer (`engine.output`).
         output_key: the state key that the final response is written to (spec A4).
+        planner: makes the model plan before it acts.
+        code_executor: lets the model run code.
 
     Raises:
-        ConfigurationError: the model's name is unknown.
+        ConfigurationError: the model's name is unknown, or the output schema is none.
     """
 
     default_model: ClassVar[str] = "gemini-2.5-flash"
@@ -63,6 +71,8 @@ class LlmAgent(BaseAgent):
     input_schema: type[Any] | None = None
     output_schema: Any | None = None
     output_key: str | None = None
+    planner: BasePlanner | None = None
+    code_executor: BaseCodeExecutor | None = None
     before_model_callback: ModelCallback | list[ModelCallback] | None = None
     after_model_callback: ModelCallback | list[ModelCallback] | None = None
     on_model_error_callback: ModelCallback | list[ModelCallback] | None = None
@@ -76,6 +86,12 @@ class LlmAgent(BaseAgent):
         if isinstance(model, str) and model:
             LLMRegistry.resolve(model)
         return model
+
+    @field_validator("static_instruction")
+    @classmethod
+    def _check_static_instruction(cls, content: types.ContentUnion | None) -> types.ContentUnion | None:
+        static_parts(content)
+        return content
 
     @field_validator("generate_content_config")
     @classmethod
@@ -99,7 +115,9 @@ class LlmAgent(BaseAgent):
         self._own_model = (
             LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
         )
+        self._output_schema = self._read_output_schema()
 
+    _output_schema: OutputSchema | None
     _tool_sources: list[BaseTool | BaseToolset]
     _own_model: BaseLlm | None
 
@@ -135,14 +153,22 @@ class LlmAgent(BaseAgent):
         root = self.root_agent
         return root.global_instruction if isinstance(root, LlmAgent) else ""
 
+    @property
+    def canonical_output_schema(self) -> OutputSchema | None:
+        """`output_schema` in one form; None when the agent answers in text."""
+        known = self._output_schema
+        if known is None or known.given is not self.output_schema:
+            self._output_schema = known = self._read_output_schema()
+        return known
+
     def note_output(self, event: Event) -> None:
-        """Write a final response into the event's state delta under `output_key` (spec A4)."""
-        if not self.output_key or event.partial or event.error_code or not event.is_final_response():
-            return
-        if event.author == self.name and (text := event.text()):
-            event.actions.state_delta[self.output_key] = (
-                parse_output(self.output_schema, text) if self.output_schema else text
-            )
+        """Check a final response by `output_schema` and write it under `output_key` (spec A4)."""
+        note_output(event, self.canonical_output_schema, self.output_key)
+
+    def _read_output_schema(self) -> OutputSchema | None:
+        return (
+            None if self.output_schema is None else OutputSchema(self.output_schema, f"Agent {self.name!r}")
+        )
 
     def _own_model_object(self) -> BaseLlm:
         if self._own_model is None or self._own_model.model != self.model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from runtime.agents.base_agent import BaseAgent
+from runtime.agents.context_cache_config import ContextCacheConfig
 from runtime.plugins.base_plugin import BasePlugin
 
 
@@ -20,6 +21,7 @@ class App(BaseModel):
     Attributes:
         name: the `app_name` of its sessions: letters, digits, underscores and hyphens.
         plugins: asked in this order, before any agent's own callbacks.
+        context_cache_config: how the provider may cache what is sent; None leaves it to the provider.
 
     Raises:
         ValueError: the name is not allowed.
@@ -31,6 +33,7 @@ class App(BaseModel):
     root_agent: BaseAgent
     plugins: list[BasePlugin] = Field(default_factory=list)
     resumability_config: ResumabilityConfig | None = None
+    context_cache_config: ContextCacheConfig | None = None
 
     @field_validator("name")
     @classmethod

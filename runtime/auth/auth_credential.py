@@ -85,3 +85,9 @@ class AuthCredential(AuthModel):
     http: HttpAuth | None = None
     oauth2: OAuth2Auth | None = None
     service_account: ServiceAccount | None = None
+
+    def without_secrets(self) -> AuthCredential:
+        """Its kind and, for OAuth, what the person's browser needs to ask for access."""
+        public = {"client_id", "auth_uri", "state", "redirect_uri", "audience"}
+        oauth2 = OAuth2Auth(**self.oauth2.model_dump(include=public)) if self.oauth2 else None
+        return AuthCredential(auth_type=self.auth_type, resource_ref=self.resource_ref, oauth2=oauth2)

@@ -33,6 +33,15 @@ class AuthConfig(AuthModel):
             self.credential_key = f"adk_credential_{self._fingerprint()}"
         return self
 
+    def without_secrets(self) -> AuthConfig:
+        """What the person may see and an event may keep: the scheme, the client's public data, the key."""
+        raw = self.raw_auth_credential
+        return AuthConfig(
+            auth_scheme=self.auth_scheme,
+            raw_auth_credential=raw.without_secrets() if raw else None,
+            credential_key=self.credential_key,
+        )
+
     def _fingerprint(self) -> str:
         raw = self.raw_auth_credential
         facts = {

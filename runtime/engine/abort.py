@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runtime import types
-from runtime.events.calls import answered_ids
+from runtime.events.calls import FRAMEWORK_CALLS, answered_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-
-WITHOUT_SEAL = frozenset({"adk_request_credential", "adk_request_confirmation"})
 
 
 def seal_event(events: Sequence[Event], invocation_id: str, reason: str) -> Event | None:
@@ -38,7 +36,7 @@ def _sealable(event: Event) -> Iterable[types.FunctionCall]:
     return (
         call
         for call in event.get_function_calls()
-        if call.id and call.id not in waiting and call.name not in WITHOUT_SEAL
+        if call.id and call.id not in waiting and call.name not in FRAMEWORK_CALLS
     )
 
 

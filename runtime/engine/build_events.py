@@ -33,7 +33,7 @@ def model_event(
     """A model's response; fills in call ids that the model left out (spec Q3) and marks long-running calls."""
     calls = [part.function_call for part in _parts(response.content) if part.function_call]
     for call in calls:
-        call.id = call.id or f"{CALL_ID_PREFIX}{_platform.new_id()}"
+        call.id = call.id or new_call_id()
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     return Event.model_construct(
         **{name: getattr(response, name) for name in response.model_fields_set},
@@ -55,6 +55,14 @@ def function_response_event(
     return _event(ctx, ctx.agent.name, content, actions, branch=ctx.branch)
 
 
+def request_event(ctx: InvocationContext, requests: Sequence[types.FunctionCall]) -> Event:
+    """What the framework asks the person, as calls that are answered later, from outside (spec T7, T8)."""
+    content = types.Content(role="model", parts=[types.Part(function_call=call) for call in requests])
+    event = _event(ctx, ctx.agent.name, content, EventActions(), branch=ctx.branch)
+    event.long_running_tool_ids = {call.id for call in requests if call.id}
+    return event
+
+
 def agent_event(
     ctx: InvocationContext, content: types.Content | None = None, actions: EventActions | None = None
 ) -> Event:
@@ -68,6 +76,11 @@ def is_long_running(call: types.FunctionCall, tools: Mapping[str, BaseTool]) -> 
     """Whether the call's answer may come later, from outside (spec T5)."""
     tool = tools.get(call.name or "")
     return tool is not None and tool.is_long_running
+
+
+def new_call_id() -> str:
+    """An id for a call to which the model gave none (spec Q3)."""
+    return f"{CALL_ID_PREFIX}{_platform.new_id()}"
 
 
 def error_response(code: str, message: str) -> LlmResponse:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from runtime import types
 from runtime._tasks import first_failure, settle
 from runtime.context import Context, InvocationContext
-from runtime.engine import hooks
+from runtime.engine import confirmation, credentials, hooks
+from runtime.engine.answers import Confirmations
 from runtime.engine.build_events import function_response_event, is_long_running
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
@@ -62,13 +63,17 @@ class Batch:
 
 
 async def run_function_calls(
-    agent: LlmAgent, ctx: InvocationContext, calls: list[types.FunctionCall], tools: Tools
+    agent: LlmAgent,
+    ctx: InvocationContext,
+    calls: list[types.FunctionCall],
+    tools: Tools,
+    again: Confirmations | None = None,
 ) -> Batch:
     """Run the calls together. When one fails the rest is stopped, and what had finished is kept.
 
     Kept results that would steer the flow are dropped, since the invocation ends with the failure.
     """
-    settled = await settle(run_call(agent, ctx, call, tools) for call in calls)
+    settled = await settle(run_call(agent, ctx, call, tools, again or {}) for call in calls)
     results = [value for value in settled if isinstance(value, CallResult)]
     failure = first_failure(settled)
     if failure:
@@ -77,10 +82,10 @@ async def run_function_calls(
 
 
 async def run_call(
-    agent: LlmAgent, ctx: InvocationContext, call: types.FunctionCall, tools: Tools
+    agent: LlmAgent, ctx: InvocationContext, call: types.FunctionCall, tools: Tools, again: Confirmations
 ) -> CallResult:
     """The whole life of one call."""
-    context = Context(ctx, function_call_id=call.id)
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=again.get(call.id or ""))
     tool = tools.get(call.name or "")
     if tool is None:
         return CallResult(call, context.actions, _unknown_tool(call, tools))
@@ -90,19 +95,32 @@ async def run_call(
         result = await _run_tool(agent, tool, args, context)
     result = await hooks.after_tool(agent, tool, args, context, result)
     context.state.note_changes()
-    if tool.is_long_running and not result:
+    if result is None or (tool.is_long_running and not result):
+        result = _pending(context.actions, tool, is_again=call.id in again)
+    if tool.is_long_running and result is None:
         return CallResult(call, context.actions, None)
     return CallResult(call, context.actions, as_response(tool.name, result))
 
 
 async def _run_tool(agent: LlmAgent, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     try:
-        return await tool.run_async(args=args, tool_context=context)
+        stopped = await confirmation.stop_at_gate(tool, args, context)
+        return stopped or await tool.run_async(args=args, tool_context=context)
     except Exception as error:
         answer = await hooks.on_tool_error(agent, tool, args, context, error)
         if answer is None:
             raise
         return answer
+
+
+def _pending(actions: EventActions, tool: BaseTool, *, is_again: bool) -> dict[str, Any] | None:
+    """What stands for a result that is not there yet; None when nothing has to."""
+    if actions.requested_tool_confirmations:
+        return dict(confirmation.PENDING)
+    if actions.requested_auth_configs:
+        return dict(credentials.PENDING)
+    # What was run again is always recorded: the log alone tells that it is not to be run once more.
+    return {"status": "pending"} if is_again and tool.is_long_running else None
 
 
 def _unknown_tool(call: types.FunctionCall, tools: Tools) -> dict[str, Any]:

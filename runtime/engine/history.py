@@ -17,13 +17,12 @@ from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.pairing import pair_responses_with_calls, settle_latest_response
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import call_ids, first_index, response_ids
+from runtime.events.calls import FRAMEWORK_CALLS, call_ids, first_index, response_ids
 from runtime.events.event import Event
 
 if TYPE_CHECKING:
     from runtime.agents.llm_agent import LlmAgent
 
-FRAMEWORK_CALLS = frozenset({"adk_request_credential", "adk_request_confirmation"})
 VIEWS_KEPT = 512  # one per session and agent: bounds the memory of the cache
 
 
@@ -53,7 +52,7 @@ def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) ->
         drop_rewound,
         put_summaries,
         lambda kept: [event for event in kept if is_visible_from(branch, event.branch)],
-        lambda kept: [event for event in kept if _says_something(event)],
+        lambda kept: [without_framework_parts(event) for event in kept if _says_something(event)],
         lambda kept: [as_seen_by(agent_name, event) for event in kept],
         settle_latest_response,
         pair_responses_with_calls,
@@ -100,6 +99,15 @@ def put_summaries(events: list[Event]) -> list[Event]:
     return sorted(kept, key=_place)
 
 
+def without_framework_parts(event: Event) -> Event:
+    """The event without what the framework asked the person, and what the person answered (spec T7, T8)."""
+    parts = (event.content.parts or []) if event.content else []
+    kept = [part for part in parts if not _is_framework_part(part)]
+    if event.content is None or len(kept) == len(parts):
+        return event
+    return event.model_copy(update={"content": event.content.model_copy(update={"parts": kept})})
+
+
 def as_seen_by(agent_name: str, event: Event) -> Event:
     """The event itself, or another agent's words as context in the role of the user."""
     if event.author in ("user", agent_name):
@@ -120,15 +128,14 @@ def to_content(content: types.Content) -> types.Content:
 def _says_something(event: Event) -> bool:
     if event.actions.compaction:
         return True
-    if not event.content or not event.content.parts or _is_framework_event(event):
+    if not event.content or not event.content.parts:
         return False
-    return any(part.text != "" for part in event.content.parts)
+    return any(part.text != "" and not _is_framework_part(part) for part in event.content.parts)
 
 
-def _is_framework_event(event: Event) -> bool:
-    names = [call.name for call in event.get_function_calls()]
-    names += [response.name for response in event.get_function_responses()]
-    return any(name in FRAMEWORK_CALLS for name in names)
+def _is_framework_part(part: types.Part) -> bool:
+    asked = part.function_call or part.function_response
+    return asked is not None and asked.name in FRAMEWORK_CALLS
 
 
 def _stands_for(summary: Event, event: Event) -> bool:

@@ -1,40 +1,90 @@
-"""The instruction text of a request: global, the agent's own, its identity, where it may transfer (spec A3, A6)."""
+"""The instructions of a request: global, static, the agent's own, its identity, where it may transfer (spec A3, A6)."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runtime import types
 from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.transfer import transfer_targets
-from runtime.utils.instructions_utils import inject_session_state
+from runtime.errors import ConfigurationError
+from runtime.utils.instructions_utils import render_instruction
 
 if TYPE_CHECKING:
     from runtime.agents.base_agent import BaseAgent
     from runtime.agents.llm_agent import LlmAgent
 
-InstructionProvider = Callable[[ReadonlyContext], str | Awaitable[str]]
+
+@dataclass(frozen=True)
+class Instructions:
+    """What an agent's model is told.
+
+    Attributes:
+        system: the paragraphs of the system instruction.
+        beside: what goes to the contents when there is a static instruction, so that the system instruction stays
+            the same: its files, for models take text only there, and the agent's own instruction.
+    """
+
+    system: list[str]
+    beside: list[types.Part]
+
+    def put_beside(self, contents: list[types.Content]) -> list[types.Content]:
+        """The contents with `beside` before what the person said last, or after the latest responses."""
+        if not self.beside:
+            return contents
+        index = len(contents)
+        while index > 0 and _is_said_by_user(contents[index - 1]):
+            index -= 1
+        return [*contents[:index], types.Content(role="user", parts=self.beside), *contents[index:]]
 
 
-async def render_instructions(agent: LlmAgent, ctx: InvocationContext) -> list[str]:
-    """The paragraphs of the system instruction, in order; empty ones are left out."""
+async def render_instructions(agent: LlmAgent, ctx: InvocationContext) -> Instructions:
+    """The agent's instructions for one request, filled in from the state.
+
+    Raises:
+        KeyError: a template names a key that the state does not have.
+    """
     readonly = ReadonlyContext(ctx)
-    paragraphs = [
-        await render(agent.root_global_instruction, readonly),
-        await render(agent.instruction, readonly),
-        _identity(agent),
-        _transfers(agent),
-    ]
-    return [paragraph for paragraph in paragraphs if paragraph]
+    overall = await render_instruction(agent.root_global_instruction, readonly)
+    own = await render_instruction(agent.instruction, readonly)
+    static = static_parts(agent.static_instruction)
+    fixed = "\n\n".join(part.text for part in static if part.text)
+    paragraphs = [overall, fixed if static else own, _identity(agent), _transfers(agent)]
+    beside = [part for part in static if part.text is None]
+    if static and own:
+        beside.append(types.Part(text=own))
+    return Instructions([paragraph for paragraph in paragraphs if paragraph], beside)
 
 
-async def render(instruction: str | InstructionProvider, context: ReadonlyContext) -> str:
-    """A template filled from the state, or a provider's text as it is."""
-    if isinstance(instruction, str):
-        return await inject_session_state(instruction, context) if "{" in instruction else instruction
-    text = instruction(context)
-    return await text if inspect.isawaitable(text) else text
+def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
+    """The parts of a static instruction, whatever form it has.
+
+    Raises:
+        ConfigurationError: it holds something that cannot be sent.
+    """
+    if not content:
+        return []
+    if isinstance(content, types.Content):
+        return content.parts or []
+    return [_as_part(item) for item in (content if isinstance(content, list) else [content])]
+
+
+def _as_part(item: types.PartUnion) -> types.Part:
+    if isinstance(item, types.Part):
+        return item
+    if isinstance(item, str):
+        return types.Part(text=item)
+    if isinstance(item, types.File):
+        return types.Part(file_data=types.FileData(file_uri=item.uri, mime_type=item.mime_type))
+    raise ConfigurationError(
+        f"static_instruction cannot hold a {type(item).__name__}: give text, a types.Part, a types.File or a "
+        "types.Content."
+    )
+
+
+def _is_said_by_user(content: types.Content) -> bool:
+    return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 
 def _identity(agent: LlmAgent) -> str:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runtime import _platform
+from runtime import _platform, types
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import error_response, model_event
@@ -40,12 +40,12 @@ async def stream_model_events(
     draft = _Draft(Context(ctx))
     answer = await hooks.before_model(agent, draft.context, request)
     if answer is not None:
-        yield _event(ctx, answer, request, draft)
+        yield _event(ctx, _settled(agent, draft.context, answer), request, draft)
         return
     async with aclosing(_model_responses(agent, draft, model, request)) as responses:
         async for response in responses:
             response = await hooks.after_model(agent, draft.context, response)
-            event = _event(ctx, response, request, draft)
+            event = _event(ctx, _settled(agent, draft.context, response), request, draft)
             yield event
             if not event.partial:
                 draft.context, draft.event_id = Context(ctx), _platform.new_id()
@@ -75,3 +75,23 @@ async def _model_responses(
 def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _Draft) -> Event:
     actions = draft.context.actions
     return model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
+
+
+def _settled(agent: LlmAgent, context: Context, response: LlmResponse) -> LlmResponse:
+    """A whole response without the calls of a failed answer, as the planner wants it; a partial one as it is.
+
+    Nothing is executed on the word of an answer that ended in an error (spec E7).
+    """
+    parts = response.content.parts if response.content else None
+    if response.partial or not parts:
+        return response
+    if response.error_code:
+        return _with_parts(response, [part for part in parts if not part.function_call])
+    planned = agent.planner and agent.planner.process_planning_response(context, parts)
+    context.state.note_changes()
+    return _with_parts(response, planned) if planned else response
+
+
+def _with_parts(response: LlmResponse, parts: list[types.Part]) -> LlmResponse:
+    content = response.content and response.content.model_copy(update={"parts": parts})
+    return response.model_copy(update={"content": content if parts else None})

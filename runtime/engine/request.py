@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime import types
-from runtime.context import Context, InvocationContext
+from runtime.context import Context, InvocationContext, ReadonlyContext
 from runtime.engine.history import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.tools import resolve_tools
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.set_model_response_tool import SetModelResponseTool
 
 if TYPE_CHECKING:
     from runtime.agents.llm_agent import LlmAgent
@@ -26,12 +28,27 @@ async def build_request(agent: LlmAgent, ctx: InvocationContext, model: BaseLlm)
     """
     tools = await resolve_tools(agent, ctx)
     request = LlmRequest(model=model.model, contents=build_contents(agent, ctx), config=_config(agent))
-    request.append_instructions(await render_instructions(agent, ctx))
-    if agent.output_schema and not tools:
-        request.set_output_schema(agent.output_schema)
-    for tool in tools:
+    instructions = await render_instructions(agent, ctx)
+    request.append_instructions(instructions.system)
+    if agent.code_executor:
+        agent.code_executor.process_llm_request(request)
+    if planning := agent.planner and agent.planner.build_planning_instruction(ReadonlyContext(ctx), request):
+        request.append_instructions([planning])
+    for tool in [*tools, *_answering(agent, model, request, has_tools=bool(tools))]:
         await tool.process_llm_request(tool_context=Context(ctx), llm_request=request)
+    request.contents = instructions.put_beside(request.contents)
     return request
+
+
+def _answering(agent: LlmAgent, model: BaseLlm, request: LlmRequest, *, has_tools: bool) -> list[BaseTool]:
+    """Ask for an answer by the output schema: by the request itself if the model can, else by a tool (spec Q18)."""
+    schema = agent.canonical_output_schema
+    if schema is None:
+        return []
+    if has_tools and not model.capabilities.schema_with_tools:
+        return [SetModelResponseTool(schema)]
+    request.set_output_schema(schema.given)
+    return []
 
 
 def _config(agent: LlmAgent) -> types.GenerateContentConfig:

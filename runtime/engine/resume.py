@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runtime import types
-from runtime.events.calls import Answer, answers_by_call, is_pending
+from runtime.events.calls import FRAMEWORK_CALLS, Answer, answers_by_call, is_pending
 from runtime.events.event import Event
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _decide_on_calls(
     event: Event, calls: list[types.FunctionCall], answers: dict[str, list[Answer]]
 ) -> Decision:
     waiting = event.long_running_tool_ids or set()
-    unanswered = [call for call in calls if call.id and call.id not in answers]
+    unanswered = [
+        call for call in calls if call.id and call.id not in answers and call.name not in FRAMEWORK_CALLS
+    ]
     not_run = [
         call for call in unanswered if call.id not in waiting or not _batch_was_recorded(calls, answers)
     ]

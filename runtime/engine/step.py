@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import InvocationContext
+from runtime.engine.answers import Confirmations, RunAgain, Spent, decide_answers, requests_to_person
+from runtime.engine.build_events import request_event
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.model_call import stream_model_events
+from runtime.engine.output import structured_answer
 from runtime.engine.request import build_request
 from runtime.engine.resume import Continue, Done, HandOver, Pause, Replay, decide_resume
+from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
 
 if TYPE_CHECKING:
@@ -51,7 +55,10 @@ class Step:
 async def run_llm_agent(agent: LlmAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """Run steps until one ends the agent's turn; a transfer ends it with another agent's run."""
     step = Step(agent, ctx, Again())
-    if ctx.resuming:
+    async with aclosing(run_answered_calls(step)) as events:
+        async for event in events:
+            yield event
+    if ctx.resuming and isinstance(step.next, Again):
         async with aclosing(run_resumed_step(step)) as events:
             async for event in events:
                 yield event
@@ -65,6 +72,21 @@ async def run_llm_agent(agent: LlmAgent, ctx: InvocationContext) -> AsyncGenerat
         async with aclosing(target.run_async(ctx)) as events:
             async for event in events:
                 yield event
+
+
+async def run_answered_calls(step: Step) -> AsyncGenerator[Event, None]:
+    """Run again the calls that the person has confirmed, or given a credential for (spec T7, T8)."""
+    agent, ctx = step.agent, step.ctx
+    match decide_answers(ctx.session.events, ctx.invocation_id, agent.name):
+        case Spent():
+            step.next = Stop()
+        case RunAgain(calls, confirmations):
+            tools = {tool.name: tool for tool in await resolve_tools(agent, ctx)}
+            async with aclosing(run_calls(step, calls, tools, confirmations)) as events:
+                async for event in events:
+                    yield event
+            if isinstance(step.next, Transfer):
+                ctx.resuming = False
 
 
 async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
@@ -104,15 +126,26 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                         yield answer
 
 
-async def run_calls(step: Step, calls: list[types.FunctionCall], tools: Tools) -> AsyncGenerator[Event, None]:
-    """The one event that answers the calls. What finished is committed before a failure is raised (spec T2)."""
-    batch = await run_function_calls(step.agent, step.ctx, calls, tools)
+async def run_calls(
+    step: Step, calls: list[types.FunctionCall], tools: Tools, again: Confirmations | None = None
+) -> AsyncGenerator[Event, None]:
+    """The one event that answers the calls, and one that asks the person for what they need (spec T7, T8).
+
+    What finished is committed before a failure is raised (spec T2).
+    """
+    batch = await run_function_calls(step.agent, step.ctx, calls, tools, again)
     response = batch.event(step.ctx)
     if response is not None:
         yield response
+        if requests := requests_to_person(calls, response.actions):
+            yield request_event(step.ctx, requests)
     if batch.failure is not None:
         raise batch.failure
     step.next = next_after(step.ctx, batch, response, tools)
+    if step.next == Again() and (answer := structured_answer(step.ctx, batch, tools)):
+        step.next = Stop()
+        step.agent.note_output(answer)
+        yield answer
 
 
 def next_after(ctx: InvocationContext, batch: Batch, response: Event | None, tools: Tools) -> NextStep:
@@ -121,7 +154,7 @@ def next_after(ctx: InvocationContext, batch: Batch, response: Event | None, too
         return Stop()
     if response.actions.transfer_to_agent:
         return Transfer(response.actions.transfer_to_agent)
-    if response.actions.skip_summarization:
+    if response.actions.skip_summarization or response.actions.asks_person():
         return Stop()
     pending = batch.pending_ids(tools)
     if not ctx.is_resumable:

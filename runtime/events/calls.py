@@ -8,6 +8,11 @@ from typing import Any
 
 from runtime.events.event import Event
 
+REQUEST_CONFIRMATION = "adk_request_confirmation"
+REQUEST_CREDENTIAL = "adk_request_credential"
+FRAMEWORK_CALLS = frozenset({REQUEST_CONFIRMATION, REQUEST_CREDENTIAL})
+"""The calls by which the framework asks the person something; models never see them (spec T7, T8)."""
+
 
 def response_ids(event: Event) -> set[str]:
     """The ids of the calls that the event answers."""

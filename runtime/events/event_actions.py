@@ -42,15 +42,13 @@ class EventActions(BaseModel):
     rewind_before_invocation_id: str | None = None
     compaction: EventCompaction | None = None
 
+    def asks_person(self) -> bool:
+        """Whether calls wait for what only the person can give (spec T7, T8)."""
+        return bool(self.requested_auth_configs or self.requested_tool_confirmations)
+
     def controls_flow(self) -> bool:
         """Whether these actions decide what runs next, rather than only record something."""
-        return bool(
-            self.transfer_to_agent
-            or self.escalate
-            or self.skip_summarization
-            or self.requested_auth_configs
-            or self.requested_tool_confirmations
-        )
+        return bool(self.transfer_to_agent or self.escalate or self.skip_summarization or self.asks_person())
 
 
 def merge_actions(several: Iterable[EventActions]) -> EventActions:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from runtime import types
 from runtime.tools.arguments import correction, explain
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.output_schema import OutputSchema
 from runtime.tools.schema import adapter_of, schema_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class AgentTool(BaseTool):
         owner = f"Agent {agent.name!r}, used as a tool,"
         schemas = agent if isinstance(agent, _HasSchemas) else None
         self._input = _adapter(schemas and schemas.input_schema, owner)
-        self._output = _adapter(schemas and schemas.output_schema, owner)
+        output = schemas and schemas.output_schema
+        self._output = None if output is None else OutputSchema(output, owner)
         self._parameters = schema_of(self._input, owner) if self._input else _REQUEST
 
     def _get_declaration(self) -> types.FunctionDeclaration:
@@ -75,7 +77,7 @@ class AgentTool(BaseTool):
         last = await self._run(content, tool_context)
         if last is None:
             return ""
-        if last.error_code and not last.text():
+        if last.error_code and (self._output or not last.text()):
             return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
         return self._result(last.text())
 
@@ -86,9 +88,7 @@ class AgentTool(BaseTool):
         return self._input.dump_json(value, exclude_none=True).decode()
 
     def _result(self, text: str) -> Any:
-        return (
-            self._output.dump_python(self._output.validate_json(text), mode="json") if self._output else text
-        )
+        return self._output.read_json(text) if self._output else text
 
     async def _run(self, content: types.Content, tool_context: Context) -> Event | None:
         """Run the agent, hand its changes on as they are committed; its last event that says something."""

@@ -48,13 +48,16 @@ class FunctionTool(BaseTool):
         )
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """As `require_confirmation` says; never for wrong arguments, which `run_async` refuses."""
+        """As `require_confirmation` says; never for wrong arguments, which `run_async` refuses.
+
+        A callable is not asked again once the person has answered: the answer holds, whatever has changed since.
+        """
         if self._require_confirmation is False:
             return False
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return False
-        if self._require_confirmation is True:
+        if self._require_confirmation is True or tool_context.tool_confirmation is not None:
             return True
         return bool(
             await call(self._require_confirmation, **_taken(self._require_confirmation, bound, tool_context))

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Awaitable, Callable
 
 from runtime.context import Context, ReadonlyContext
 from runtime.sessions.state import State
 
+InstructionProvider = Callable[[ReadonlyContext], str | Awaitable[str]]
+
 _PLACEHOLDER = re.compile(r"{+[^{}]*}+")
 _ARTIFACT = "artifact."
 _PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
+
+
+async def render_instruction(instruction: str | InstructionProvider, context: ReadonlyContext) -> str:
+    """A template filled from the state, or a provider's text as it is.
+
+    Raises:
+        KeyError: as `inject_session_state`.
+    """
+    if isinstance(instruction, str):
+        return await inject_session_state(instruction, context) if "{" in instruction else instruction
+    text = instruction(context)
+    return await text if inspect.isawaitable(text) else text
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:

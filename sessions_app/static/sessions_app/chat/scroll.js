@@ -4,6 +4,7 @@ const NEAR = 90;
 
 export class Scroll {
   #isFollowing = true;
+  #last = 0;
 
   constructor(content, button) {
     this.button = button;
@@ -35,8 +36,11 @@ export class Scroll {
 
   #onScroll() {
     const root = document.documentElement;
-    this.#isFollowing = root.scrollHeight - innerHeight - scrollY < NEAR;
-    if (this.#isFollowing) this.button.hidden = true;
+    const isNear = root.scrollHeight - innerHeight - scrollY < NEAR;
+    // Only going up ends the following: the end may have moved on before this was told.
+    if (isNear || scrollY < this.#last) this.#isFollowing = isNear;
+    this.#last = scrollY;
+    if (isNear) this.button.hidden = true;
   }
 
   #onGrowth() {

@@ -29,6 +29,6 @@ function pair(card, lone) {
 
 function outcome(card, article) {
   const seconds = article.dataset.time - card.closest("article").dataset.time;
-  const took = seconds < 10 ? `${seconds.toFixed(1)} s` : duration(Math.round(seconds));
+  const took = seconds < 1 ? `${Math.round(seconds * 1000)} ms` : duration(Math.round(seconds));
   return card.dataset.state === "failed" ? `Failed, ${took}` : took;
 }

@@ -1,0 +1,53 @@
+"""Files in a person's message, stored as artifacts (spec L10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runtime import types
+from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class SavedMessage:
+    """A message whose files are artifacts.
+
+    Attributes:
+        content: the message, with a sentence that names the artifact in the place of each file.
+        artifact_delta: the version of each artifact that was stored.
+    """
+
+    content: types.Content
+    artifact_delta: dict[str, int] = field(default_factory=dict)
+
+
+async def save_input_blobs(
+    service: BaseArtifactService | None, owner: Owner, message: types.Content, invocation_id: str
+) -> SavedMessage:
+    """Store the message's inline files under their own names, or under one made of the invocation's id.
+
+    Raises:
+        ConfigurationError: there are files, but no artifact service.
+    """
+    saved = SavedMessage(message.model_copy(update={"parts": []}))
+    parts: list[types.Part] = []
+    for index, part in enumerate(message.parts or []):
+        blob = part.inline_data
+        if blob is None:
+            parts.append(part)
+            continue
+        if service is None:
+            raise ConfigurationError(
+                "The message holds a file to store as an artifact, but no artifact service is set: "
+                "give the Runner an artifact_service."
+            )
+        name = blob.display_name or f"artifact_{invocation_id}_{index}"
+        # Without the display name: Gemini refuses it when the file is shown to it later.
+        file = types.Part(inline_data=types.Blob(data=blob.data, mime_type=blob.mime_type))
+        version = await service.save_artifact(**owner, filename=name, artifact=file)
+        saved.artifact_delta[name] = version
+        parts.append(types.Part(text=f"[A file was uploaded; it is saved as the artifact {name!r}.]"))
+    saved.content.parts = parts
+    return saved

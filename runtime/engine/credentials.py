@@ -1,0 +1,93 @@
+"""Credentials: a call that waits for what only the person can give (spec T8).
+
+The person is asked by a call of `adk_request_credential`, without secrets. The secret in the answer is taken out before
+anyone else sees the message: the stored event says only that something was given, plugins and models see that event,
+and the credential itself lives in the memory of the invocation that the answer starts. When that process dies before
+the call has run, the credential is gone and the tool asks again. Exchanging an OAuth code for a token is the tool's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from runtime import types
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
+from runtime.engine.build_events import new_call_id
+from runtime.errors import InvalidAnswerError
+from runtime.events.calls import REQUEST_CREDENTIAL, find_call_event
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
+
+PENDING = {
+    "status": "pending",
+    "message": "This call requires a credential from the person. It has not run yet; do not call it again.",
+}
+_ANSWER: TypeAdapter[AuthConfig | AuthCredential] = TypeAdapter(AuthConfig | AuthCredential)
+
+
+def credential_requests(
+    calls: Iterable[types.FunctionCall], actions: EventActions
+) -> list[types.FunctionCall]:
+    """The calls that ask the person, one for each of `calls` that needs a credential."""
+    asked = actions.requested_auth_configs
+    return [_request(call.id, asked[call.id]) for call in calls if call.id and call.id in asked]
+
+
+def take_credentials(
+    message: types.Content, events: Sequence[Event]
+) -> tuple[types.Content, dict[str, AuthCredential]]:
+    """The message as it may be stored and shown, and the credentials that were in it, by credential key.
+
+    The key is that of the recorded request; what answers no recorded request is dropped.
+
+    Raises:
+        InvalidAnswerError: an answer is no credential.
+    """
+    parts: list[types.Part] = []
+    credentials: dict[str, AuthCredential] = {}
+    for part in message.parts or []:
+        response = part.function_response
+        if response is None or response.name != REQUEST_CREDENTIAL:
+            parts.append(part)
+            continue
+        key, given = _requested_key(response, events), _read_credential(response)
+        if key and given:
+            credentials[key] = given
+        kept = response.model_copy(update={"response": {"credentialKey": key, "given": given is not None}})
+        parts.append(part.model_copy(update={"function_response": kept}))
+    return message.model_copy(update={"parts": parts}), credentials
+
+
+def _request(call_id: str, config: AuthConfig) -> types.FunctionCall:
+    arguments = AuthToolArguments(function_call_id=call_id, auth_config=config)
+    args = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return types.FunctionCall(id=new_call_id(), name=REQUEST_CREDENTIAL, args=args)
+
+
+def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
+    event = find_call_event(events, response.id or "")
+    for call in event.get_function_calls() if event else []:
+        if call.id == response.id and call.name == REQUEST_CREDENTIAL:
+            return AuthToolArguments.model_validate(call.args).auth_config.credential_key
+    return None
+
+
+def _read_credential(response: types.FunctionResponse) -> AuthCredential | None:
+    """None when the person gave nothing."""
+    given: dict[str, Any] = response.response or {}
+    try:
+        if set(given) == {"response"}:
+            given = json.loads(given["response"])
+        answer = _ANSWER.validate_python(given) if given else None
+    except (ValidationError, ValueError, TypeError):
+        # The error of the parser quotes its input, the secret with it.
+        raise InvalidAnswerError(
+            f"The answer to the credential request {response.id!r} cannot be read. "
+            "Send the authConfig back with its exchangedAuthCredential filled in."
+        ) from None
+    return answer.exchanged_auth_credential if isinstance(answer, AuthConfig) else answer

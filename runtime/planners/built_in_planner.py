@@ -1,0 +1,33 @@
+"""Planning by the model's own thinking (spec A2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime import types
+from runtime.context import Context, ReadonlyContext
+from runtime.planners.base_planner import BasePlanner
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+
+class BuiltInPlanner(BasePlanner):
+    """Sends `thinking_config` with every request, in place of the one in the agent's own configuration."""
+
+    def __init__(self, *, thinking_config: types.ThinkingConfig) -> None:
+        self.thinking_config = thinking_config
+
+    def apply_thinking_config(self, llm_request: LlmRequest) -> None:
+        """Set the config on a request."""
+        llm_request.config.thinking_config = self.thinking_config
+
+    def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> None:
+        """Set the config; the model needs no instruction."""
+        self.apply_thinking_config(llm_request)
+
+    def process_planning_response(
+        self, callback_context: Context, response_parts: list[types.Part]
+    ) -> list[types.Part] | None:
+        """None: the model marks its thoughts itself."""
+        return None

@@ -1,0 +1,84 @@
+"""Planning in plain text, for any model: plan, act, reason, answer (spec A2)."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from runtime import types
+from runtime.context import Context, ReadonlyContext
+from runtime.planners.base_planner import BasePlanner
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+PLANNING_TAG = "/*PLANNING*/"
+REPLANNING_TAG = "/*REPLANNING*/"
+REASONING_TAG = "/*REASONING*/"
+ACTION_TAG = "/*ACTION*/"
+FINAL_ANSWER_TAG = "/*FINAL_ANSWER*/"
+
+_THOUGHT_TAGS = (PLANNING_TAG, REPLANNING_TAG, REASONING_TAG, ACTION_TAG)
+
+_INSTRUCTION = f"""\
+Work in stages, and open each stage with its tag on a line of its own.
+
+{PLANNING_TAG} Begin with a numbered plan that covers everything the person asked for. Each step names the tools it \
+needs; plan only with the tools you were given.
+{ACTION_TAG} Carry out the next step of the plan by calling tools. Pass only parameters that they declare.
+{REASONING_TAG} When results arrive, say in short what is known now, what is missing, and which step follows.
+{REPLANNING_TAG} When the results show that the plan cannot work, write a better one from what you have learned.
+{FINAL_ANSWER_TAG} When nothing is missing, give one final answer, as exact as the question and in the form it asks \
+for.
+
+Use what the conversation tells already before you call a tool again, and tools before your memory. If the question \
+is unclear, or cannot be answered with these tools, say so in the final answer and ask for what you need."""
+
+
+class PlanReActPlanner(BasePlanner):
+    """Has the model write its plan and its reasoning under tags, and marks them as thoughts.
+
+    The model need not be able to think by itself. Earlier plans are sent to it as plain text, so that it can go
+    on with them.
+    """
+
+    def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str:
+        """What the stages and their tags are."""
+        llm_request.contents = [_without_thought_marks(content) for content in llm_request.contents]
+        return _INSTRUCTION
+
+    def process_planning_response(
+        self, callback_context: Context, response_parts: list[types.Part]
+    ) -> list[types.Part] | None:
+        """Plan and reasoning as thoughts without their tag, the answer, and the first function calls in a row.
+
+        What follows those calls was written without their results and is dropped, as are calls without a name.
+        """
+        parts = [part for part in response_parts if not part.function_call or part.function_call.name]
+        said = list(takewhile(lambda part: not part.function_call, parts))
+        calls = list(takewhile(lambda part: part.function_call, parts[len(said) :]))
+        return [piece for part in said for piece in _pieces(part)] + calls
+
+
+def _pieces(part: types.Part) -> list[types.Part]:
+    """A text part taken apart: what leads to the final answer, and the answer."""
+    text = part.text or ""
+    before, tag, answer = text.rpartition(FINAL_ANSWER_TAG)
+    if tag:
+        thought = [_thought(types.Part(text=before))] if before else []
+        return thought + ([part.model_copy(update={"text": answer, "thought": None})] if answer else [])
+    return [_thought(part)] if text.lstrip().startswith(_THOUGHT_TAGS) else [part]
+
+
+def _thought(part: types.Part) -> types.Part:
+    text = part.text or ""
+    tag = next((tag for tag in _THOUGHT_TAGS if text.lstrip().startswith(tag)), None)
+    return part.model_copy(update={"text": text.lstrip().removeprefix(tag) if tag else text, "thought": True})
+
+
+def _without_thought_marks(content: types.Content) -> types.Content:
+    parts = content.parts or []
+    if not any(part.thought for part in parts):
+        return content
+    plain = [part.model_copy(update={"thought": None}) if part.thought else part for part in parts]
+    return content.model_copy(update={"parts": plain})

@@ -1,0 +1,45 @@
+"""One instruction for every agent of an app."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime import types
+from runtime.context import Context
+from runtime.plugins.base_plugin import BasePlugin
+from runtime.utils.instructions_utils import InstructionProvider, render_instruction
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+
+class GlobalInstructionPlugin(BasePlugin):
+    """Puts an instruction before the system instruction of every model call.
+
+    Args:
+        global_instruction: a template (spec A3), or a function of a `ReadonlyContext` that returns the text.
+    """
+
+    def __init__(
+        self, global_instruction: str | InstructionProvider = "", name: str = "global_instruction"
+    ) -> None:
+        super().__init__(name)
+        self.global_instruction = global_instruction
+
+    async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
+        """Add the instruction.
+
+        Raises:
+            KeyError: the template names a key that the state does not have.
+        """
+        text = await render_instruction(self.global_instruction, callback_context)
+        if text:
+            llm_request.config.system_instruction = _before(text, llm_request.config.system_instruction)
+
+
+def _before(text: str, current: types.ContentUnion | None) -> types.ContentUnion:
+    if not current or isinstance(current, str):
+        return f"{text}\n\n{current}" if current else text
+    if isinstance(current, types.Content):
+        return current.model_copy(update={"parts": [types.Part(text=text), *(current.parts or [])]})
+    return [text, *(current if isinstance(current, list) else [current])]

@@ -1,0 +1,58 @@
+"""Giving a structured answer with a call, for models that take no output schema beside tools (spec A4, Q18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from runtime import types
+from runtime.tools.arguments import correction, explain
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.output_schema import OutputSchema
+from runtime.tools.tool_context import ToolContext
+
+if TYPE_CHECKING:
+    from runtime.models.llm_request import LlmRequest
+
+_NAME = "set_model_response"
+
+
+class SetModelResponseTool(BaseTool):
+    """Takes the agent's answer as arguments, and ends its turn when they follow the schema.
+
+    An object's fields are the parameters; an array is passed as `items`, anything else as `response`.
+    """
+
+    def __init__(self, output_schema: OutputSchema) -> None:
+        super().__init__(
+            name=_NAME,
+            description="Give the final answer. Call it once, alone, when nothing else is left to do.",
+        )
+        self._output = output_schema
+        schema = output_schema.schema
+        is_object = schema.type is types.Type.OBJECT and bool(schema.properties)
+        self._wrapper = None if is_object else "items" if schema.type is types.Type.ARRAY else "response"
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        schema = self._output.schema
+        if self._wrapper:
+            schema = types.Schema(
+                type=types.Type.OBJECT, properties={self._wrapper: schema}, required=[self._wrapper]
+            )
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+        """The answer as `{'result': …}`; `{'error': …}` for the model if it does not follow the schema."""
+        try:
+            return {"result": self._output.read(args.get(self._wrapper) if self._wrapper else args)}
+        except ValidationError as error:
+            path = [self._wrapper] if self._wrapper else []
+            return {"error": correction(explain(error, *path)).message}
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Declare the tool, and say that the answer is given with it."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        llm_request.append_instructions(
+            [f"Give your final answer by calling `{self.name}`, never as text. Use the other tools before."]
+        )

@@ -1,0 +1,30 @@
+"""`make bench`: runs the benchmarks, or those named: `python -m tests.benchmarks appends turns`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from tests.benchmarks.servers import bench_site
+
+NAMES = ("appends", "turns", "streaming")
+
+
+def main(names: tuple[str, ...]) -> None:
+    """Run and print."""
+    with bench_site():
+        from importlib import import_module
+
+        for name in names:
+            asyncio.run(_measure(import_module(f"tests.benchmarks.{name}")))
+
+
+async def _measure(module: object) -> None:
+    from sessions_app.lifecycle import shut_down
+
+    for line in await module.measure():  # type: ignore[attr-defined]
+        print(line, flush=True)
+    await shut_down()
+
+
+main(tuple(sys.argv[1:]) or NAMES)

@@ -1,0 +1,37 @@
+"""The floor of streaming: a Daphne consumer that sends 50 messages, 20 ms apart, for each message it gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+CHUNKS = 50
+SECONDS_BETWEEN = 0.02
+
+
+class BareConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """No login, no database, no layers."""
+
+    channel_layer_alias = "none"
+
+    async def connect(self) -> None:
+        await self.accept()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        self.task = asyncio.create_task(self._answer())
+
+    async def _answer(self) -> None:
+        due = time.perf_counter()
+        for _ in range(CHUNKS):
+            due += SECONDS_BETWEEN
+            await asyncio.sleep(due - time.perf_counter())
+            frame: dict[str, Any] = {"type": "partial", "text": f"{time.time():.6f} "}
+            await self.send(text_data=json.dumps(frame))
+        await self.send(text_data=json.dumps({"type": "invocation", "status": "completed"}))
+
+
+application = BareConsumer.as_asgi()

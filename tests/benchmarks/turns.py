@@ -1,0 +1,58 @@
+"""What a turn costs above the model's and the tool's own time, by the length of the history.
+
+A turn: a person's text, a function call, its tool, an answer in twenty pieces.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import registry, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.services import DjangoSessionService
+from sessions_app.sync import in_thread
+from tests.benchmarks.people import fill, make_person
+from tests.fakes import ScriptedModel, call
+
+TURNS = 40
+ANSWER = " ".join(["word"] * 20)
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return word
+
+
+async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[str]:
+    """One line for each length, with the ratio to the first."""
+    model = ScriptedModel()
+    app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
+    registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
+    person = await in_thread(make_person)
+    medians = {events: await _median_ms(person, model, events) for events in histories}
+    first = medians[histories[0]]
+    return [
+        f"turn at {events:5} events of history: {ms:5.2f} ms above model and tool ({ms / first:.2f} times)"
+        for events, ms in medians.items()
+    ]
+
+
+async def _median_ms(person: Any, model: ScriptedModel, events: int) -> float:
+    session = await use_cases.create_session(person, "bench")
+    service = DjangoSessionService()
+    loaded = await service.get_session(app_name="bench", user_id=str(person.pk), session_id=session.key)
+    assert loaded is not None
+    await fill(service, loaded, events)
+    times = []
+    for number in range(TURNS):
+        model.turns = [call("look_up", word="x"), ANSWER]
+        started = time.perf_counter()
+        await use_cases.send_message(person, session.id, f"m{number}", "look it up")
+        for running in list(worker()._running.values()):
+            await running.task
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)

@@ -1,0 +1,193 @@
+"""The shape of the packages (design.md, "Layers"; examples.md 4.1): what may import what, and how long things are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("runtime", "sessions_app")
+LONGEST_FUNCTION = 70
+LONGEST_FILE = 450
+
+RUNTIME_ORDER = (
+    "types",
+    "errors",
+    "_platform",
+    "_tasks",
+    "callbacks",
+    "run_config",
+    "models",
+    "auth",
+    "events",
+    "sessions",
+    "artifacts",
+    "memory",
+    "context",
+    "utils",
+    "examples",
+    "code_executors",
+    "planners",
+    "tools",
+    "plugins",
+    "engine",
+    "agents",
+    "apps",
+    "runners",
+)
+"""A module of `runtime` imports from the entries before its own only, and from its own package."""
+
+FOREIGN_TO_RUNTIME = {"django", "channels", "celery", "psycopg", "asgiref", "sessions_app", "adk_site"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A source file, and what it imports when it is loaded."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def is_package(self) -> bool:
+        return self.path.name == "__init__.py"
+
+    def imports(self) -> Iterator[str]:
+        """The dotted names, `from x import y` as `x.y`; what is for type checking only is left out."""
+        for node in _at_run_time(self.tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from (f"{self._origin(node)}.{alias.name}" for alias in node.names)
+
+    def _origin(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = self.name.split(".")
+        base = parts[: len(parts) - node.level + self.is_package]
+        return ".".join([*base, node.module] if node.module else base)
+
+
+def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield child
+        yield from _at_run_time(child)
+
+
+@lru_cache(maxsize=1)
+def modules() -> dict[str, Module]:
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "migrations" in path.parts:
+                continue
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = Module(name, path, ast.parse(path.read_text()))
+    return found
+
+
+def module_of(name: str) -> str | None:
+    """The module of ours that an imported name comes from."""
+    while name and name not in modules():
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def edges(module: Module) -> set[str]:
+    """The modules of ours that must be loaded for this one, packages on the way excepted."""
+    origins = {module_of(name) for name in module.imports()}
+    return {origin for origin in origins if origin and origin != module.name}
+
+
+def entry_of(module_name: str) -> str:
+    """The entry of `RUNTIME_ORDER` that a module belongs to."""
+    return module_name.split(".")[1]
+
+
+def test_the_runtime_knows_neither_django_nor_channels_nor_celery() -> None:
+    foreign = [
+        f"{module.name} imports {name}"
+        for module in modules().values()
+        if module.name.split(".")[0] == "runtime"
+        for name in module.imports()
+        if name.split(".")[0] in FOREIGN_TO_RUNTIME
+    ]
+    assert foreign == []
+
+
+def test_every_part_of_the_runtime_has_its_place_in_the_order() -> None:
+    parts = {entry_of(name) for name in modules() if name.startswith("runtime.")}
+    assert parts - set(RUNTIME_ORDER) == set()
+
+
+def test_the_runtime_imports_downwards_only() -> None:
+    place = {entry: index for index, entry in enumerate(RUNTIME_ORDER)}
+    upward = [
+        f"{name} imports {origin}"
+        for name, module in modules().items()
+        if name.startswith("runtime.")
+        for origin in edges(module)
+        if origin.startswith("runtime.") and place[entry_of(origin)] > place[entry_of(name)]
+    ]
+    assert upward == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
+    graph = {name: edges(module) for name, module in modules().items() if name.split(".")[0] == package}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_the_engine_constructs_events_in_one_place() -> None:
+    """Examples.md 4.1: `build_events` makes them, and `abort` makes those that seal."""
+    makers = {
+        name.rpartition(".")[2]
+        for name, module in modules().items()
+        if name.startswith("runtime.engine.")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Event", "Event.model_construct")
+    }
+    assert makers <= {"build_events", "abort"}
+    assert "build_events" in makers
+
+
+def test_no_function_is_longer_than_a_page() -> None:
+    long = [
+        f"{name}.{node.name}: {lines} lines"
+        for name, module in modules().items()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_no_file_is_too_long_to_keep_in_mind() -> None:
+    long = [
+        f"{name}: {lines} lines"
+        for name, module in modules().items()
+        if (lines := len(module.path.read_text().splitlines())) > LONGEST_FILE
+    ]
+    assert long == []
+
+
+def test_only_one_module_imports_the_content_types() -> None:
+    """Examples.md 4.1: `runtime/types.py`; what is optional of google-genai is the Gemini client's."""
+    importers = {
+        name
+        for name, module in modules().items()
+        if any(imported.startswith("google.genai.types") for imported in module.imports())
+    }
+    assert importers == {"runtime.types"}
