@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import deque
+from typing import Any
 from uuid import UUID
 
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 from pydantic import ValidationError
 
 from runtime.errors import AdkError
 from sessions_app import hot_path, protocol, use_cases
+from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.listing import jobs_of_session
@@ -54,6 +56,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         for task in (self._sending, self._catching_up):
             if task is not None:
                 task.cancel()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """As Channels does, but without asking Django's thread to close connections: no frame needs one."""
+        await getattr(self, get_handler_name(message))(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Take a frame. A bad one is answered with an error, and the socket stays open."""
@@ -120,6 +126,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             invocation = {"id": standing.invocation[0], "status": standing.invocation[1]}
         self._post(protocol.ready_frame(self._session_id, standing.last_seq, invocation, jobs))
         live().hub.watch(self._session_id, self)
+        if invocation:
+            live().hub.want_text(self._session_id)
         self.hint(standing.last_seq)
 
     async def _catch_up(self) -> None:
@@ -128,7 +136,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             for seq, body in rows:
                 if seq > self._seq:
                     self._seq = seq
-                    html = render_event(self._session_id, seq, json.loads(body))
+                    html = render_event(self._session_id, seq, event_from_json(body))
                     self._post(protocol.event_frame(seq, body, html))
 
     def _post(self, frame: str) -> None:
@@ -138,7 +146,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     async def _send_outgoing(self) -> None:
         while self._outgoing:
-            await self.send(text_data=self._outgoing.popleft())
+            await self.base_send({"type": "websocket.send", "text": self._outgoing.popleft()})
 
     async def _is_allowed(self, text: str | None) -> bool:
         """Refuse what is too large or comes too fast: an error, then the close code that says which."""

@@ -223,6 +223,15 @@ class Claim:
     lease_token: int
 
 
+@dataclass(frozen=True)
+class Queued:
+    """An invocation that was asked for: `claim` is there when it may run at once, by the owner that asked."""
+
+    invocation_id: str
+    status: str
+    claim: Claim | None
+
+
 async def enqueue(
     session_id: UUID,
     *,
@@ -231,10 +240,12 @@ async def enqueue(
     client_id: str,
     message: dict[str, Any],
     title: str = "",
-) -> tuple[str, str] | None:
-    """Add an invocation; the same client id again adds nothing.
+    owner: str = "",
+    lease_seconds: float = 0.0,
+) -> Queued | None:
+    """Add an invocation, and take the session's lease for it when nobody runs anything and an `owner` is named.
 
-    Returns its id and status; None when the user has no such session.
+    The same client id again adds nothing and tells what became of the first. None when the user has no such session.
     """
     params = {
         "session": session_id,
@@ -243,27 +254,57 @@ async def enqueue(
         "client": client_id,
         "message": Json(message),
         "title": title,
+        "owner": owner,
+        "ttl": lease_seconds,
     }
     row = await fetch_one(_ENQUEUE, params)
-    return (row[0], row[1]) if row else None
+    if row is None:
+        return None
+    known_id, status, app_name, session_key, lease_token = row
+    if lease_token is None:
+        return Queued(known_id, status, None)
+    claim = Claim(session_id, app_name, user_id, session_key, known_id, client_id, message, lease_token)
+    return Queued(known_id, status, claim)
 
 
+# The session's row is locked first: what is decided on it stays true until the statement ends.
 _ENQUEUE = """
 WITH s AS (
-    SELECT id FROM sessions_app_session WHERE id = %(session)s AND user_id = %(user)s
-), titled AS (
-    UPDATE sessions_app_session SET title = left(%(title)s, 200)
-    WHERE id = %(session)s AND user_id = %(user)s AND title = '' AND %(title)s <> ''
+    SELECT id, app_name, key, lease_token, lease_owner, title FROM sessions_app_session
+    WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
 ), added AS (
-    INSERT INTO sessions_app_invocation (session_id, invocation_id, client_id, message)
-    SELECT s.id, %(invocation)s, %(client)s, %(message)s FROM s
+    INSERT INTO sessions_app_invocation
+        (session_id, invocation_id, client_id, message, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, decided.status,
+        CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
+        (decided.status = 'running')::int,
+        CASE WHEN decided.status = 'running' THEN now() END
+    FROM s, LATERAL (
+        SELECT CASE
+            WHEN %(owner)s <> '' AND s.lease_owner = '' AND NOT EXISTS (
+                SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
+            ) THEN 'running' ELSE 'queued'
+        END AS status
+    ) decided
     ON CONFLICT (session_id, client_id) DO NOTHING
     RETURNING invocation_id, status
+), changed AS (
+    UPDATE sessions_app_session t
+    SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
+        lease_token = t.lease_token + (added.status = 'running')::int,
+        lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
+        lease_expires_at = CASE
+            WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
+        END
+    FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
+    RETURNING t.lease_token
 )
-SELECT invocation_id, status FROM added
+SELECT added.invocation_id, added.status, s.app_name, s.key,
+    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END
+FROM added, s
 UNION ALL
-SELECT invocation_id, status FROM sessions_app_invocation
-WHERE session_id = (SELECT id FROM s) AND client_id = %(client)s AND NOT EXISTS (SELECT FROM added)"""
+SELECT i.invocation_id, i.status, s.app_name, s.key, NULL FROM sessions_app_invocation i, s
+WHERE i.session_id = s.id AND i.client_id = %(client)s AND NOT EXISTS (SELECT FROM added)"""
 
 
 async def claim_next(session_id: UUID, *, owner: str, lease_seconds: float) -> Claim | None:
@@ -299,8 +340,10 @@ async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float
     return {row[0] for row in rows}
 
 
-async def finish(claim: Claim, *, status: str, error_code: str = "", error_message: str = "") -> bool:
-    """End the invocation and give the lease back. False when the lease was lost: nothing was written then."""
+async def finish(
+    claim: Claim, *, status: str, error_code: str = "", error_message: str = ""
+) -> Finished | None:
+    """End the invocation and give the lease back. None when the lease was lost: nothing was written then."""
     params = {
         "session": claim.session_id,
         "token": claim.lease_token,
@@ -309,7 +352,15 @@ async def finish(claim: Claim, *, status: str, error_code: str = "", error_messa
         "code": error_code,
         "message": error_message,
     }
-    return await fetch_one(_FINISH, params) is not None
+    row = await fetch_one(_FINISH, params)
+    return Finished(row[0]) if row else None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What follows an invocation that has ended."""
+
+    more_is_queued: bool
 
 
 _FINISH = """
@@ -321,7 +372,9 @@ WITH lease AS (
 UPDATE sessions_app_invocation i
 SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = now()
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING i.id"""
+RETURNING EXISTS (
+    SELECT FROM sessions_app_invocation q WHERE q.session_id = i.session_id AND q.status = 'queued'
+)"""
 
 
 async def claim_expired(*, owner: str, lease_seconds: float) -> Claim | None:

@@ -14,6 +14,8 @@ AT_WORK = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
 def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> Notice:
     """The `invocation` frame."""
     fields = {"id": invocation_id, "client_id": client_id, "status": status, "error": error or None}
+    if status == InvocationStatus.RUNNING:
+        return Notice("invocation", fields, begins_invocation=True)
     return Notice("invocation", fields, ends_invocation="" if status in AT_WORK else invocation_id)
 
 

@@ -83,11 +83,13 @@ class Notice:
     Attributes:
         kind: the frame's type.
         fields: the frame's other fields; None is left out.
+        begins_invocation: whether an invocation has begun to run, so that text will come.
         ends_invocation: the invocation whose streamed text is of no use any more.
     """
 
     kind: str
     fields: dict[str, Any]
+    begins_invocation: bool = False
     ends_invocation: str = ""
 
     def frame(self) -> str:

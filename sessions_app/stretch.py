@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils.safestring import SafeString
 
+from runtime.events import Event as RuntimeEvent
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.rendering import render_event
 
@@ -66,7 +67,10 @@ async def _stretch(session: Session, events: list[Event], wanted: Q) -> Stretch:
     known = _invocation_ids(events)
     rows = session.invocations.filter(wanted).order_by("id")
     return Stretch(
-        articles=[render_event(session.id, event.seq, event.body, jobs) for event in events],
+        articles=[
+            render_event(session.id, event.seq, RuntimeEvent.model_validate(event.body), jobs)
+            for event in events
+        ],
         first_seq=events[0].seq if events else 0,
         last_seq=events[-1].seq if events else 0,
         invocations=[_told(row, is_known=row.invocation_id in known) async for row in rows],

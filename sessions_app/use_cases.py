@@ -9,8 +9,6 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models.functions import Now
 
 from runtime import types
-from runtime.context import new_invocation_id
-from sessions_app import hot_path
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, NotFoundError
@@ -62,21 +60,16 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         raise InvalidInputError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
         )
-    queued = await hot_path.enqueue(
+    queued = await worker().start(
         session_id,
         user_id=user.pk,
-        invocation_id=new_invocation_id(),
         client_id=client_id,
         message=content_to_json(types.UserContent(text.replace("\0", "\ufffd"))),
         title=title_from(text),
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
-    invocation_id, status = queued
-    live().hub.publish_notice(session_id, invocation_notice(invocation_id, client_id, status))
-    if status == InvocationStatus.QUEUED:
-        await worker().start_next(session_id)
-    return invocation_id, status
+    return queued.invocation_id, queued.status
 
 
 async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:

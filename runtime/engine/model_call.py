@@ -22,12 +22,20 @@ if TYPE_CHECKING:
     from runtime.agents.llm_agent import LlmAgent
 
 
+_TEXT_ONLY = frozenset({"content", "partial"})
+
+
 @dataclass
 class _Draft:
     """The event that is being built: its id, and the context whose actions it will carry."""
 
     context: Context
     event_id: str = field(default_factory=_platform.new_id)
+    partial: Event | None = None
+
+    def begin_next(self) -> None:
+        """Go on to a fresh event of the same agent call."""
+        self.context, self.event_id, self.partial = Context(self.context.invocation), _platform.new_id(), None
 
 
 async def stream_model_events(
@@ -48,7 +56,7 @@ async def stream_model_events(
             event = _event(ctx, _settled(agent, draft.context, response), request, draft)
             yield event
             if not event.partial:
-                draft.context, draft.event_id = Context(ctx), _platform.new_id()
+                draft.begin_next()
 
 
 async def _model_responses(
@@ -73,8 +81,13 @@ async def _model_responses(
 
 
 def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _Draft) -> Event:
+    if response.partial and draft.partial and response.model_fields_set <= _TEXT_ONLY:
+        # A long answer has hundreds of these, alike but for the text.
+        return draft.partial.model_copy(update={"content": response.content, "timestamp": _platform.now()})
     actions = draft.context.actions
-    return model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
+    event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
+    draft.partial = event if response.model_fields_set <= _TEXT_ONLY else None
+    return event
 
 
 def _settled(agent: LlmAgent, context: Context, response: LlmResponse) -> LlmResponse:

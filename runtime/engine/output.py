@@ -31,8 +31,7 @@ def note_output(event: Event, schema: OutputSchema | None, output_key: str | Non
 
     Thoughts are left out; other events, and those of errors, stay as they are.
     """
-    text = event.text()
-    if not text or event.error_code or not event.is_final_response():
+    if event.error_code or not event.is_final_response() or not (text := event.text()):
         return
     value: object = text
     if schema is not None:

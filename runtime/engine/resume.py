@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, Answer, answers_by_call, is_pending
+from runtime.events.calls import FRAMEWORK_CALLS, Answer, answers_by_call, is_pending, response_ids
 from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
 
 if TYPE_CHECKING:
     from runtime.agents.base_agent import BaseAgent
@@ -48,7 +49,15 @@ class Replay:
     calls: list[types.FunctionCall] = field(default_factory=list)
 
 
-Decision = Continue | Pause | Done | HandOver | Replay
+@dataclass(frozen=True)
+class Ask:
+    """Calls were answered "pending", but what they need was not asked of the person yet (spec T7, T8)."""
+
+    calls: list[types.FunctionCall]
+    actions: EventActions
+
+
+Decision = Continue | Pause | Done | HandOver | Replay | Ask
 
 
 def decide_resume(ctx: InvocationContext) -> Decision:
@@ -69,6 +78,8 @@ def decide_resume(ctx: InvocationContext) -> Decision:
         if event.get_function_responses():
             if event.actions.skip_summarization:
                 return Done()
+            if event.actions.asks_person() and event is events[-1]:
+                return Ask(_answered_by(event, events), event.actions)
             continue  # the event with the calls says whether all are answered
         if event.content:
             return Done()
@@ -90,6 +101,12 @@ def _decide_on_calls(
     if any(is_pending(answers.get(call_id, [])) for call_id in waiting):
         return Pause()
     return Continue()
+
+
+def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCall]:
+    answered = response_ids(event)
+    calls = {call.id: call for earlier in events for call in earlier.get_function_calls()}
+    return [call for call_id, call in calls.items() if call_id in answered]
 
 
 def _batch_was_recorded(calls: list[types.FunctionCall], answers: dict[str, list[Answer]]) -> bool:

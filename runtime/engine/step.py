@@ -15,7 +15,7 @@ from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.model_call import stream_model_events
 from runtime.engine.output import structured_answer
 from runtime.engine.request import build_request
-from runtime.engine.resume import Continue, Done, HandOver, Pause, Replay, decide_resume
+from runtime.engine.resume import Ask, Continue, Done, HandOver, Pause, Replay, decide_resume
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
 
@@ -100,6 +100,9 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             step.next = Stop()
         case HandOver(agent_name):
             step.next = Transfer(agent_name)
+        case Ask(calls, actions):
+            step.next = Stop()
+            yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             request = await build_request(step.agent, step.ctx, step.agent.canonical_model)
             async with aclosing(run_calls(step, calls, request.tools_dict)) as events:
@@ -114,10 +117,11 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
     request = await build_request(agent, ctx, model)
     async with aclosing(stream_model_events(agent, ctx, model, request)) as events:
         async for event in events:
+            if event.partial:
+                yield event
+                continue
             agent.note_output(event)
             yield event
-            if event.partial:
-                continue
             step.next = Stop() if event.is_final_response() or event.error_code else Again()
             calls = event.get_function_calls()
             if calls and not event.error_code:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Any
+
+from pydantic import BaseModel, field_serializer
 
 from runtime import types
 
@@ -18,3 +20,8 @@ class MemoryEntry(BaseModel):
     content: types.Content
     author: str | None = None
     timestamp: str | None = None
+
+    @field_serializer("content", when_used="json")
+    def _without_unset_fields(self, content: types.Content) -> dict[str, Any]:
+        """A model reads this: the fields that are not set would be most of it."""
+        return content.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -62,18 +62,22 @@ class PlanReActPlanner(BasePlanner):
 
 def _pieces(part: types.Part) -> list[types.Part]:
     """A text part taken apart: what leads to the final answer, and the answer."""
-    text = part.text or ""
-    before, tag, answer = text.rpartition(FINAL_ANSWER_TAG)
+    if not part.text or part.thought:
+        return [part]
+    before, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
     if tag:
-        thought = [_thought(types.Part(text=before))] if before else []
-        return thought + ([part.model_copy(update={"text": answer, "thought": None})] if answer else [])
-    return [_thought(part)] if text.lstrip().startswith(_THOUGHT_TAGS) else [part]
+        answering = [part.model_copy(update={"text": answer})] if answer else []
+        return _thought(types.Part(text=before)) + answering
+    return _thought(part) if part.text.lstrip().startswith(_THOUGHT_TAGS) else [part]
 
 
-def _thought(part: types.Part) -> types.Part:
+def _thought(part: types.Part) -> list[types.Part]:
+    """The part as a thought without its tag; nothing when there was only the tag, for models refuse empty parts."""
     text = part.text or ""
-    tag = next((tag for tag in _THOUGHT_TAGS if text.lstrip().startswith(tag)), None)
-    return part.model_copy(update={"text": text.lstrip().removeprefix(tag) if tag else text, "thought": True})
+    tag = next((tag for tag in _THOUGHT_TAGS if text.lstrip().startswith(tag)), "")
+    if tag:
+        text = text.lstrip().removeprefix(tag)
+    return [part.model_copy(update={"text": text, "thought": True})] if text.strip() else []
 
 
 def _without_thought_marks(content: types.Content) -> types.Content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -130,9 +129,7 @@ class Execution:
         session_id, seq, event = committed.session_id, committed.seq, committed.event
         frame = ""
         if self._hub.watchers(session_id):
-            frame = event_frame(
-                seq, committed.body, render_event(session_id, seq, json.loads(committed.body))
-            )
+            frame = event_frame(seq, committed.body, render_event(session_id, seq, event))
         self._hub.publish_event(session_id, EventNews(seq, event.id, frame))
         for job in committed.jobs:
             self._hub.publish_notice(session_id, job_notice(ToolJob(session_id=session_id, **job)))

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
+from runtime.context import new_invocation_id
 from runtime.errors import SessionNotFoundError
 from sessions_app import hot_path
 from sessions_app.conf import conf
@@ -26,11 +27,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Running:
-    """An invocation at work; `stop_as` says why its task was cancelled."""
+    """An invocation at work.
+
+    Attributes:
+        stop_as: why its task was cancelled.
+        is_ending: its run is over, and its end is being written: the lease may be given back at any moment.
+    """
 
     claim: Claim
     task: asyncio.Task[Any]
     stop_as: Outcome | None = None
+    is_ending: bool = False
 
 
 class InvocationWorker:
@@ -43,6 +50,29 @@ class InvocationWorker:
         self._heartbeat: asyncio.Task[Any] | None = None
         self._closing = False
         news.relay.on_cancel = self.cancel_here
+
+    async def start(
+        self, session_id: UUID, *, user_id: Any, client_id: str, message: dict[str, Any], title: str
+    ) -> hot_path.Queued | None:
+        """Queue an invocation, and run it here at once when nothing runs. None when the user has no such session."""
+        queued = await hot_path.enqueue(
+            session_id,
+            user_id=user_id,
+            invocation_id=new_invocation_id(),
+            client_id=client_id,
+            message=message,
+            title=title,
+            owner="" if self._closing else self.owner,
+            lease_seconds=conf().lease_seconds,
+        )
+        if queued is not None and queued.claim is not None:
+            self._start(queued.claim)
+        elif queued is not None:
+            notice = invocation_notice(queued.invocation_id, client_id, queued.status)
+            self._live.hub.publish_notice(session_id, notice)
+            if queued.status == InvocationStatus.QUEUED:
+                await self.start_next(session_id)
+        return queued
 
     async def start_next(self, session_id: UUID) -> asyncio.Task[Any] | None:
         """Run the session's oldest queued invocation, unless one is running. Returns its task."""
@@ -95,7 +125,7 @@ class InvocationWorker:
 
     def _stop(self, invocation_id: str, stop_as: Outcome) -> bool:
         running = self._running.get(invocation_id)
-        if running is None or running.stop_as is not None:
+        if running is None or running.is_ending or running.stop_as is not None:
             return running is not None
         running.stop_as = stop_as
         running.task.cancel()
@@ -103,16 +133,18 @@ class InvocationWorker:
 
     async def _work(self, claim: Claim) -> asyncio.Task[Any] | None:
         """Run the invocation, end it whatever happens, and return the task of what was queued behind it."""
+        more_is_queued = True
         execution = Execution(claim, self._live.hub)
         try:
             self._tell(claim, InvocationStatus.RUNNING)
             ending = await self._outcome(execution)
+            self._running[claim.invocation_id].is_ending = True
             if ending is not None:
-                await asyncio.shield(self._end(execution, *ending))
+                more_is_queued = await asyncio.shield(self._end(execution, *ending))
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.forget_text(claim.session_id, claim.invocation_id)
-        return await self.start_next(claim.session_id)
+        return await self.start_next(claim.session_id) if more_is_queued else None
 
     async def _outcome(self, execution: Execution) -> tuple[Outcome, bool] | None:
         """How the run ended, and whether its end is in the log already; None when it is not ours any more."""
@@ -128,7 +160,8 @@ class InvocationWorker:
             logger.exception("Invocation %s failed", invocation_id)
             return _failure(invocation_id, error), False
 
-    async def _end(self, execution: Execution, outcome: Outcome, is_logged: bool = False) -> None:
+    async def _end(self, execution: Execution, outcome: Outcome, is_logged: bool = False) -> bool:
+        """Write the end and tell it. Returns whether more is queued in the session."""
         claim = execution.claim
         try:
             if not is_logged:
@@ -141,9 +174,11 @@ class InvocationWorker:
             )
         except (StaleLeaseError, SessionNotFoundError) as error:
             logger.warning("Invocation %s ends here: %s", claim.invocation_id, error)
-            return
-        if finished:
-            self._tell(claim, outcome.status, outcome.error_message)
+            return False
+        if finished is None:
+            return False
+        self._tell(claim, outcome.status, outcome.error_message)
+        return finished.more_is_queued
 
     def _tell(self, claim: Claim, status: str, error: str = "") -> None:
         notice = invocation_notice(claim.invocation_id, claim.client_id, status, error)
@@ -153,14 +188,14 @@ class InvocationWorker:
         """Push the leases on while there are any; what was lost is stopped."""
         while self._running:
             await asyncio.sleep(conf().heartbeat_seconds)
-            held = {one.claim.session_id: one for one in self._running.values()}
+            held = {one.claim.session_id: one for one in self._running.values() if not one.is_ending}
             try:
                 kept = await hot_path.renew(list(held), owner=self.owner, lease_seconds=conf().lease_seconds)
             except Exception:  # PostgreSQL may be away for a moment; the fencing token keeps the log safe
                 logger.warning("Leases could not be renewed; trying again", exc_info=True)
                 continue
             for session_id, one in held.items():
-                if session_id not in kept and not one.task.done():
+                if session_id not in kept and not one.is_ending:
                     one.task.cancel()
 
 

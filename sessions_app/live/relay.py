@@ -130,7 +130,9 @@ class Relay:
             fields = {name: news[name] for name in Fragment.__dataclass_fields__}
             self._hub.receive_fragment(session_id, Fragment(**fields))
         elif kind == "notice":
-            self._hub.show_notice(session_id, Notice(**news["notice"]))
+            notice = Notice(**news["notice"])
+            self._hub.show_notice(session_id, notice)
+            if notice.begins_invocation and self._hub.watchers(session_id):
+                self.want_text(session_id)
         elif kind == "want_text":
-            for fragment in self._hub.texts(session_id):
-                self.fragment(session_id, fragment)
+            self._hub.text_is_wanted(session_id)

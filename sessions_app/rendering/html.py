@@ -34,15 +34,13 @@ class FileLink:
 
 
 def render_event(
-    session_id: UUID, seq: int, body: Mapping[str, Any], jobs: Mapping[str, ToolJob] = NO_JOBS
+    session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> SafeString:
     """The event as one `<article id="event-<seq>">`; empty when it has nothing to show.
 
     Args:
-        body: the event's JSON, camelCase.
         jobs: of the session, by call id; the card of each stands under its call.
     """
-    event = Event.model_validate(body)
     blocks = blocks_of(event, jobs)
     actions = event.actions
     shown = {

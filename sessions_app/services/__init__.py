@@ -1,6 +1,7 @@
 """The runtime's services on PostgreSQL and Django's storage."""
 
 from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import DjangoSessionService
 
-__all__ = ["DjangoArtifactService", "DjangoSessionService"]
+__all__ = ["DjangoArtifactService", "DjangoMemoryService", "DjangoSessionService"]

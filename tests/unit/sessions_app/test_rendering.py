@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from runtime.events import Event
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_event, render_job, render_markdown
 
@@ -70,19 +71,16 @@ def event(
     *parts: dict[str, Any], author: str = "help_desk", actions: dict[str, Any] | None = None, **body: Any
 ) -> str:
     content = {"content": {"role": "user" if author == "user" else "model", "parts": parts}} if parts else {}
-    return render_event(
-        SESSION,
-        7,
-        {
-            "id": "id-7",
-            "invocationId": "e-1",
-            "author": author,
-            "timestamp": 1.5,
-            "actions": actions or {},
-            **content,
-            **body,
-        },
-    )
+    given = {
+        "id": "id-7",
+        "invocationId": "e-1",
+        "author": author,
+        "timestamp": 1.5,
+        "actions": actions or {},
+        **content,
+        **body,
+    }
+    return render_event(SESSION, 7, Event.model_validate(given))
 
 
 def assert_harmless(html: str) -> None:
@@ -295,9 +293,10 @@ def test_a_job_stands_under_its_call() -> None:
         "longRunningToolIds": ["c1"],
         "actions": {},
     }
-    html = render_event(SESSION, 1, body, {"c1": job})
+    called = Event.model_validate(body)
+    html = render_event(SESSION, 1, called, {"c1": job})
     assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
-    assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, 1, body)
+    assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, 1, called)
 
 
 def test_a_running_job_shows_how_far_it_is() -> None:

@@ -74,7 +74,7 @@ async def test_a2_calls_are_kept_and_run_and_the_plan_goes_back_to_the_model_as_
     events = await Conversation(agent).say("What is x?")
     assert outline(events) == ["clerk: lookup()", "clerk: =lookup", "clerk: Done."]
     planned = agent.model.requests[1].contents[1].parts
-    assert kinds(planned) == [("text", "\n1. lookup"), ("text", ""), ("call", "lookup")]
+    assert kinds(planned) == [("text", "\n1. lookup"), ("call", "lookup")]
 
 
 async def test_a2_unmarking_thoughts_for_one_request_leaves_the_sessions_events_as_they_are() -> None:

@@ -1,0 +1,94 @@
+"""Memory on PostgreSQL: full text search with ranking (spec F3, Q15)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from runtime import types
+from runtime.errors import SessionNotFoundError
+from runtime.events.event import Event
+from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from runtime.memory.memory_entry import MemoryEntry
+from runtime.memory.recall import entry_of, text_of, words_of
+from runtime.sessions.session import Session
+from sessions_app import models
+from sessions_app.codec import content_to_json, user_pk
+from sessions_app.sync import in_thread
+
+WORDS_INDEXED = 10_000  # of one event; a search vector has room for a megabyte
+WORDS_ASKED = 200  # of one query: `preload_memory` asks with whole messages
+BATCH = 500
+
+
+class DjangoMemoryService(BaseMemoryService):
+    """Remembers sessions that are stored in this site; a deleted session is forgotten.
+
+    Args:
+        limit: how many entries a search gives at most, best first.
+    """
+
+    def __init__(self, *, limit: int = 20) -> None:
+        self._limit = limit
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Remember the session's texts instead of what was remembered of it.
+
+        Raises:
+            SessionNotFoundError: the session is not stored here.
+        """
+        await in_thread(_replace, session)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """The user's entries that have any word of the query.
+
+        Raises:
+            NotFoundError: `user_id` cannot be the primary key of a user.
+        """
+        words = words_of(query)[:WORDS_ASKED]
+        if not words:
+            return SearchMemoryResponse()
+        return await in_thread(_search, app_name, user_id, words, self._limit)
+
+
+def _replace(session: Session) -> None:
+    entries = {event.id: (event, entry) for event in session.events if (entry := entry_of(event))}
+    stored = models.Session.objects.filter(
+        app_name=session.app_name, user_id=user_pk(session.user_id), key=session.id
+    )
+    with transaction.atomic():
+        owner = stored.select_for_update(no_key=True).only("id", "app_name", "user_id").first()
+        if owner is None:
+            raise SessionNotFoundError(
+                f"Session {session.id!r} of user {session.user_id!r} is not stored here, so it cannot be remembered."
+            )
+        models.MemoryEntry.objects.filter(session=owner).exclude(event_id__in=list(entries)).delete()
+        rows = [_row(owner, event, entry) for event, entry in entries.values()]
+        models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+
+
+def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.MemoryEntry:
+    return models.MemoryEntry(
+        app_name=owner.app_name,
+        user_id=owner.user_id,
+        session=owner,
+        event_id=event.id,
+        author=event.author,
+        said_at=datetime.fromtimestamp(event.timestamp, UTC),
+        content=content_to_json(entry.content),
+        words=" ".join(words_of(text_of(entry))[:WORDS_INDEXED]),
+    )
+
+
+def _search(app_name: str, user_id: str, words: list[str], limit: int) -> SearchMemoryResponse:
+    rows = models.MemoryEntry.objects.of(app_name, user_pk(user_id)).best_first(words)[:limit]
+    return SearchMemoryResponse(memories=[_entry(row) for row in rows])
+
+
+def _entry(row: models.MemoryEntry) -> MemoryEntry:
+    return MemoryEntry(
+        content=types.Content.model_validate(row.content),
+        author=row.author,
+        timestamp=row.said_at.isoformat(),
+    )

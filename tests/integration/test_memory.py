@@ -1,0 +1,128 @@
+"""F3, Q15: memory on PostgreSQL, what goes beyond the contract of every memory service (tests/contracts)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from runtime.agents import LlmAgent
+from runtime.errors import SessionNotFoundError
+from runtime.events import Event
+from runtime.runners import Runner
+from runtime.sessions import Session
+from runtime.tools import load_memory, preload_memory
+from sessions_app.models import MemoryEntry
+from sessions_app.services import DjangoMemoryService, DjangoSessionService
+from sessions_app.sync import in_thread
+from tests.fakes import ScriptedModel, call, say, text_content
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+APP = "pets"
+
+
+async def remembered(person: User, *texts: str) -> Session:
+    sessions = DjangoSessionService()
+    session = await sessions.create_session(app_name=APP, user_id=str(person.pk))
+    for text in texts:
+        await sessions.append_event(session, Event(author="clerk", content=text_content(text)))
+    await DjangoMemoryService().add_session_to_memory(session)
+    return session
+
+
+async def found(person: User, query: str, limit: int = 20) -> list[str | None]:
+    service = DjangoMemoryService(limit=limit)
+    result = await service.search_memory(app_name=APP, user_id=str(person.pk), query=query)
+    return [(entry.content.parts or [])[0].text for entry in result.memories]
+
+
+async def test_f3_most_words_first_then_the_newest_up_to_the_limit(person: User) -> None:
+    await remembered(person, "red bicycle", "red tea", "green tea")
+    assert await found(person, "red bicycle tea") == ["red tea", "red bicycle", "green tea"]
+    assert await found(person, "red bicycle tea", limit=1) == ["red tea"]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Write to ada@example.com", "ADA"),
+        ("See https://example.com/a/b?c=d", "d"),
+        ("ÄRGER in der Straße", "ärger"),
+        ("it is -1.5 or 'not' & | ! <-> :*", "5"),
+        ("this or that", "or"),
+        ("the end", "The"),
+    ],
+)
+async def test_q15_any_word_is_found_whatever_surrounds_it(person: User, text: str, query: str) -> None:
+    await remembered(person, text)
+    assert await found(person, query) == [text]
+    assert await found(person, f"'; \" {query} ((( -x !") == [text]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "?!", "\0", "absent"])
+async def test_f3_a_query_without_a_known_word_finds_nothing(person: User, query: str) -> None:
+    await remembered(person, "bicycle")
+    assert await found(person, query) == []
+
+
+async def test_f3_a_whole_message_may_be_the_query(person: User) -> None:
+    await remembered(person, "bicycle")
+    assert await found(person, "bicycle " + " ".join(f"w{n}" for n in range(10_000))) == ["bicycle"]
+
+
+async def test_f3_a_very_long_text_is_remembered(person: User) -> None:
+    text = " ".join(f"word{n}" for n in range(200_000))
+    await remembered(person, text)
+    assert await found(person, "word7") == [text]
+
+
+async def test_f3_a_session_that_is_added_by_several_at_once_is_remembered_once(person: User) -> None:
+    session = await remembered(person, "bicycle")
+    await asyncio.gather(*(DjangoMemoryService().add_session_to_memory(session) for _ in range(4)))
+    assert await found(person, "bicycle") == ["bicycle"]
+
+
+async def test_f3_what_is_no_longer_in_the_session_is_forgotten(person: User) -> None:
+    session = await remembered(person, "red bicycle", "green bicycle")
+    del session.events[0]
+    await DjangoMemoryService().add_session_to_memory(session)
+    assert await found(person, "bicycle") == ["green bicycle"]
+
+
+async def test_f3_a_deleted_session_is_forgotten(person: User) -> None:
+    session = await remembered(person, "bicycle")
+    await DjangoSessionService().delete_session(app_name=APP, user_id=str(person.pk), session_id=session.id)
+    assert await found(person, "bicycle") == []
+    with pytest.raises(SessionNotFoundError, match=session.id):
+        await DjangoMemoryService().add_session_to_memory(session)
+
+
+async def test_f3_a_search_can_read_the_index_of_words(person: User) -> None:
+    def plan() -> str:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            return MemoryEntry.objects.best_first(["bicycle"]).explain()
+
+    await remembered(person, "bicycle")
+    assert "memory_entry_words" in await in_thread(plan)
+
+
+async def test_f3_t9_an_agent_recalls_an_earlier_session(person: User) -> None:
+    await remembered(person, "My cat is called Mia.")
+    model = ScriptedModel(turns=[call("load_memory", query="cat"), "Mia."])
+    sessions = DjangoSessionService()
+    runner = Runner(
+        app_name=APP,
+        agent=LlmAgent(name="pal", model=model, tools=[load_memory, preload_memory]),
+        session_service=sessions,
+        memory_service=DjangoMemoryService(),
+    )
+    session = await sessions.create_session(app_name=APP, user_id=str(person.pk))
+    message = say("What is my CAT called?")
+    async for _ in runner.run_async(user_id=str(person.pk), session_id=session.id, new_message=message):
+        pass
+    assert "clerk: My cat is called Mia." in str(model.requests[0].config.system_instruction)
+    [answer] = [part.function_response for part in model.requests[1].contents[-1].parts or []]
+    assert answer is not None and "Mia" in str(answer.response)

@@ -1,0 +1,169 @@
+"""Spec A1, Q7, Q16, Q17: the tree of agents, copies of it, and agents run by hand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from runtime import types
+from runtime.agents import BaseAgent, InvocationContext, LlmAgent
+from runtime.errors import ConfigurationError
+from runtime.events import Event
+from runtime.sessions import InMemorySessionService
+from tests.fakes import ScriptedModel, text_content
+
+
+class Echo(BaseAgent):
+    """Says its greeting."""
+
+    greeting: str = "hello"
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, invocation_id=ctx.invocation_id, content=text_content(self.greeting))
+
+
+async def by_hand(agent: BaseAgent) -> InvocationContext:
+    """Q7: these four are enough."""
+    sessions = InMemorySessionService()
+    session = await sessions.create_session(app_name="shop", user_id="ada")
+    return InvocationContext(invocation_id="e-1", agent=agent, session=session, session_service=sessions)
+
+
+def tree() -> BaseAgent:
+    leaf = Echo(name="leaf")
+    return BaseAgent(
+        name="root", sub_agents=[BaseAgent(name="middle", sub_agents=[leaf]), Echo(name="other")]
+    )
+
+
+@pytest.mark.parametrize("name", ["user", "", "two words", "1st", "a-b", "a.b", "a/b"])
+def test_a_name_that_is_no_identifier_or_the_persons_is_refused(name: str) -> None:
+    """A1, Q17."""
+    with pytest.raises(ValueError, match="Agent name") as error:
+        BaseAgent(name=name)
+    assert repr(name) in str(error.value)
+
+
+def test_a_name_in_any_script_will_do() -> None:
+    assert BaseAgent(name="Größe_2").name == "Größe_2"
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ValueError, match="instructions"):
+        LlmAgent(name="a", instructions="typo")
+
+
+def test_the_parents_are_set_by_the_tree() -> None:
+    """A1."""
+    root = tree()
+    leaf = root.find_agent("leaf")
+    assert leaf is not None and leaf.parent_agent is root.find_agent("middle")
+    assert leaf.root_agent is root.root_agent is root
+    assert root.parent_agent is None
+
+
+def test_agents_are_found_below_by_name() -> None:
+    """A1."""
+    root = tree()
+    assert root.find_agent("root") is root
+    assert root.find_sub_agent("root") is None
+    found = root.find_sub_agent("leaf")
+    assert found is not None and found.name == "leaf"
+    assert root.find_agent("nobody") is root.find_sub_agent("nobody") is None
+    assert root.get_agent("other").name == "other"
+    with pytest.raises(ConfigurationError, match=r"'nobody'.*'root'"):
+        root.get_agent("nobody")
+
+
+def test_an_agent_has_one_parent() -> None:
+    """A1, Q17: the message names all three."""
+    child = BaseAgent(name="child")
+    BaseAgent(name="first", sub_agents=[child])
+    with pytest.raises(ValueError, match=r"'child'.*'first'.*'second'"):
+        BaseAgent(name="second", sub_agents=[child])
+    with pytest.raises(ValueError, match="'twin'"):
+        twin = BaseAgent(name="twin")
+        BaseAgent(name="parent", sub_agents=[twin, twin])
+
+
+def test_a_clone_is_a_tree_of_its_own() -> None:
+    """Q16."""
+    root = tree()
+    middle = root.get_agent("middle")
+    copy = middle.clone()
+    assert (copy.name, copy.parent_agent) == ("middle", None)
+    leaf = copy.get_agent("leaf")
+    assert leaf is not root.get_agent("leaf")
+    assert (type(leaf), leaf.parent_agent) == (Echo, copy)
+    assert root.get_agent("leaf").parent_agent is middle
+
+
+def test_a_clone_takes_changes() -> None:
+    """Q16."""
+    model = ScriptedModel()
+    original = LlmAgent(name="a", model=model, tools=[test_a_clone_takes_changes], output_key="k")
+    copy = original.clone(update={"name": "b", "description": "new"})
+    assert isinstance(copy, LlmAgent)
+    assert (copy.name, copy.description, copy.model, copy.output_key) == ("b", "new", model, "k")
+    copy.tools.clear()
+    assert len(original.tools) == 1
+    fresh = BaseAgent(name="fresh")
+    assert tree().clone(update={"sub_agents": [fresh]}).sub_agents == [fresh]
+    assert fresh.parent_agent is not None
+
+
+@pytest.mark.parametrize("update", [{"parent_agent": BaseAgent(name="p")}, {"colour": "red"}])
+def test_a_clone_refuses_a_parent_and_unknown_fields(update: dict[str, Any]) -> None:
+    """Q16."""
+    with pytest.raises(ValueError, match=next(iter(update))):
+        BaseAgent(name="a").clone(update)
+
+
+async def test_an_agent_runs_by_hand() -> None:
+    """Q7."""
+    agent = Echo(name="echo")
+    events = [event async for event in agent.run_async(await by_hand(agent))]
+    assert [(event.author, event.text()) for event in events] == [("echo", "hello")]
+
+
+async def test_an_llm_agent_runs_by_hand() -> None:
+    """Q7."""
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["hi"]))
+    events = [event async for event in agent.run_async(await by_hand(agent))]
+    assert [(event.author, event.text()) for event in events] == [("clerk", "hi")]
+
+
+async def test_the_implementation_gets_the_context_of_its_own_agent_positionally() -> None:
+    """Q7."""
+    seen: list[InvocationContext] = []
+
+    class Peek(BaseAgent):
+        async def _run_async_impl(self, anything: InvocationContext, /) -> AsyncGenerator[Event, None]:
+            seen.append(anything)
+            return
+            yield
+
+    peek = Peek(name="peek")
+    root = BaseAgent(name="root", sub_agents=[peek])
+    parent = await by_hand(root)
+    assert [event async for event in peek.run_async(parent)] == []
+    assert seen[0].agent is peek
+    assert (parent.agent, seen[0].session, seen[0].invocation_id) == (root, parent.session, "e-1")
+
+
+async def test_an_agent_that_implements_nothing_says_so_when_it_is_run() -> None:
+    """Q7."""
+    agent = BaseAgent(name="idle")
+    with pytest.raises(NotImplementedError, match="'idle'"):
+        [event async for event in agent.run_async(await by_hand(agent))]
+
+
+async def test_a_reply_of_a_callback_without_a_role_is_the_models() -> None:
+    """C2."""
+    reply = types.Content(parts=[types.Part(text="closed")])
+    agent = Echo(name="echo", before_agent_callback=lambda callback_context: reply)
+    [event] = [event async for event in agent.run_async(await by_hand(agent))]
+    assert event.content is not None and event.content.role == "model"
+    assert reply.role is None

@@ -1,0 +1,53 @@
+"""Short ways to write histories, and to read the contents made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime import types
+from runtime.events import Event
+
+
+def user(text: str, **fields: Any) -> Event:
+    return Event(
+        author="user", content=types.Content(role="user", parts=[types.Part(text=text)]), **fields
+    )
+
+
+def said(text: str, author: str = "agent", **fields: Any) -> Event:
+    return Event(
+        author=author, content=types.Content(role="model", parts=[types.Part(text=text)]), **fields
+    )
+
+
+def called(*ids: str, author: str = "agent", name: str = "f", **fields: Any) -> Event:
+    parts = [types.Part(function_call=types.FunctionCall(name=name, id=id_, args={})) for id_ in ids]
+    return Event(author=author, content=types.Content(role="model", parts=parts), **fields)
+
+
+def answered(author: str = "agent", name: str = "f", *, fields: Any = None, **results: Any) -> Event:
+    """A response event; `results` are {call id: result}."""
+    parts = [
+        types.Part(function_response=types.FunctionResponse(name=name, id=id_, response={"result": result}))
+        for id_, result in results.items()
+    ]
+    return Event(author=author, content=types.Content(role="user", parts=parts), **(fields or {}))
+
+
+def story(contents: Sequence[types.Content | None]) -> list[str]:
+    """Contents as `role: part | part`."""
+    return [
+        f"{content.role}: " + " | ".join(_told(part) for part in content.parts or [])
+        for content in contents
+        if content
+    ]
+
+
+def _told(part: types.Part) -> str:
+    if part.function_call:
+        return f"{part.function_call.name}#{part.function_call.id}"
+    if part.function_response:
+        response = part.function_response.response or {}
+        return f"{part.function_response.name}#{part.function_response.id}={response.get('result')}"
+    return part.text or ""

@@ -1,0 +1,38 @@
+"""Spec R2: answers for the calls that an abort left open."""
+
+from __future__ import annotations
+
+from runtime.engine.abort import seal_event
+from tests.unit.runtime.engine.histories import answered, called, said, user
+
+
+def test_open_calls_of_the_invocation_are_answered_with_the_reason() -> None:
+    events = [
+        user("old", invocation_id="e-0"),
+        called("0", invocation_id="e-0"),
+        user("go", invocation_id="e-1"),
+        called("1", "2", author="clerk", branch="p.a", invocation_id="e-1"),
+        answered(fields={"invocation_id": "e-1"}, **{"2": "done"}),
+    ]
+    seal = seal_event(events, "e-1", "The call was interrupted.")
+    assert seal is not None and seal.content is not None
+    assert (seal.author, seal.branch, seal.invocation_id, seal.content.role) == ("clerk", "p.a", "e-1", "user")
+    [response] = seal.get_function_responses()
+    assert (response.id, response.name) == ("1", "f")
+    assert response.response == {"status": "error", "error": "The call was interrupted."}
+    assert seal_event([*events, seal], "e-1", "again") is None
+
+
+def test_where_nothing_is_open_there_is_nothing_to_seal() -> None:
+    closed = [called("1", invocation_id="e-1"), answered(fields={"invocation_id": "e-1"}, **{"1": "a"})]
+    for events in ([], [said("hi", invocation_id="e-1")], closed):
+        assert seal_event(events, "e-1", "stopped") is None
+
+
+def test_calls_that_are_answered_from_outside_stay_open() -> None:
+    waiting = called("1", "2", invocation_id="e-1", long_running_tool_ids={"1"})
+    seal = seal_event([waiting], "e-1", "stopped")
+    assert seal is not None
+    assert [response.id for response in seal.get_function_responses()] == ["2"]
+    asked = called("3", name="adk_request_confirmation", invocation_id="e-1")
+    assert seal_event([asked], "e-1", "stopped") is None

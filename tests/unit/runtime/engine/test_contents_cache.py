@@ -1,0 +1,116 @@
+"""Spec A7: contents that are kept between requests are those that the whole history gives, whatever happens in it."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime import types
+from runtime.agents import InvocationContext, LlmAgent
+from runtime.engine.history import build_contents, contents_of
+from runtime.events import Event, EventActions, EventCompaction
+from runtime.sessions import InMemorySessionService, Session
+from tests.unit.runtime.engine.histories import answered, called, said, user
+
+SESSIONS = count()
+AGENTS = {name: LlmAgent(name=name) for name in ("agent", "other")}
+
+STEP = st.one_of(
+    st.tuples(st.just("say"), st.sampled_from(["agent", "other"]), st.sampled_from([None, "p.a", "p.b"])),
+    st.tuples(st.just("call"), st.sampled_from(["agent", "other"]), st.integers(1, 2)),
+    st.tuples(st.just("answer"), st.sampled_from(["agent", "user"]), st.integers(0, 3)),
+    st.tuples(st.just("state"), st.just(""), st.just(0)),
+    st.tuples(st.just("rewind"), st.just(""), st.integers(0, 3)),
+    st.tuples(st.just("compact"), st.just(""), st.integers(1, 4)),
+)
+INVOCATION = st.lists(STEP, max_size=6)
+
+
+class History:
+    """A session that grows by random events."""
+
+    def __init__(self) -> None:
+        self.session = Session(id=str(next(SESSIONS)), app_name="shop", user_id="ada")
+        self.invocation = 0
+        self.calls: list[str] = []
+
+    def begin(self) -> None:
+        """A person says something, or only answers a call: a new invocation."""
+        self.invocation += 1
+        self.add(user(f"message {self.invocation}"))
+
+    def add(self, event: Event) -> None:
+        event.invocation_id = event.invocation_id or f"e-{self.invocation}"
+        event.timestamp = float(len(self.session.events))
+        self.session.events.append(event)
+
+    def take(self, kind: str, who: str, what: Any) -> None:
+        if kind == "say":
+            self.add(said(f"words {len(self.session.events)}", author=who, branch=what))
+        elif kind == "call":
+            ids = [f"c{len(self.calls) + number}" for number in range(what)]
+            self.calls += ids
+            self.add(called(*ids, author=who))
+        elif kind == "answer" and self.calls:
+            call_id = self.calls[max(0, len(self.calls) - 1 - what)]
+            if who == "user":
+                self.invocation += 1
+            self.add(answered(who, **{call_id: len(self.session.events)}))
+        elif kind == "state":
+            self.add(Event(author="admin", invocation_id="outside"))
+        elif kind == "rewind":
+            back_to = f"e-{max(1, self.invocation - what)}"
+            self.add(Event(author="user", actions=EventActions(rewind_before_invocation_id=back_to)))
+        elif kind == "compact" and len(self.session.events) > what:
+            self._compact(what)
+
+    def _compact(self, length: int) -> None:
+        content = types.Content(role="model", parts=[types.Part(text=f"summary of {length}")])
+        compaction = EventCompaction(
+            start_timestamp=0.0, end_timestamp=float(length), compacted_content=content
+        )
+        self.add(Event(author="user", actions=EventActions(compaction=compaction)))
+
+    def check(self, branch: str | None) -> None:
+        for name, agent in AGENTS.items():
+            ctx = InvocationContext(
+                invocation_id=f"e-{self.invocation}",
+                agent=agent,
+                session=self.session,
+                session_service=InMemorySessionService(),
+                branch=branch,
+            )
+            assert build_contents(agent, ctx) == contents_of(self.session.events, name, branch)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(INVOCATION, min_size=1, max_size=5), st.sampled_from([None, "p.a"]))
+def test_kept_contents_are_those_of_the_whole_history(
+    invocations: list[list[tuple[str, str, Any]]], branch: str | None
+) -> None:
+    history = History()
+    for steps in invocations:
+        history.begin()
+        history.check(branch)
+        for step in steps:
+            history.take(*step)
+            history.check(branch)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(INVOCATION, min_size=1, max_size=3), st.lists(INVOCATION, min_size=1, max_size=3))
+def test_a_session_made_anew_under_the_same_id_shows_nothing_of_the_old_one(
+    old: list[list[tuple[str, str, Any]]], new: list[list[tuple[str, str, Any]]]
+) -> None:
+    first, second = History(), History()
+    second.session.id = first.session.id
+    for history, invocations in ((first, old), (second, new)):
+        for steps in invocations:
+            history.begin()
+            history.check(None)
+            for step in steps:
+                history.take(*step)
+                history.check(None)

@@ -1,0 +1,108 @@
+"""Spec A7, Q10: function calls and their responses side by side, tables of `list[Event] -> list[Event]`."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime import types
+from runtime.engine.pairing import pair_responses_with_calls, settle_latest_response
+from runtime.events import Event
+from tests.unit.runtime.engine.histories import answered, called, said, story, user
+
+
+def told(events: list[Event]) -> list[str]:
+    return story([event.content for event in events])
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], []),
+        ([user("hi"), said("ho")], ["user: hi", "model: ho"]),
+        (
+            [called("1"), answered(**{"1": "a"}), said("done")],
+            ["model: f#1", "user: f#1=a", "model: done"],
+        ),
+        # an answer from outside moves next to its call
+        (
+            [called("1"), said("wait"), user("hm"), answered("user", **{"1": "late"})],
+            ["model: f#1", "user: f#1=late", "model: wait", "user: hm"],
+        ),
+        # the latest answer stands for the pending one
+        (
+            [called("1"), answered(**{"1": "pending"}), said("wait"), answered("user", **{"1": "late"})],
+            ["model: f#1", "user: f#1=late", "model: wait"],
+        ),
+        # answers of one event come in call order, whoever gave them when
+        (
+            [
+                called("1", "2", "3"),
+                answered(**{"3": "c"}),
+                answered("user", **{"2": "b"}),
+                answered("user", **{"1": "a"}),
+            ],
+            ["model: f#1 | f#2 | f#3", "user: f#1=a | f#2=b | f#3=c"],
+        ),
+        # a call without an answer is left out, and so is an answer without a call
+        ([user("hi"), called("1"), user("still there?")], ["user: hi", "user: still there?"]),
+        (
+            [called("1", "2"), answered(**{"2": "b"})],
+            ["model: f#2", "user: f#2=b"],
+        ),
+        ([user("hi"), answered(**{"9": "x"})], ["user: hi"]),
+        # several steps stay in their order
+        (
+            [called("1"), answered(**{"1": "a"}), called("2"), answered(**{"2": "b"})],
+            ["model: f#1", "user: f#1=a", "model: f#2", "user: f#2=b"],
+        ),
+    ],
+)
+def test_every_call_is_followed_by_its_latest_response(events: list[Event], expected: list[str]) -> None:
+    """A7."""
+    assert [line for line in told(pair_responses_with_calls(events)) if line != "model: "] == expected
+
+
+def test_the_words_beside_a_call_without_an_answer_stay() -> None:
+    """A7."""
+    event = called("1")
+    assert event.content is not None and event.content.parts
+    event.content.parts.insert(0, types.Part(text="I look it up."))
+    assert told(pair_responses_with_calls([event])) == ["model: I look it up."]
+
+
+def test_pairing_changes_none_of_the_events() -> None:
+    """Events are immutable records."""
+    events = [called("1", "2"), said("wait"), answered("user", **{"2": "b"})]
+    before = [event.model_copy(deep=True) for event in events]
+    pair_responses_with_calls(settle_latest_response(events))
+    assert events == before
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], []),
+        ([user("hi"), said("ho")], ["user: hi", "model: ho"]),
+        (
+            [user("go"), called("1"), said("wait"), user("hm"), answered("user", **{"1": "late"})],
+            ["user: go", "model: f#1", "user: f#1=late"],
+        ),
+        # the other answers to the same event stay
+        (
+            [called("1", "2"), said("wait"), answered("user", **{"2": "b"}), answered("user", **{"1": "a"})],
+            ["model: f#1 | f#2", "user: f#2=b", "user: f#1=a"],
+        ),
+        # nothing is left out once something was said after the answer
+        (
+            [called("1"), said("wait"), answered("user", **{"1": "late"}), said("done")],
+            ["model: f#1", "model: wait", "user: f#1=late", "model: done"],
+        ),
+        # an answer to a call that is not there
+        ([user("hi"), answered(**{"9": "x"})], ["user: hi", "user: f#9=x"]),
+    ],
+)
+def test_what_was_said_between_a_call_and_the_answer_that_just_came_is_left_out(
+    events: list[Event], expected: list[str]
+) -> None:
+    """Q10."""
+    assert told(settle_latest_response(events)) == expected

@@ -1,0 +1,99 @@
+"""Spec A4: what an output schema may be given as, and what follows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.tools.output_schema import OutputSchema
+
+
+class Item(BaseModel):
+    name: str = Field(min_length=1)
+    price: float
+    note: str | None = None
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+ITEM_SCHEMA = types.Schema(
+    type=types.Type.OBJECT,
+    properties={
+        "name": types.Schema(type=types.Type.STRING, min_length=1),
+        "price": types.Schema(type=types.Type.NUMBER, minimum=0),
+        "size": types.Schema(type=types.Type.STRING, enum=["s", "m"], nullable=True),
+        "tags": types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.INTEGER), max_items=2),
+        "id": types.Schema(
+            any_of=[types.Schema(type=types.Type.INTEGER), types.Schema(type=types.Type.BOOLEAN)]
+        ),
+    },
+    required=["name", "price"],
+)
+
+
+def read(given: Any, text: str) -> Any:
+    return OutputSchema(given, "Agent 'clerk'").read_json(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "value"),
+    [
+        (Item, '{"name": "tea", "price": 2, "extra": 1}', {"name": "tea", "price": 2.0}),
+        (Point, '{"x": 1, "y": 2}', {"x": 1, "y": 2}),
+        (list[Item], '[{"name": "tea", "price": 2, "note": "hot"}]', [{"name": "tea", "price": 2.0, "note": "hot"}]),
+        (list[str], '["a"]', ["a"]),
+        (dict[str, int], '{"a": 1}', {"a": 1}),
+        (int, "3", 3),
+        (ITEM_SCHEMA, '{"name": "a", "price": 2, "tags": [1]}', {"name": "a", "price": 2.0, "tags": [1]}),
+        (ITEM_SCHEMA, '{"name": "a", "price": 2, "id": true}', {"name": "a", "price": 2.0, "id": True}),
+        (ITEM_SCHEMA, '{"name": "tea", "price": 2, "size": "m"}', {"name": "tea", "price": 2.0, "size": "m"}),
+        ({"type": "object", "properties": {"a": {"type": "boolean"}}}, '{"a": true}', {"a": True}),
+        ({"type": "OBJECT"}, '{"any": [1]}', {"any": [1]}),
+        ({"type": "ARRAY"}, "[1, null]", [1, None]),
+    ],
+)  # fmt: skip
+def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text: str, value: Any) -> None:
+    assert read(given, text) == value
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (Item, "tea costs 2"),
+        (Item, '{"name": "", "price": 2}'),
+        (list[Item], '{"name": "tea", "price": 2}'),
+        (ITEM_SCHEMA, '{"name": "tea"}'),
+        (ITEM_SCHEMA, '{"name": "tea", "price": -1}'),
+        (ITEM_SCHEMA, '{"name": "tea", "price": 1, "size": "l"}'),
+        (ITEM_SCHEMA, '{"name": "tea", "price": 1, "tags": [1, 2, 3]}'),
+        (ITEM_SCHEMA, '{"name": "tea", "price": 1, "id": "x"}'),
+        ({"type": "STRING", "pattern": "^a+$"}, '"b"'),
+        ({"type": "INTEGER", "maximum": 3}, "4"),
+        ({"type": "NULL"}, "0"),
+    ],
+)
+def test_a4_text_that_does_not_is_refused(given: Any, text: str) -> None:
+    with pytest.raises(ValidationError):
+        read(given, text)
+
+
+def test_a4_a_dict_that_is_no_schema_is_refused_when_the_agent_is_made() -> None:
+    with pytest.raises(ValueError, match=r"Agent 'clerk'.*types\.Schema"):
+        LlmAgent(name="clerk", output_schema={"type": "OBJECT", "fields": {}})
+
+
+def test_a4_a_type_that_pydantic_does_not_know_is_refused_when_the_agent_is_made() -> None:
+    class Odd:
+        pass
+
+    with pytest.raises(ValueError, match="Agent 'clerk'"):
+        LlmAgent(name="clerk", output_schema=Odd)

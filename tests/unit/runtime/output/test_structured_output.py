@@ -1,0 +1,223 @@
+"""Spec A4, Q13, Q18: an agent with an output schema ends its turn with one final response that follows it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.engine.output import INVALID_OUTPUT
+from runtime.models.base_llm import Capabilities
+from runtime.models.llm_response import LlmResponse
+from runtime.tools import AgentTool, LongRunningFunctionTool
+from tests.fakes import ScriptedModel, call
+from tests.unit.runtime.conversation import Conversation, outline
+
+
+class Weather(BaseModel):
+    city: str
+    degrees: float
+    note: str | None = None
+
+
+class AnswersBesideTools(ScriptedModel):
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(schema_with_tools=True)
+
+
+OSLO = {"city": "Oslo", "degrees": 3.5}
+
+
+def measure(city: str) -> float:
+    """Measure the temperature."""
+    return 3.5
+
+
+def reporter(*turns: object, model: type[ScriptedModel] = ScriptedModel, **fields: Any) -> LlmAgent:
+    fields = {"output_schema": Weather, "output_key": "report", **fields}
+    return LlmAgent(name="reporter", model=model(turns=list(turns)), **fields)
+
+
+def declared(agent: LlmAgent, request: int = 0) -> dict[str, types.FunctionDeclaration]:
+    tools = agent.model.requests[request].config.tools or []
+    return {
+        declaration.name: declaration for tool in tools for declaration in tool.function_declarations or []
+    }
+
+
+async def test_q13_without_tools_the_request_carries_the_schema_and_the_key_holds_the_dict() -> None:
+    agent = reporter(json.dumps(OSLO))
+    conversation = Conversation(agent)
+    [event] = await conversation.say("Oslo?")
+    config = agent.model.requests[0].config
+    assert (config.response_schema, config.response_mime_type) == (Weather, "application/json")
+    assert event.actions.state_delta == {"report": OSLO}
+    assert (await conversation.session()).state == {"report": OSLO}
+
+
+async def test_q18_a_model_that_takes_a_schema_beside_tools_gets_both() -> None:
+    agent = reporter(
+        call("measure", city="Oslo"), json.dumps(OSLO), model=AnswersBesideTools, tools=[measure]
+    )
+    events = await Conversation(agent).say("Oslo?")
+    assert outline(events) == ["reporter: measure()", "reporter: =measure", f"reporter: {json.dumps(OSLO)}"]
+    assert agent.model.requests[0].config.response_schema is Weather
+    assert list(declared(agent)) == ["measure"]
+    assert events[-1].actions.state_delta == {"report": OSLO}
+
+
+async def test_q18_a_model_that_does_not_answers_with_a_call_whose_arguments_are_the_final_response() -> None:
+    agent = reporter(call("measure", city="Oslo"), call("set_model_response", **OSLO), tools=[measure])
+    conversation = Conversation(agent)
+    events = await conversation.say("Oslo?")
+    assert outline(events) == [
+        "reporter: measure()",
+        "reporter: =measure",
+        "reporter: set_model_response()",
+        "reporter: =set_model_response",
+        f"reporter: {json.dumps(OSLO)}",
+    ]
+    assert [event.is_final_response() for event in events] == [False, False, False, False, True]
+    assert events[-1].content.role == "model"
+    assert (await conversation.session()).state == {"report": OSLO}
+    request = agent.model.requests[0]
+    assert request.config.response_schema is None
+    assert "set_model_response" in request.config.system_instruction
+    answer = declared(agent)["set_model_response"].parameters
+    assert list(answer.properties) == ["city", "degrees", "note"]
+    assert answer.required == ["city", "degrees"]
+
+
+async def test_q18_an_answer_that_does_not_follow_the_schema_goes_back_to_the_model() -> None:
+    wrong = call("set_model_response", city="Oslo", degrees="cold")
+    agent = reporter(wrong, call("set_model_response", **OSLO), tools=[measure])
+    events = await Conversation(agent).say("Oslo?")
+    [refusal] = events[1].get_function_responses()
+    assert "'degrees'" in refusal.response["error"]
+    assert len(agent.model.requests) == 2
+    assert [event.is_final_response() for event in events].count(True) == 1
+    assert events[-1].actions.state_delta == {"report": OSLO}
+
+
+@pytest.mark.parametrize(
+    ("schema", "args", "value"),
+    [
+        (list[Weather], {"items": [OSLO]}, [OSLO]),
+        (list[str], {"items": ["a"]}, ["a"]),
+        (dict[str, int], {"response": {"a": 1}}, {"a": 1}),
+        (int, {"response": 3}, 3),
+        ({"type": "OBJECT", "properties": {"error": {"type": "STRING"}}}, {"error": "none"}, {"error": "none"}),
+        (types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING)), {"items": ["a"]}, ["a"]),
+    ],
+)  # fmt: skip
+async def test_q18_schemas_of_every_kind_can_be_answered_by_a_call(
+    schema: Any, args: dict[str, Any], value: Any
+) -> None:
+    agent = reporter(call("set_model_response", **args), tools=[measure], output_schema=schema)
+    events = await Conversation(agent).say("?")
+    assert json.loads(events[-1].text()) == value
+    assert events[-1].actions.state_delta == {"report": value}
+    assert list(declared(agent)["set_model_response"].parameters.properties) == list(args)
+
+
+async def test_q18_an_array_that_is_not_passed_as_items_is_refused() -> None:
+    agent = reporter(
+        call("set_model_response", response=[]),
+        call("set_model_response", items=[]),
+        tools=[measure],
+        output_schema=list[str],
+    )
+    events = await Conversation(agent).say("?")
+    assert "'items'" in events[1].get_function_responses()[0].response["error"]
+    assert events[-1].text() == "[]"
+
+
+async def test_q18_a_schema_goes_together_with_transfer() -> None:
+    expert = LlmAgent(name="expert", model=ScriptedModel(turns=["It rains."]))
+    agent = reporter(call("transfer_to_agent", agent_name="expert"), sub_agents=[expert])
+    conversation = Conversation(agent)
+    events = await conversation.say("?")
+    assert list(declared(agent)) == ["transfer_to_agent", "set_model_response"]
+    assert outline(events)[-1] == "expert: It rains."
+    assert (await conversation.session()).state == {}
+
+
+async def test_a_tool_of_that_name_of_ones_own_is_a_tool_like_any_other() -> None:
+    def set_model_response(result: str) -> dict[str, str]:
+        """Not ours."""
+        return {"result": result}
+
+    model = ScriptedModel(turns=[call("set_model_response", result="x"), "Done."])
+    agent = LlmAgent(name="clerk", model=model, tools=[set_model_response])
+    assert outline(await Conversation(agent).say("?"))[-1] == "clerk: Done."
+
+
+@pytest.mark.parametrize("tools", [[], [measure]])
+async def test_a4_a_final_text_that_does_not_follow_the_schema_is_an_error_event(tools: list[Any]) -> None:
+    agent = reporter("It is cold.", tools=tools)
+    conversation = Conversation(agent)
+    [event] = await conversation.say("Oslo?")
+    assert event.error_code == INVALID_OUTPUT
+    assert "'reporter'" in event.error_message and "output_schema" in event.error_message
+    assert event.text() == "It is cold."
+    stored = await conversation.session()
+    assert stored.state == {}
+    assert stored.events[-1].error_code == INVALID_OUTPUT
+
+
+async def test_a4_thoughts_are_no_part_of_the_answer() -> None:
+    parts = [types.Part(text="Let me see.", thought=True), types.Part(text=json.dumps(OSLO))]
+    [event] = await Conversation(reporter(parts)).say("Oslo?")
+    assert event.actions.state_delta == {"report": OSLO}
+
+
+async def test_a4_words_beside_a_long_running_call_are_no_answer_by_the_schema() -> None:
+    def ask_station(city: str) -> None:
+        """Ask the weather station."""
+
+    turn = [types.Part(text="I ask the station."), call("ask_station", city="Oslo")]
+    agent = reporter(turn, tools=[LongRunningFunctionTool(ask_station)])
+    events = await Conversation(agent).say("Oslo?")
+    assert events[0].error_code is None
+    assert events[0].actions.state_delta == {}
+
+
+async def test_a4_the_answer_of_an_agent_tool_is_the_dict_and_a_wrong_one_an_error_response() -> None:
+    child = reporter(json.dumps(OSLO), "It is cold.", output_key=None)
+    turns = [call("reporter", request="Oslo"), call("reporter", request="Oslo"), "Done."]
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=turns), tools=[AgentTool(child)])
+    events = await Conversation(agent).say("?")
+    first, second = (event.get_function_responses()[0].response for event in (events[1], events[3]))
+    assert first == OSLO
+    assert "output_schema" in second["error"]
+    assert events[-1].text() == "Done."
+
+
+async def test_e7_calls_in_a_response_with_an_error_code_are_left_out_and_not_run() -> None:
+    ran: list[str] = []
+
+    def order(item: str) -> str:
+        """Order something."""
+        ran.append(item)
+        return item
+
+    content = types.Content(role="model", parts=[types.Part(text="I order"), call("order", item="tea")])
+    turn = LlmResponse(content=content, error_code="MALFORMED_FUNCTION_CALL", error_message="Cut off.")
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=[turn]), tools=[LongRunningFunctionTool(order)])
+    [event] = await Conversation(agent).say("Tea")
+    assert (event.error_code, event.text()) == ("MALFORMED_FUNCTION_CALL", "I order")
+    assert event.get_function_calls() == []
+    assert event.long_running_tool_ids is None
+    assert ran == []
+
+
+async def test_e7_an_error_response_of_calls_alone_becomes_an_event_without_content() -> None:
+    content = types.Content(role="model", parts=[call("order")])
+    turn = LlmResponse(content=content, error_code="SAFETY", error_message="Blocked.")
+    [event] = await Conversation(LlmAgent(name="clerk", model=ScriptedModel(turns=[turn]))).say("Tea")
+    assert (event.error_code, event.content) == ("SAFETY", None)

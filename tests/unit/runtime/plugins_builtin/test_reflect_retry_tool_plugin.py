@@ -1,0 +1,125 @@
+"""ReflectAndRetryToolPlugin: a failed tool is answered with guidance, so many times (spec T4, C4)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from runtime.agents import LlmAgent
+from runtime.errors import ConfigurationError, PluginError
+from runtime.plugins import ReflectAndRetryToolPlugin
+from runtime.plugins.reflect_retry_tool_plugin import REFLECT_AND_RETRY_RESPONSE_TYPE
+from tests.fakes import ScriptedModel, call
+from tests.unit.runtime.conversation import Conversation
+
+
+async def divide(a: int, b: int) -> float:
+    """Divide."""
+    await asyncio.sleep(0)
+    return a / b
+
+
+def other(b: int) -> float:
+    """Something else."""
+    return 1 / b
+
+
+WRONG, RIGHT = call("divide", a=1, b=0), call("divide", a=1, b=2)
+
+
+def talk(plugin: ReflectAndRetryToolPlugin, *turns: object, **fields: Any) -> Conversation:
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=list(turns)), tools=[divide, other], **fields)
+    return Conversation(agent, plugins=[plugin])
+
+
+async def responses(conversation: Conversation) -> list[dict[str, Any]]:
+    events = (await conversation.session()).events
+    return [answer.response for event in events for answer in event.get_function_responses()]
+
+
+async def test_the_model_learns_what_went_wrong_and_may_correct_itself() -> None:
+    conversation = talk(ReflectAndRetryToolPlugin(), WRONG, RIGHT, "Half.")
+    events = await conversation.say("1 / 2?")
+    failed, done = await responses(conversation)
+    assert failed["response_type"] == REFLECT_AND_RETRY_RESPONSE_TYPE
+    assert (failed["error_type"], failed["retry_count"]) == ("ZeroDivisionError", 1)
+    assert "divide" in failed["reflection_guidance"] and '"b": 0' in failed["reflection_guidance"]
+    assert done == {"result": 0.5}
+    assert events[-1].text() == "Half."
+
+
+async def test_t4_one_failure_too_many_is_raised_as_itself() -> None:
+    conversation = talk(ReflectAndRetryToolPlugin(max_retries=2), WRONG, WRONG, WRONG)
+    with pytest.raises(ZeroDivisionError):
+        await conversation.say("?")
+    assert [response["retry_count"] for response in await responses(conversation)] == [1, 2]
+
+
+async def test_or_the_model_is_told_to_do_without_the_tool() -> None:
+    plugin = ReflectAndRetryToolPlugin(max_retries=1, throw_exception_if_retry_exceeded=False)
+    conversation = talk(plugin, WRONG, WRONG, "I cannot.")
+    await conversation.say("?")
+    first, last = await responses(conversation)
+    assert "do not call `divide` again" not in first["reflection_guidance"]
+    assert "do not call `divide` again" in last["reflection_guidance"]
+
+
+async def test_no_retries_means_that_the_first_failure_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await talk(ReflectAndRetryToolPlugin(max_retries=0), WRONG).say("?")
+
+
+async def test_the_agents_own_callback_is_asked_when_the_plugin_gives_up() -> None:
+    def calm(**_: Any) -> dict[str, Any]:
+        return {"result": "never mind"}
+
+    plugin = ReflectAndRetryToolPlugin(max_retries=0)
+    conversation = talk(plugin, WRONG, "Well.", on_tool_error_callback=calm)
+    await conversation.say("?")
+    assert await responses(conversation) == [{"result": "never mind"}]
+
+
+async def test_a_success_begins_the_count_anew_and_each_tool_has_its_own() -> None:
+    plugin = ReflectAndRetryToolPlugin(max_retries=1)
+    conversation = talk(plugin, WRONG, RIGHT, WRONG, call("other", b=0), "Done.")
+    await conversation.say("?")
+    assert [response.get("retry_count") for response in await responses(conversation)] == [1, None, 1, 1]
+
+
+async def test_each_invocation_has_its_own_count_and_nothing_of_it_is_stored() -> None:
+    conversation = talk(ReflectAndRetryToolPlugin(max_retries=1), WRONG, "No.", WRONG, "No.")
+    await conversation.say("?")
+    await conversation.say("?")
+    assert [response["retry_count"] for response in await responses(conversation)] == [1, 1]
+    assert (await conversation.session()).state == {}
+
+
+async def test_parallel_failures_of_one_tool_are_counted_one_by_one() -> None:
+    conversation = talk(ReflectAndRetryToolPlugin(), [WRONG, WRONG, WRONG], "No.")
+    await conversation.say("?")
+    assert sorted(response["retry_count"] for response in await responses(conversation)) == [1, 2, 3]
+
+
+class ReadsErrors(ReflectAndRetryToolPlugin):
+    async def extract_error_from_result(self, *, result: Any, **_: Any) -> Any | None:
+        return "too small" if result == 0.5 else None
+
+
+async def test_a_subclass_may_find_errors_in_results() -> None:
+    conversation = talk(ReadsErrors(max_retries=1), RIGHT, "No.")
+    await conversation.say("?")
+    [response] = await responses(conversation)
+    assert (response["error_type"], response["error_details"]) == ("ToolError", "too small")
+
+
+async def test_q6_one_such_result_too_many_fails_the_invocation_and_names_the_tool() -> None:
+    conversation = talk(ReadsErrors(max_retries=1), RIGHT, RIGHT)
+    with pytest.raises(PluginError, match="'divide' reported errors more than 1 times in a row: too small"):
+        await conversation.say("?")
+
+
+def test_negative_retries_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="-1"):
+        ReflectAndRetryToolPlugin(max_retries=-1)

@@ -1,0 +1,88 @@
+"""SaveFilesAsArtifactsPlugin and `save_input_blobs`: files in a message become artifacts (spec L10, F1, F2, Q6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from runtime.artifacts.input_blobs import save_input_blobs
+from runtime.errors import ConfigurationError, PluginError
+from runtime.plugins import SaveFilesAsArtifactsPlugin
+from tests.fakes import ScriptedModel
+from tests.unit.runtime.conversation import Conversation
+
+OWNER = {"app_name": "shop", "user_id": "ada", "session_id": "s1"}
+
+
+def file(data: bytes, name: str | None = None) -> types.Part:
+    return types.Part(inline_data=types.Blob(data=data, mime_type="text/plain", display_name=name))
+
+
+def message(*parts: types.Part) -> types.Content:
+    return types.Content(role="user", parts=list(parts))
+
+
+def conversation() -> Conversation:
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["Got it.", "Again."]))
+    return Conversation(agent, plugins=[SaveFilesAsArtifactsPlugin()])
+
+
+async def test_files_are_stored_and_named_in_the_message_in_their_place() -> None:
+    talk = conversation()
+    sent = message(types.Part(text="Look:"), file(b"abc", "notes.txt"), types.Part(text="Well?"))
+    events = await talk.say(sent)
+    session = await talk.session()
+    assert [part.text for part in session.events[0].content.parts] == [
+        "Look:",
+        "[A file was uploaded; it is saved as the artifact 'notes.txt'.]",
+        "Well?",
+    ]
+    owner = {**OWNER, "session_id": session.id}
+    stored = await talk.runner.artifact_service.load_artifact(**owner, filename="notes.txt")
+    assert stored.inline_data == types.Blob(data=b"abc", mime_type="text/plain")
+    assert sent.parts[1].inline_data.data == b"abc", "the caller's message stays"
+    assert events[-1].text() == "Got it."
+
+
+async def test_f2_the_versions_are_recorded_once_by_an_event_of_the_agent() -> None:
+    talk = conversation()
+    await talk.say(message(file(b"a", "a.txt")))
+    await talk.say(message(file(b"b", "a.txt"), file(b"c", "user:c.txt")))
+    deltas = [event.actions.artifact_delta for event in (await talk.session()).events]
+    assert [delta for delta in deltas if delta] == [{"a.txt": 0}, {"a.txt": 1, "user:c.txt": 0}]
+
+
+async def test_a_message_without_files_stays_as_it_is() -> None:
+    talk = conversation()
+    await talk.say("Hi")
+    assert [event.text() for event in (await talk.session()).events] == ["Hi", "Got it."]
+
+
+async def test_a_file_without_a_name_gets_one_of_the_invocation_and_its_place() -> None:
+    service = InMemoryArtifactService()
+    saved = await save_input_blobs(service, OWNER, message(types.Part(text="x"), file(b"a")), "e-7")
+    assert saved.artifact_delta == {"artifact_e-7_1": 0}
+    assert await service.list_artifact_keys(**OWNER) == ["artifact_e-7_1"]
+
+
+async def test_two_files_of_one_name_are_two_versions() -> None:
+    service = InMemoryArtifactService()
+    saved = await save_input_blobs(service, OWNER, message(file(b"a", "n"), file(b"b", "n")), "e-7")
+    assert saved.artifact_delta == {"n": 1}
+    assert await service.list_versions(**OWNER, filename="n") == [0, 1]
+
+
+async def test_without_an_artifact_service_a_message_with_files_is_refused_and_another_is_not() -> None:
+    with pytest.raises(ConfigurationError, match="artifact_service"):
+        await save_input_blobs(None, OWNER, message(file(b"a")), "e-7")
+    plain = message(types.Part(text="Hi"))
+    assert (await save_input_blobs(None, OWNER, plain, "e-7")).content == plain
+
+
+async def test_q6_the_plugin_is_named_when_there_is_no_artifact_service() -> None:
+    talk = conversation()
+    talk.runner.artifact_service = None
+    with pytest.raises(PluginError, match=r"save_files_as_artifacts_plugin.*artifact_service"):
+        await talk.say(message(file(b"a")))

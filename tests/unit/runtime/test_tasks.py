@@ -1,0 +1,134 @@
+"""Running coroutines and event streams side by side: what tools (T2) and parallel agents (A5) lean on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import pytest
+
+from runtime._tasks import first_failure, merge, settle
+
+
+async def answer(value: int, after: asyncio.Event | None = None) -> int:
+    if after:
+        await after.wait()
+    return value
+
+
+async def fail(error: Exception) -> int:
+    raise error
+
+
+async def test_results_come_in_order_whoever_is_first() -> None:
+    """T2."""
+    gate = asyncio.Event()
+
+    async def opener() -> int:
+        gate.set()
+        return 2
+
+    assert await settle([answer(1, gate), opener(), answer(3)]) == [1, 2, 3]
+    assert await settle([]) == []
+
+
+async def test_when_one_fails_the_rest_is_cancelled_and_what_had_finished_is_kept() -> None:
+    """T2, L5."""
+    error = ValueError("no")
+    settled = await settle([answer(1), fail(error), answer(3, asyncio.Event())])
+    assert settled[:2] == [1, error]
+    assert isinstance(settled[2], asyncio.CancelledError)
+    assert first_failure(settled) is error
+    assert first_failure([1, asyncio.CancelledError()]) is None
+
+
+async def test_a_cancelled_settle_leaves_no_task_behind() -> None:
+    """L7."""
+    cancelled = []
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(1)
+            raise
+
+    waiting = asyncio.create_task(settle([hang(), hang()]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert cancelled == [1, 1]
+
+
+class Stream:
+    """A stream that notes how far it has come."""
+
+    def __init__(self, name: str, length: int, error: Exception | None = None) -> None:
+        self.name, self.length, self.error = name, length, error
+        self.passed = 0
+        self.is_closed = False
+
+    async def items(self) -> AsyncGenerator[str, None]:
+        try:
+            for number in range(self.length):
+                yield f"{self.name}{number}"
+                self.passed += 1
+            if self.error:
+                raise self.error
+        finally:
+            self.is_closed = True
+
+
+async def test_a_stream_stands_still_until_its_item_has_been_taken() -> None:
+    """A5, L3."""
+    a, b = Stream("a", 2), Stream("b", 1)
+    taken: list[str] = []
+    async with aclosing(merge([a.items(), b.items()])) as merged:
+        async for item in merged:
+            passed = {"a": a.passed, "b": b.passed}[item[0]]
+            assert passed == int(item[1])
+            taken.append(item)
+    assert sorted(taken) == ["a0", "a1", "b0"]
+    assert taken.index("a0") < taken.index("a1")
+    assert a.is_closed and b.is_closed
+
+
+async def test_a_slow_stream_does_not_hold_up_the_others() -> None:
+    """A5."""
+    gate = asyncio.Event()
+
+    async def slow() -> AsyncGenerator[str, None]:
+        await gate.wait()
+        yield "slow"
+
+    taken = []
+    async for item in merge([slow(), Stream("a", 3).items()]):
+        taken.append(item)
+        if item == "a2":
+            gate.set()
+    assert taken == ["a0", "a1", "a2", "slow"]
+
+
+async def test_a_failing_stream_ends_the_others() -> None:
+    """A5."""
+    other = Stream("b", 1000)
+    with pytest.raises(ValueError, match="broken"):
+        async for _ in merge([Stream("a", 1, ValueError("broken")).items(), other.items()]):
+            pass
+    assert other.is_closed and other.passed < 1000
+
+
+async def test_closing_the_merged_stream_closes_all() -> None:
+    """L7."""
+    streams = [Stream("a", 5), Stream("b", 5)]
+    merged = merge([stream.items() for stream in streams])
+    await anext(merged)
+    await merged.aclose()
+    assert all(stream.is_closed and stream.passed == 0 for stream in streams)
+
+
+async def test_merging_nothing_is_an_empty_stream() -> None:
+    assert [item async for item in merge([])] == []
