@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from runtime import _platform, types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
 from runtime.errors import ConfigurationError, LlmCallsLimitExceededError
@@ -236,17 +237,21 @@ class Context(ReadonlyContext):
 
     async def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Store a new version of a file and record it in the event (spec F2). Returns the version, from 0."""
-        version = await self._artifacts().save_artifact(**self._owner(), filename=filename, artifact=artifact)
+        version = await self._artifacts().save_artifact(
+            **owner_of(self.session), filename=filename, artifact=artifact
+        )
         self.actions.artifact_delta[filename] = version
         return version
 
     async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
         """A version of a file, the latest when none is named; None when there is none."""
-        return await self._artifacts().load_artifact(**self._owner(), filename=filename, version=version)
+        return await self._artifacts().load_artifact(
+            **owner_of(self.session), filename=filename, version=version
+        )
 
     async def list_artifacts(self) -> list[str]:
         """The filenames that the session sees."""
-        return await self._artifacts().list_artifact_keys(**self._owner())
+        return await self._artifacts().list_artifact_keys(**owner_of(self.session))
 
     async def search_memory(self, query: str) -> SearchMemoryResponse:
         """What the user's earlier sessions say about the query."""
@@ -303,11 +308,12 @@ class Context(ReadonlyContext):
             raise ConfigurationError("No artifact service is set: give the Runner an artifact_service.")
         return self.invocation.artifact_service
 
-    def _owner(self) -> dict[str, str]:
-        session = self.session
-        return {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
-
 
 def new_invocation_id() -> str:
     """A fresh id of an invocation (spec L2)."""
     return f"e-{_platform.new_id()}"
+
+
+def owner_of(session: Session) -> Owner:
+    """Whose artifacts a session works with."""
+    return {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}

@@ -21,7 +21,8 @@ from runtime.apps.app import App
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from runtime.context import InvocationContext, InvocationScope, new_invocation_id
+from runtime.artifacts.input_blobs import save_input_blobs
+from runtime.context import InvocationContext, InvocationScope, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, user_event
 from runtime.engine.credentials import take_credentials
 from runtime.engine.resume import recorded_states
@@ -146,15 +147,28 @@ class Runner:
         ask = self.plugin_manager.ask
         if message is not None:
             replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
-            message = replaced or message
-            ctx.user_content = ctx.user_content or message
-            await self._commit(ctx, user_event(ctx, message, state_delta))
+            event = await self._user_event(ctx, replaced or message, state_delta)
+            ctx.user_content = ctx.user_content or event.content
+            await self._commit(ctx, event)
         async with aclosing(self._agent_events(ctx)) as events:
             async for event in events:
                 if not event.partial:
                     await self._commit(ctx, event)
                 yield await ask("on_event_callback", invocation_context=ctx, event=event) or event
         await ask("after_run_callback", invocation_context=ctx)
+
+    async def _user_event(
+        self, ctx: InvocationContext, message: types.Content, state_delta: dict[str, Any] | None
+    ) -> Event:
+        """What the person said; files become artifacts where the run's settings ask for it (spec L10)."""
+        if not ctx.run_config.save_input_blobs_as_artifacts:
+            return user_event(ctx, message, state_delta)
+        saved = await save_input_blobs(
+            self.artifact_service, owner_of(ctx.session), message, ctx.invocation_id
+        )
+        event = user_event(ctx, saved.content, state_delta)
+        event.actions.artifact_delta = saved.artifact_delta
+        return event
 
     async def _agent_events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """What the chosen agent says, or a plugin in its place (spec C4)."""
@@ -227,10 +241,7 @@ class Runner:
     ) -> AsyncGenerator[Event, None]:
         """Run an agent as a tool, in a session of its own (spec T6)."""
         session = ctx.session
-        artifacts = ctx.artifact_service and BorrowedArtifactService(
-            ctx.artifact_service,
-            {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id},
-        )
+        artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
         runner = Runner(
             app_name=self.app_name,
             agent=agent,

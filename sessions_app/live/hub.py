@@ -16,7 +16,6 @@ from sessions_app.conf import conf
 from sessions_app.live.text import Fragment, GrowingText
 from sessions_app.protocol import EventNews, Notice, partial_frame
 
-
 SECONDS_PER_GROWING_SESSION = 0.0005
 """Sending a fragment takes some 0.1 ms: with five times that between two, a fifth of the process's time goes to it."""
 

@@ -44,7 +44,7 @@ class Watched(InMemorySessionService):
 class Steps(BaseAgent):
     """Yields texts and notes what it sees between them."""
 
-    told: list[str]
+    told: Any
     delta: dict[str, Any] = {}
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -62,7 +62,7 @@ class Steps(BaseAgent):
 class Dripping(ScriptedModel):
     """Streams fragments for as long as someone listens, and notes its end."""
 
-    ended: list[str] = []
+    ended: Any = None
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -73,6 +73,11 @@ class Dripping(ScriptedModel):
                 await asyncio.sleep(0)
         finally:
             self.ended.append("model closed")
+
+
+def step() -> str:
+    """Take a step."""
+    return "taken"
 
 
 async def opened(runner: Runner) -> dict[str, str]:
@@ -216,7 +221,7 @@ async def test_an_agent_whose_event_cannot_be_stored_is_closed() -> None:
 
 async def test_a_caller_that_stops_listening_stops_the_agent_and_the_model() -> None:
     """L5, L7: everything is closed when `aclose` returns, all the way down."""
-    ended: list[str] = []
+    ended: Any = None
     runner = InMemoryRunner(LlmAgent(name="clerk", model=Dripping(ended=ended)))
     ids = await opened(runner)
     run = runner.run_async(**ids, new_message=say("go"), run_config=STREAMING)
@@ -230,7 +235,7 @@ async def test_a_cancelled_caller_stops_the_agent_at_its_next_await() -> None:
     """L7."""
     gate = asyncio.Event()
     conversation = Conversation(
-        LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), gate]), tools=[lambda_step])
+        LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), gate]), tools=[step])
     )
     task = asyncio.create_task(conversation.say("go"))
     while len(conversation.runner.agent.model.requests) < 2:
@@ -245,18 +250,10 @@ async def test_a_cancelled_caller_stops_the_agent_at_its_next_await() -> None:
     ]
 
 
-def lambda_step() -> str:
-    """Take a step."""
-    return "taken"
-
-
-lambda_step.__name__ = "step"
-
-
 def test_code_without_a_loop_gets_the_same_events() -> None:
     """L6."""
     runner = InMemoryRunner(
-        LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), "done"]), tools=[lambda_step])
+        LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), "done"]), tools=[step])
     )
     ids = asyncio.run(opened(runner))
     thread = threading.get_ident()
@@ -271,7 +268,7 @@ def test_code_without_a_loop_gets_the_same_events() -> None:
 async def test_code_inside_a_loop_may_use_it_too_and_gets_the_exceptions() -> None:
     """L6."""
     runner = InMemoryRunner(
-        LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), LookupError("lost")]), tools=[lambda_step])
+        LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), LookupError("lost")]), tools=[step])
     )
     ids = await opened(runner)
     seen = []
@@ -304,7 +301,7 @@ def test_a_runner_needs_an_app_or_an_agent_with_a_name() -> None:
 async def test_an_invocation_that_asks_the_model_too_often_is_stopped() -> None:
     """L10."""
     model = ScriptedModel(rule=lambda request: call("step"))
-    conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[lambda_step]))
+    conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[step]))
     with pytest.raises(LlmCallsLimitExceededError, match="2"):
         await conversation.say("go", RunConfig(max_llm_calls=2))
     assert len(model.requests) == 2
@@ -315,7 +312,7 @@ async def test_an_invocation_that_asks_the_model_too_often_is_stopped() -> None:
 async def test_custom_metadata_is_on_every_event_of_the_invocation() -> None:
     """L10."""
     model = ScriptedModel(turns=[call("step"), "done"])
-    conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[lambda_step]))
+    conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[step]))
     await conversation.say("go", RunConfig(custom_metadata={"trace": "t1"}))
     events = (await conversation.session()).events
     assert [event.custom_metadata for event in events] == [{"trace": "t1"}] * 4

@@ -1,0 +1,54 @@
+"""The SQL of the hot path: one statement each, on psycopg's async pool (design.md, "PostgreSQL is the truth").
+
+It stands beside the models that own the columns; everything else uses the ORM.
+"""
+
+from sessions_app.hot_path.leases import (
+    Claim,
+    Finished,
+    Queued,
+    claim_expired,
+    claim_next,
+    enqueue,
+    finish,
+    mark_sent,
+    renew,
+    sessions_with_forgotten_queue,
+    settle_waiting,
+)
+from sessions_app.hot_path.log import (
+    Append,
+    Committed,
+    Loaded,
+    SessionKey,
+    Standing,
+    append,
+    events_after,
+    last_seqs,
+    load,
+    standing,
+)
+
+__all__ = [
+    "Append",
+    "Claim",
+    "Committed",
+    "Finished",
+    "Loaded",
+    "Queued",
+    "SessionKey",
+    "Standing",
+    "append",
+    "claim_expired",
+    "claim_next",
+    "enqueue",
+    "events_after",
+    "finish",
+    "last_seqs",
+    "load",
+    "mark_sent",
+    "renew",
+    "sessions_with_forgotten_queue",
+    "settle_waiting",
+    "standing",
+]

@@ -1,0 +1,233 @@
+"""The log of a session: append an event, read what is there or new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from runtime.sessions.deltas import ScopedState
+from sessions_app.pool import fetch_all, fetch_one
+
+SessionKey = tuple[str, Any, str]
+"""app_name, primary key of the user, session key."""
+
+
+@dataclass(frozen=True)
+class Append:
+    """One event to commit.
+
+    Attributes:
+        body: the event's JSON.
+        speaks: whether it has content; only the holder of the lease may add content while there is a lease.
+        timestamp: seconds since the epoch.
+        lease_token: of the writer's lease; None when it has none.
+        jobs: rows of `tool_job` to create with it, as JSON objects.
+    """
+
+    key: SessionKey
+    body: str
+    speaks: bool
+    timestamp: float
+    lease_token: int | None
+    delta: ScopedState
+    jobs: Sequence[dict[str, Any]] = field(default=())
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Where an event came to stand."""
+
+    session_id: UUID
+    seq: int
+
+
+async def append(event: Append) -> Committed | None:
+    """Add the event row, the three scopes of state and the jobs, if the writer may. None when nothing was written."""
+    app_name, user_id, key = event.key
+    delta = event.delta
+    params = {
+        "app": app_name,
+        "user": user_id,
+        "key": key,
+        "token": event.lease_token,
+        "speaks": event.speaks,
+        "at": event.timestamp,
+        "body": event.body,
+        "session_delta": Jsonb(delta.session),
+        "user_delta": Jsonb(delta.user),
+        "app_delta": Jsonb(delta.app),
+        "jobs": Jsonb(list(event.jobs)),
+    }
+    changes_state = bool(delta.session or delta.user or delta.app)
+    row = await fetch_one(_append_statement(changes_state, bool(event.jobs)), params)
+    return Committed(*row) if row else None
+
+
+@lru_cache(maxsize=4)
+def _append_statement(changes_state: bool, makes_jobs: bool) -> str:
+    """The one statement of an append, with only the parts that the event needs."""
+    if changes_state:
+        parts = [_LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
+    else:
+        parts = [_NEXT_SEQ]
+    if makes_jobs:
+        parts.append(_JOBS)
+    before = _BEFORE if changes_state else "NULL::jsonb"
+    return f"WITH {', '.join(parts)} {_INSERT_EVENT.format(before=before)}"
+
+
+_MAY_WRITE = """
+    app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND CASE
+        WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''
+        ELSE NOT %(speaks)s::boolean OR lease_owner = '' OR lease_expires_at < now()
+    END"""
+
+_NEXT_SEQ = f"""
+s AS (
+    UPDATE sessions_app_session SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8)
+    WHERE {_MAY_WRITE}
+    RETURNING id, last_seq
+)"""  # noqa: S608
+
+_LOCK_SESSION = f"""
+old AS (SELECT id, state FROM sessions_app_session WHERE {_MAY_WRITE} FOR UPDATE)"""  # noqa: S608
+
+_NEXT_SEQ_AND_STATE = """
+s AS (
+    UPDATE sessions_app_session AS t
+    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8), state = t.state || %(session_delta)s
+    FROM old WHERE t.id = old.id
+    RETURNING t.id, t.last_seq, old.state AS before
+)"""
+
+_USER_STATE = """
+old_user AS (
+    SELECT state FROM sessions_app_userstate
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
+), user_state AS (
+    INSERT INTO sessions_app_userstate AS t (app_name, user_id, state)
+    SELECT %(app)s, %(user)s, %(user_delta)s FROM s WHERE %(user_delta)s <> '{}'
+    ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state
+)"""
+
+_APP_STATE = """
+old_app AS (
+    SELECT state FROM sessions_app_appstate WHERE app_name = %(app)s AND %(app_delta)s <> '{}' FOR UPDATE
+), app_state AS (
+    INSERT INTO sessions_app_appstate AS t (app_name, state)
+    SELECT %(app)s, %(app_delta)s FROM s WHERE %(app_delta)s <> '{}'
+    ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state
+)"""
+
+_BEFORE = """
+    adk_before(%(session_delta)s, s.before, '')
+    || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')
+    || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
+
+_JOBS = """
+jobs AS (
+    INSERT INTO sessions_app_tooljob (id, session_id, invocation_id, call_id, tool_name, task_name, agent_name, args)
+    SELECT j.id, s.id, j.invocation_id, j.call_id, j.tool_name, j.task_name, j.agent_name, j.args
+    FROM s, jsonb_to_recordset(%(jobs)s) AS j(
+        id uuid, invocation_id text, call_id text, tool_name text, task_name text, agent_name text, args jsonb)
+    ON CONFLICT (session_id, call_id) DO NOTHING
+)"""
+
+_INSERT_EVENT = """
+INSERT INTO sessions_app_event (session_id, seq, body, before)
+SELECT s.id, s.last_seq, %(body)s::jsonb, {before} FROM s
+RETURNING session_id, seq"""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A session's row, its state in three scopes, and some of its events as JSON, oldest first."""
+
+    session_id: UUID
+    last_seq: int
+    updated_at: float
+    state: ScopedState
+    events: list[str]
+
+
+async def load(
+    key: SessionKey, *, after: int = 0, recent: int | None = None, since: float | None = None
+) -> Loaded | None:
+    """A session with the events after a `seq`, of the last `recent` ones, since a time (inclusive)."""
+    app_name, user_id, session_key = key
+    params = {
+        "app": app_name,
+        "user": user_id,
+        "key": session_key,
+        "after": after,
+        "recent": recent,
+        "since": since,
+    }
+    row = await fetch_one(_LOAD, params)
+    if row is None:
+        return None
+    session_id, last_seq, updated_at, session_state, user_state, app_state, events = row
+    scoped = ScopedState(app=app_state, user=user_state, session=session_state)
+    return Loaded(session_id, last_seq, updated_at, scoped, events)
+
+
+_LOAD = """
+SELECT s.id, s.last_seq, extract(epoch FROM s.updated_at)::float8, s.state,
+    coalesce(u.state, '{}'), coalesce(a.state, '{}'),
+    (
+        SELECT coalesce(array_agg(e.body::text ORDER BY e.seq), '{}') FROM sessions_app_event e
+        WHERE e.session_id = s.id
+            AND e.seq > greatest(%(after)s::bigint, s.last_seq - %(recent)s::bigint)
+            AND (%(since)s::float8 IS NULL OR (e.body ->> 'timestamp')::float8 >= %(since)s::float8)
+    )
+FROM sessions_app_session s
+LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
+LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
+WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""
+
+
+async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:
+    """The next events of a log, as (seq, JSON)."""
+    query = """
+        SELECT seq, body::text FROM sessions_app_event
+        WHERE session_id = %(session)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s"""
+    rows = await fetch_all(query, {"session": session_id, "after": after, "limit": limit})
+    return [(seq, body) for seq, body in rows]
+
+
+async def last_seqs(session_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How far the logs of these sessions are; deleted ones are absent."""
+    query = "SELECT id, last_seq FROM sessions_app_session WHERE id = ANY(%(ids)s)"
+    return dict(await fetch_all(query, {"ids": list(session_ids)}))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a session stands, for someone who joins.
+
+    Attributes:
+        invocation: the one that runs, else the oldest queued one: id and status; None when all is done.
+    """
+
+    last_seq: int
+    invocation: tuple[str, str] | None
+
+
+async def standing(session_id: UUID, user_id: Any) -> Standing | None:
+    """How far the log is and what runs; None when the user has no such session."""
+    query = """
+        SELECT s.last_seq, i.invocation_id, i.status FROM sessions_app_session s
+        LEFT JOIN LATERAL (
+            SELECT invocation_id, status FROM sessions_app_invocation
+            WHERE session_id = s.id AND status IN ('running', 'queued') ORDER BY status DESC, id LIMIT 1
+        ) i ON true
+        WHERE s.id = %(session)s AND s.user_id = %(user)s"""
+    row = await fetch_one(query, {"session": session_id, "user": user_id})
+    if row is None:
+        return None
+    return Standing(row[0], (row[1], row[2]) if row[1] else None)
