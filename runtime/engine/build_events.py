@@ -35,7 +35,7 @@ def model_event(
     for call in calls:
         call.id = call.id or new_call_id()
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
-    return Event.model_construct(
+    event = Event.model_construct(
         **{name: getattr(response, name) for name in response.model_fields_set},
         author=ctx.agent.name,
         invocation_id=ctx.invocation_id,
@@ -45,6 +45,7 @@ def model_event(
         long_running_tool_ids=long_running or None,
         actions=actions,
     )
+    return _with_metadata(ctx, event)
 
 
 def function_response_event(
@@ -98,6 +99,11 @@ def _event(
     event = Event(
         author=author, invocation_id=ctx.invocation_id, branch=branch, content=content, actions=actions
     )
+    return _with_metadata(ctx, event)
+
+
+def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
+    """The event with the metadata of the run (spec L10)."""
     if ctx.run_config.custom_metadata:
         event.custom_metadata = {**ctx.run_config.custom_metadata, **(event.custom_metadata or {})}
     return event

@@ -36,9 +36,9 @@ def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Conten
     if not view.fits(events, start):
         view.clear()
     tail = events[view.count :]
-    settled = tail[: start - view.count]
+    settled = tail[: min(start, len(events) - 1) - view.count]
     if not view.is_reached_by(tail) and not _leaves_calls_open(settled):
-        view.extend(settled, contents_of(settled, agent.name, ctx.branch))
+        view.extend(settled, contents_of(settled, agent.name, ctx.branch, is_latest=False))
         tail = events[view.count :]
     if view.is_reached_by(tail):
         view.clear()
@@ -46,15 +46,17 @@ def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Conten
     return view.contents + contents_of(tail, agent.name, ctx.branch)
 
 
-def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) -> list[types.Content]:
-    """The contents of a stretch of history as the agent sees it."""
+def contents_of(
+    events: Sequence[Event], agent_name: str, branch: str | None, *, is_latest: bool = True
+) -> list[types.Content]:
+    """The contents of a stretch of history as the agent sees it; `is_latest` when the history ends with it."""
     chain: tuple[Callable[[list[Event]], list[Event]], ...] = (
         drop_rewound,
         put_summaries,
         lambda kept: [event for event in kept if is_visible_from(branch, event.branch)],
         lambda kept: [without_framework_parts(event) for event in kept if _says_something(event)],
         lambda kept: [as_seen_by(agent_name, event) for event in kept],
-        settle_latest_response,
+        settle_latest_response if is_latest else list,
         pair_responses_with_calls,
     )
     kept = list(events)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,15 +17,15 @@ def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
     with connection.cursor() as cursor:
         if scoped.app:
             cursor.execute(
-                "INSERT INTO sessions_app_appstate AS t (app_name, state) VALUES (%s, %s) "
+                "INSERT INTO sessions_app_appstate AS t (app_name, state) VALUES (%s, %s::jsonb) "
                 "ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state",
-                [app_name, AppState._meta.get_field("state").get_prep_value(scoped.app)],
+                [app_name, json.dumps(scoped.app)],
             )
         if scoped.user:
             cursor.execute(
-                "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s) "
+                "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
                 "ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state",
-                [app_name, user, UserState._meta.get_field("state").get_prep_value(scoped.user)],
+                [app_name, user, json.dumps(scoped.user)],
             )
 
 

@@ -347,7 +347,7 @@ class TestClaims:
 
         for number in range(3):
             await send(number)
-        assert answers == [("e-0", "queued")] * 3
+        assert answers == [hot_path.Queued("e-0", "queued", None)] * 3
         assert await models.Invocation.objects.filter(session_id=pk).acount() == 1
 
     async def test_nothing_is_queued_in_the_session_of_someone_else(self, person: User) -> None:
