@@ -1,6 +1,9 @@
 """The Django app: conversations with agents, kept in PostgreSQL."""
 
 from django.apps import AppConfig
+from django.core.checks import register
+
+from sessions_app.checks import check_agents
 
 
 class SessionsAppConfig(AppConfig):
@@ -9,3 +12,7 @@ class SessionsAppConfig(AppConfig):
     name = "sessions_app"
     verbose_name = "Agent sessions"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Check the agents wherever Django checks the site; alone with `manage.py check --tag agents`."""
+        register(check_agents, "agents")

@@ -18,6 +18,10 @@ class Conf:
         merge_seconds: the shortest time that streamed text is gathered before it is sent.
         merge_seconds_under_load: the longest.
         relay_seconds: how long news for other processes are gathered.
+        invocation_seconds: how long an invocation may take.
+        invocation_model_calls: how many model calls it may make.
+        invocation_tokens: how many tokens it may use; 0 is no limit.
+        invocation_attempts: how often an invocation whose process died is taken up, the first time included.
         pool_size: PostgreSQL connections of a process.
         cached_events: events of recently served sessions that a process keeps.
         message_limit: characters of a message.
@@ -30,6 +34,10 @@ class Conf:
     merge_seconds: float = 0.02
     merge_seconds_under_load: float = 0.1
     relay_seconds: float = 0.05
+    invocation_seconds: float = 600.0
+    invocation_model_calls: int = 100
+    invocation_tokens: int = 0
+    invocation_attempts: int = 5
     pool_size: int = 10
     cached_events: int = 200_000
     message_limit: int = 32_000

@@ -29,6 +29,14 @@ def send_run_session(session_id: str | UUID) -> None:
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
 
 
+async def run_session_elsewhere(session_id: UUID) -> None:
+    """Let a worker run what is queued in the session; without a broker the sweeper will."""
+    try:
+        await asyncio.to_thread(send_run_session, session_id)
+    except Exception:  # the broker may be away: the sweeper finds the queue
+        logger.warning("Nobody was told to run session %s; the sweeper will", session_id, exc_info=True)
+
+
 def send_job_soon(job_id: str | UUID, task_name: str) -> None:
     """As `send_job`, beside the event loop: talking to the broker blocks."""
     task = asyncio.create_task(_send_job(UUID(str(job_id)), task_name), name=f"send job {job_id}")

@@ -21,3 +21,11 @@ class ConflictError(AdkError):
 
 class StaleLeaseError(AdkError):
     """Another process has taken the session over; this one may not write to it any more."""
+
+
+class LimitExceededError(AdkError):
+    """The invocation used more than it may."""
+
+
+class CannotGoOnError(AdkError):
+    """An interrupted invocation cannot be continued from its events."""

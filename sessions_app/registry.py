@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from types import ModuleType
@@ -15,19 +16,26 @@ from runtime.errors import ConfigurationError
 from sessions_app.errors import NotFoundError
 
 
+def discover() -> Iterator[tuple[str, App | Exception]]:
+    """The name of every `agents.py`, in the order of INSTALLED_APPS, with its app or what it raised instead."""
+    for config in django_apps.get_app_configs():
+        module_name = f"{config.name}.agents"
+        if find_spec(module_name) is not None:
+            yield module_name, _load(module_name, config.label)
+
+
 @lru_cache(maxsize=1)
 def apps() -> dict[str, App]:
     """The apps by name, in the order of INSTALLED_APPS.
 
     Raises:
         ConfigurationError: an `agents.py` defines no app, or two define one name.
+        Exception: what an `agents.py` raised when it was imported, as it is.
     """
     found: dict[str, App] = {}
-    for config in django_apps.get_app_configs():
-        module_name = f"{config.name}.agents"
-        if find_spec(module_name) is None:
-            continue
-        app = _app_of(importlib.import_module(module_name), config.label)
+    for module_name, app in discover():
+        if isinstance(app, Exception):
+            raise app
         if app.name in found:
             raise ConfigurationError(
                 f"Two agents.py define an app {app.name!r}: {module_name} is the second. Rename one."
@@ -47,6 +55,13 @@ def get_app(name: str) -> App:
         known = ", ".join(apps()) or "none; write an agents.py in an installed app"
         raise NotFoundError(f"There is no app {name!r}. The apps of this site: {known}.")
     return app
+
+
+def _load(module_name: str, label: str) -> App | Exception:
+    try:
+        return _app_of(importlib.import_module(module_name), label)
+    except Exception as error:  # noqa: BLE001 - raised by apps(), reported by the check
+        return error
 
 
 def _app_of(module: ModuleType, label: str) -> App:

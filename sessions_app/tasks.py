@@ -33,14 +33,14 @@ def run_session(session_id: str) -> None:
 @shared_task(name="sessions_app.sweep", ignore_result=True)
 def sweep() -> None:
     """Take up what dead processes left: invocations, queues, jobs."""
-    for session_id in sync.run(_sweep_invocations()):
+    for session_id in sync.run(_sessions_to_run()):
         send_run_session(session_id)
     sweep_jobs()
 
 
-async def _sweep_invocations() -> list[UUID]:
-    await worker().fail_expired()
-    return await hot_path.sessions_with_forgotten_queue(FORGOTTEN_AFTER_SECONDS)
+async def _sessions_to_run() -> set[UUID]:
+    freed = await hot_path.take_back_expired()
+    return {*freed, *await hot_path.sessions_with_forgotten_queue(FORGOTTEN_AFTER_SECONDS)}
 
 
 @worker_process_shutdown.connect

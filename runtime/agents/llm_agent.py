@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -122,8 +123,9 @@ class LlmAgent(BaseAgent):
     _own_model: BaseLlm | None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        async for event in run_llm_agent(self, ctx):
-            yield event
+        async with aclosing(run_llm_agent(self, ctx)) as events:
+            async for event in events:
+                yield event
 
     @property
     def offers_transfer(self) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.engine.resume import entry_of
+from runtime.agents.parallel_agent import ParallelAgent
+from runtime.engine.resume import entry_of, recorded_states
 from runtime.events.calls import find_call_event, response_ids
 from runtime.events.event import Event
 
@@ -35,6 +36,23 @@ def agent_that_resumes(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
         if agent is not None:
             return entry_of(agent)
     return root
+
+
+def why_not_resumable(root: BaseAgent, events: Sequence[Event]) -> str | None:
+    """Why an interrupted invocation, whose events these are, cannot go on where it stopped; None when it can.
+
+    LLM agents are understood from their events. Every other agent on the way has to have recorded its state, but for
+    a parallel one, whose sub-agents tell.
+    """
+    states, ended = recorded_states(root, events)
+    for name in {event.author for event in events}:
+        agent: BaseAgent | None = root.find_agent(name)
+        while agent is not None:
+            known = agent.name in states or agent.name in ended
+            if not isinstance(agent, LlmAgent | ParallelAgent) and not known:
+                return f"Agent {agent.name!r} recorded no state to go on from."
+            agent = agent.parent_agent
+    return None
 
 
 def _may_go_on(agent: BaseAgent) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from runtime import types
-from runtime.events.calls import answered_ids, call_ids, find_call_event, response_ids
+from runtime.events.calls import answered_ids, call_ids, response_ids
 from runtime.events.event import Event
 
 
 def settle_latest_response(events: list[Event]) -> list[Event]:
-    """When the last event answers an earlier call, leave out what was said between the two (spec Q10)."""
+    """When the last event answers an earlier call, leave out what was said between the two (spec Q10).
+
+    Of several calls that it answers the latest one counts, so that no other call is left out.
+    """
     if not events or not (answers := response_ids(events[-1])):
         return events
-    call_event = next(
-        (event for event in (find_call_event(events, call_id) for call_id in answers) if event), None
-    )
+    call_event = next((event for event in reversed(events) if answers & call_ids(event)), None)
     if call_event is None:
         return events
     made = call_ids(call_event)

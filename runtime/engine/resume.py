@@ -1,7 +1,7 @@
 """Going on with an invocation from its events: pure decisions on what was committed (spec R1, T5).
 
-What an agent was doing is told by its own events of the invocation, since the latest marker (`agent_state`) that a
-workflow agent above it left. Deciding is done here, acting elsewhere.
+What an agent was doing is told by its own events of the invocation, since it was last started: by a marker
+(`agent_state`) that a workflow agent above it left, or by a transfer. Deciding is done here, acting elsewhere.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     """
     events = own_events(ctx)
     answers = answers_by_call(ctx.events())
+    has_paused = False
     for event in reversed(events):
         if event.error_code or event.interrupted:
             continue

@@ -14,7 +14,11 @@ from sessions_app.pool import fetch_all, fetch_one
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to run an invocation: what is to be done, for whom, and the lease under which."""
+    """The right to run an invocation: what is to be done, for whom, and the lease under which.
+
+    Attributes:
+        attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
+    """
 
     session_id: UUID
     app_name: str
@@ -24,6 +28,7 @@ class Claim:
     client_id: str
     message: dict[str, Any]
     lease_token: int
+    attempts: int = 1
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
 FROM lease, next WHERE i.id = next.id AND i.status = 'queued'
 RETURNING lease.id, lease.app_name, lease.user_id, lease.key, i.invocation_id, i.client_id, i.message,
-    lease.lease_token"""
+    lease.lease_token, i.attempts"""
 
 
 async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> set[UUID]:
@@ -180,27 +185,44 @@ RETURNING EXISTS (
 )"""
 
 
-async def claim_expired(*, owner: str, lease_seconds: float) -> Claim | None:
-    """Take over one running invocation whose lease ran out: its process is gone. None when there is none."""
-    row = await fetch_one(_CLAIM_EXPIRED, {"owner": owner, "ttl": lease_seconds})
-    return Claim(*row) if row else None
+async def hand_over(claim: Claim) -> bool:
+    """Give the lease back and queue the invocation again, for another process to go on. False when it was lost."""
+    params = {"session": claim.session_id, "token": claim.lease_token, "invocation": claim.invocation_id}
+    return await fetch_one(_HAND_OVER, params) is not None
 
 
-_CLAIM_EXPIRED = """
+_HAND_OVER = """
+WITH lease AS (
+    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
+    RETURNING id
+)
+UPDATE sessions_app_invocation i SET status = 'queued', owner = ''
+FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
+RETURNING i.id"""
+
+
+async def take_back_expired() -> list[UUID]:
+    """Sessions whose lease ran out, because its process is gone, are free again, and what ran there is queued again.
+
+    The token grows, so that the old owner cannot write any more, should it only have been slow.
+    """
+    return [row[0] for row in await fetch_all(_TAKE_BACK, {})]
+
+
+_TAKE_BACK = """
 WITH expired AS (
     SELECT id FROM sessions_app_session
-    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT 1 FOR UPDATE SKIP LOCKED
-), lease AS (
-    UPDATE sessions_app_session s
-    SET lease_token = lease_token + 1, lease_owner = %(owner)s,
-        lease_expires_at = now() + make_interval(secs => %(ttl)s)
+    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED
+), freed AS (
+    UPDATE sessions_app_session s SET lease_token = lease_token + 1, lease_owner = '', lease_expires_at = NULL
     FROM expired WHERE s.id = expired.id
-    RETURNING s.id, s.app_name, s.user_id, s.key, s.lease_token
+    RETURNING s.id
+), queued AS (
+    UPDATE sessions_app_invocation i SET status = 'queued', owner = ''
+    FROM freed WHERE i.session_id = freed.id AND i.status = 'running'
 )
-UPDATE sessions_app_invocation i SET owner = %(owner)s, attempts = i.attempts + 1
-FROM lease WHERE i.session_id = lease.id AND i.status = 'running'
-RETURNING lease.id, lease.app_name, lease.user_id, lease.key, i.invocation_id, i.client_id, i.message,
-    lease.lease_token"""
+SELECT id FROM freed"""
 
 
 async def sessions_with_forgotten_queue(older_than_seconds: float) -> list[UUID]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass
+from typing import Any
 
 from runtime import types
+from runtime.agents.responder import why_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
-from runtime.engine.abort import seal_event
+from runtime.errors import SessionNotFoundError
+from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.runners import Runner
+from runtime.sessions.session import Session
 from sessions_app import dispatch, hot_path
+from sessions_app.conf import conf
+from sessions_app.errors import CannotGoOnError, LimitExceededError
 from sessions_app.hot_path import Claim
+from sessions_app.invocations.closing import begun_as, closing_events, resumed_event
+from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.live.hub import Hub
 from sessions_app.live.text import Fragment
 from sessions_app.models import InvocationStatus, ToolJob
@@ -21,30 +29,11 @@ from sessions_app.protocol import EventNews, event_frame
 from sessions_app.registry import get_app
 from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 from sessions_app.services.staging import forget_staged, staged_jobs
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How an invocation ended; the message is for the person."""
-
-    status: str
-    error_code: str = ""
-    error_message: str = ""
-
-
-COMPLETED = Outcome(InvocationStatus.COMPLETED)
-WAITING = Outcome(InvocationStatus.WAITING)
-STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped.")
-RESTARTED = Outcome(
-    InvocationStatus.FAILED,
-    "INTERRUPTED",
-    "The server was restarted before this answer was complete. What was said so far is kept; send the message again "
-    "for the rest.",
-)
 
 
 class Execution:
@@ -56,63 +45,88 @@ class Execution:
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token, on_commit=self._publish, staged_jobs=staged_jobs
         )
-        self._error: Event | None = None
-        self._waiting: set[str] = set()
+        self._events: list[Event] = []
+        self._tokens = 0
 
     async def run(self) -> Outcome:
-        """Run the invocation to its end. What the agent raises comes out here."""
+        """Run the invocation to its end. What the agent raises comes out here.
+
+        Raises:
+            LimitExceededError: it took longer, or more tokens, than the site allows.
+            CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
+        """
+        limit = conf().invocation_seconds
+        timeout = asyncio.timeout(limit)
+        try:
+            async with timeout:
+                await (self._begin() if self.claim.attempts == 1 else self._go_on())
+        except TimeoutError as error:
+            if not timeout.expired():
+                raise
+            raise LimitExceededError(
+                f"This took longer than {limit:.0f} seconds, so it was stopped. Ask for less at once."
+            ) from error
+        finally:
+            forget_staged(self.claim.invocation_id)
+        if self._answers_calls():
+            await hot_path.settle_waiting(self.claim.session_id)
+        return self._outcome()
+
+    async def _begin(self) -> None:
+        message = types.Content.model_validate(self.claim.message)
+        await self._consume(invocation_id=self.claim.invocation_id, new_message=message)
+
+    async def _go_on(self) -> None:
+        """Continue what an earlier attempt left, from its events (spec R1)."""
+        if self.claim.attempts > conf().invocation_attempts:
+            raise CannotGoOnError(f"it was interrupted {self.claim.attempts - 1} times")
+        session = await self._session()
+        invocation_id = begun_as(self.claim, session.events)
+        if invocation_id is None:
+            await self._begin()
+            return
+        events = events_of_invocation(session.events, invocation_id)
+        problem = why_not_resumable(get_app(self.claim.app_name).root_agent, events)
+        if problem:
+            raise CannotGoOnError(problem)
+        if not events[-1].is_final_response() or events[-1].author == "user":
+            await self._sessions.append_event(session, resumed_event(events, self.claim.attempts))
+        await self._consume(invocation_id=invocation_id)
+
+    async def _consume(self, **run: Any) -> None:
+        """Run, streaming what is partial and keeping what is not."""
         claim = self.claim
         runner = Runner(
             app=get_app(claim.app_name),
             session_service=self._sessions,
             artifact_service=DjangoArtifactService(),
+            memory_service=DjangoMemoryService(),
         )
+        config = RunConfig(streaming_mode=StreamingMode.SSE, max_llm_calls=conf().invocation_model_calls)
         events = runner.run_async(
-            user_id=str(claim.user_id),
-            session_id=claim.session_key,
-            new_message=types.Content.model_validate(claim.message),
-            invocation_id=claim.invocation_id,
-            run_config=RunConfig(streaming_mode=StreamingMode.SSE),
+            user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
         )
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if event.partial:
-                        self._stream(event)
-                    else:
-                        self._note(event)
-        finally:
-            forget_staged(claim.invocation_id)
-        if any("functionResponse" in part for part in claim.message.get("parts", [])):
-            await hot_path.settle_waiting(claim.session_id)
-        return self._outcome()
+        async with aclosing(events):
+            async for event in events:
+                if event.partial:
+                    self._stream(event)
+                else:
+                    self._note(event)
 
     async def close_log(self, outcome: Outcome) -> None:
         """Record an end that the agent did not write itself: the text so far, open calls, the reason."""
+        session = await self._session()
+        for event in closing_events(self.claim, session.events, self._growing(), outcome):
+            await self._sessions.append_event(session, event)
+
+    async def _session(self) -> Session:
         claim = self.claim
         session = await self._sessions.get_session(
             app_name=claim.app_name, user_id=str(claim.user_id), session_id=claim.session_key
         )
         if session is None:
-            return
-        last_author = next((e.author for e in reversed(session.events) if e.author != "user"), claim.app_name)
-        said = [
-            _interrupted(fragment.author, fragment.text, fragment.thought) for fragment in self._growing()
-        ]
-        seal = seal_event(
-            session.events, claim.invocation_id, "The call was interrupted; it may have had effects."
-        )
-        end = None
-        if outcome.status == InvocationStatus.FAILED:
-            end = Event(
-                author=last_author, error_code=outcome.error_code, error_message=outcome.error_message
-            )
-        elif not said:
-            end = Event(author=last_author, interrupted=True)
-        for event in [*said, seal, end]:
-            if event is not None:
-                event.invocation_id = claim.invocation_id
-                await self._sessions.append_event(session, event)
+            raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")
+        return session
 
     def _growing(self) -> list[Fragment]:
         fragments = self._hub.texts(self.claim.session_id)
@@ -148,17 +162,22 @@ class Execution:
                 )
 
     def _note(self, event: Event) -> None:
-        """Keep what decides on the outcome."""
-        self._error = event if event.error_code else None
-        self._waiting |= event.long_running_tool_ids or set()
+        """Keep what decides on the outcome, and on whether the invocation may go on."""
+        self._events.append(event)
+        usage = event.usage_metadata
+        self._tokens += (usage.total_token_count or 0) if usage else 0
+        limit = conf().invocation_tokens
+        if limit and self._tokens > limit and not event.is_final_response():
+            raise LimitExceededError(
+                f"This used more than {limit} tokens, so it was stopped. Ask for less at once."
+            )
+
+    def _answers_calls(self) -> bool:
+        return any("functionResponse" in part for part in self.claim.message.get("parts", []))
 
     def _outcome(self) -> Outcome:
-        if self._error:
-            message = self._error.error_message or "The model could not answer."
-            return Outcome(InvocationStatus.FAILED, (self._error.error_code or "")[:64], message)
-        return WAITING if self._waiting else COMPLETED
-
-
-def _interrupted(author: str, text: str, thought: bool) -> Event:
-    part = types.Part(text=text, thought=thought or None)
-    return Event(author=author, content=types.Content(role="model", parts=[part]), interrupted=True)
+        last = self._events[-1] if self._events else None
+        if last is not None and last.error_code:
+            message = last.error_message or "The model could not answer."
+            return Outcome(InvocationStatus.FAILED, last.error_code[:64], message)
+        return WAITING if pending_calls(self._events) else COMPLETED

@@ -12,12 +12,13 @@ from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
 from runtime.context import new_invocation_id
-from runtime.errors import SessionNotFoundError
-from sessions_app import hot_path
+from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
+from sessions_app import dispatch, hot_path
 from sessions_app.conf import conf
-from sessions_app.errors import StaleLeaseError
+from sessions_app.errors import CannotGoOnError, LimitExceededError, StaleLeaseError
 from sessions_app.hot_path import Claim
-from sessions_app.invocations.execution import RESTARTED, STOPPED, Execution, Outcome
+from sessions_app.invocations.execution import Execution
+from sessions_app.invocations.outcome import HANDED_OVER, RESTARTED, STOPPED, Outcome
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.notices import invocation_notice
@@ -87,15 +88,6 @@ class InvocationWorker:
         while task is not None:
             task = await task
 
-    async def fail_expired(self) -> int:
-        """End the invocations whose process is gone, with a reason that the person sees. Returns how many."""
-        count = 0
-        while claim := await hot_path.claim_expired(owner=self.owner, lease_seconds=conf().lease_seconds):
-            await self._end(Execution(claim, self._live.hub), RESTARTED)
-            await self.start_next(claim.session_id)
-            count += 1
-        return count
-
     def cancel_here(self, invocation_id: str) -> bool:
         """Stop the invocation if this process runs it."""
         return self._stop(invocation_id, STOPPED)
@@ -106,11 +98,11 @@ class InvocationWorker:
             self._live.relay.cancel(invocation_id)
 
     async def close(self) -> None:
-        """Stop taking work and end what runs, with a reason that the person sees."""
+        """Stop taking work, and hand what runs over to whoever is there next."""
         self._closing = True
         running = list(self._running.values())
         for one in running:
-            self._stop(one.claim.invocation_id, RESTARTED)
+            self._stop(one.claim.invocation_id, HANDED_OVER)
         await asyncio.gather(*(one.task for one in running), return_exceptions=True)
         if self._heartbeat:
             self._heartbeat.cancel()
@@ -152,10 +144,15 @@ class InvocationWorker:
         try:
             return await execution.run(), True
         except asyncio.CancelledError:
-            return self._running[invocation_id].stop_as or RESTARTED, False
+            return self._running[invocation_id].stop_as or HANDED_OVER, False
         except (StaleLeaseError, SessionNotFoundError) as error:
             logger.warning("Invocation %s ends here: %s", invocation_id, error)
             return None
+        except CannotGoOnError as error:
+            logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
+            return RESTARTED, False
+        except (LimitExceededError, LlmCallsLimitExceededError) as error:
+            return Outcome(InvocationStatus.FAILED, "LIMIT", str(error)), False
         except Exception as error:
             logger.exception("Invocation %s failed", invocation_id)
             return _failure(invocation_id, error), False
@@ -163,6 +160,9 @@ class InvocationWorker:
     async def _end(self, execution: Execution, outcome: Outcome, is_logged: bool = False) -> bool:
         """Write the end and tell it. Returns whether more is queued in the session."""
         claim = execution.claim
+        if outcome is HANDED_OVER:
+            await self._hand_over(claim)
+            return False
         try:
             if not is_logged:
                 await execution.close_log(outcome)
@@ -179,6 +179,12 @@ class InvocationWorker:
             return False
         self._tell(claim, outcome.status, outcome.error_message)
         return finished.more_is_queued
+
+    async def _hand_over(self, claim: Claim) -> None:
+        """Let a worker go on, at once rather than when the lease runs out."""
+        if await hot_path.hand_over(claim):
+            self._tell(claim, InvocationStatus.QUEUED)
+            await dispatch.run_session_elsewhere(claim.session_id)
 
     def _tell(self, claim: Claim, status: str, error: str = "") -> None:
         notice = invocation_notice(claim.invocation_id, claim.client_id, status, error)

@@ -50,6 +50,7 @@ def render_event(
         "files": file_links(session_id, actions.artifact_delta),
         "error": _error(event),
         "is_interrupted": bool(event.interrupted),
+        "is_resumed": bool(event.custom_metadata and "adk_resumed" in event.custom_metadata),
     }
     if not any(shown.values()):
         return mark_safe("")

@@ -44,7 +44,7 @@ class Watched(InMemorySessionService):
 class Steps(BaseAgent):
     """Yields texts and notes what it sees between them."""
 
-    told: Any
+    told: Any  # the test's list: pydantic would copy one that is declared as such
     delta: dict[str, Any] = {}
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -62,7 +62,7 @@ class Steps(BaseAgent):
 class Dripping(ScriptedModel):
     """Streams fragments for as long as someone listens, and notes its end."""
 
-    ended: Any = None
+    ended: Any  # the test's list: pydantic would copy one that is declared as such
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -221,7 +221,7 @@ async def test_an_agent_whose_event_cannot_be_stored_is_closed() -> None:
 
 async def test_a_caller_that_stops_listening_stops_the_agent_and_the_model() -> None:
     """L5, L7: everything is closed when `aclose` returns, all the way down."""
-    ended: Any = None
+    ended: list[str] = []
     runner = InMemoryRunner(LlmAgent(name="clerk", model=Dripping(ended=ended)))
     ids = await opened(runner)
     run = runner.run_async(**ids, new_message=say("go"), run_config=STREAMING)

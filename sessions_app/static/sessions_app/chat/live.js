@@ -42,11 +42,9 @@ export class LiveText {
     }
   }
 
-  /** Only the text of this invocation still grows. */
-  keepOnly(invocationId) {
-    for (const message of [...this.#messages.values()]) {
-      if (message.invocationId !== invocationId) this.drop(message.invocationId);
-    }
+  /** All that grows will come again from its beginning. */
+  clear() {
+    for (const eventId of [...this.#messages.keys()]) this.#remove(eventId);
   }
 
   #begin(eventId, invocationId, author) {

@@ -48,7 +48,7 @@ const composer = new Composer(byId("composer"), session, { onSend: send, onStop:
 const handlers = {
   ready(frame) {
     const missed = invocations.replaceOpen(frame.invocation);
-    live.keepOnly(frame.invocation?.id);
+    live.clear(); // what still grows comes again, whole
     frame.jobs.forEach((job) => jobs.show(job));
     outbox.resend();
     if (missed) learnOutcomes(frame.seq);
@@ -56,6 +56,7 @@ const handlers = {
   event(frame) {
     if (!conversation.add(frame)) return;
     live.finish(frame.event.id);
+    if (frame.event.customMetadata?.adk_resumed) live.drop(frame.event.invocationId);
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
     jobs.settle();

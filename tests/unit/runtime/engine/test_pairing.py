@@ -97,6 +97,11 @@ def test_pairing_changes_none_of_the_events() -> None:
             [called("1"), said("wait"), answered("user", **{"1": "late"}), said("done")],
             ["model: f#1", "model: wait", "user: f#1=late", "model: done"],
         ),
+        # of several calls that are answered at once, the latest counts: none of them is left out
+        (
+            [called("1"), said("a"), called("2"), said("b"), answered("user", **{"1": "x", "2": "y"})],
+            ["model: f#1", "model: a", "model: f#2", "user: f#1=x | f#2=y"],
+        ),
         # an answer to a call that is not there
         ([user("hi"), answered(**{"9": "x"})], ["user: hi", "user: f#9=x"]),
     ],

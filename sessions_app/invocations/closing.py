@@ -1,0 +1,69 @@
+"""What the site itself writes into a log: where an interrupted invocation was taken up, and how one was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from runtime import types
+from runtime.engine.abort import seal_event
+from runtime.events.calls import response_ids
+from runtime.events.event import Event
+from sessions_app.hot_path import Claim
+from sessions_app.invocations.outcome import Outcome
+from sessions_app.live.text import Fragment
+from sessions_app.models import InvocationStatus
+
+RESUMED = "adk_resumed"
+SEAL = "The call was interrupted; it may have had effects."
+
+
+def begun_as(claim: Claim, events: Sequence[Event]) -> str | None:
+    """The invocation id under which an earlier attempt wrote the claim's message; None when it did not come to that.
+
+    An answer to a call may stand under the call's own invocation (spec R1).
+    """
+    content = types.Content.model_validate(claim.message)
+    answered = {part.function_response.id for part in content.parts or [] if part.function_response}
+    for event in reversed(events):
+        if event.author == "user" and (
+            event.invocation_id == claim.invocation_id or answered & response_ids(event)
+        ):
+            return event.invocation_id
+    return None
+
+
+def resumed_event(events: Sequence[Event], attempt: int) -> Event:
+    """Says, without content, that the invocation was taken up again."""
+    return Event(
+        author=_last_agent(events, events[0].author),
+        invocation_id=events[0].invocation_id,
+        custom_metadata={RESUMED: attempt},
+    )
+
+
+def closing_events(
+    claim: Claim, events: Sequence[Event], growing: Iterable[Fragment], outcome: Outcome
+) -> list[Event]:
+    """The text that was streamed so far, answers for the calls left open, and why it ended."""
+    author = _last_agent(events, claim.app_name)
+    closing = [_interrupted(fragment) for fragment in growing]
+    end = None
+    if outcome.status == InvocationStatus.FAILED:
+        end = Event(author=author, error_code=outcome.error_code, error_message=outcome.error_message)
+    elif not closing:
+        end = Event(author=author, interrupted=True)
+    seal = seal_event(events, claim.invocation_id, SEAL)
+    closing += [event for event in (seal, end) if event is not None]
+    for event in closing:
+        event.invocation_id = claim.invocation_id
+    return closing
+
+
+def _last_agent(events: Sequence[Event], otherwise: str) -> str:
+    return next((event.author for event in reversed(events) if event.author != "user"), otherwise)
+
+
+def _interrupted(fragment: Fragment) -> Event:
+    part = types.Part(text=fragment.text, thought=fragment.thought or None)
+    content = types.Content(role="model", parts=[part])
+    return Event(author=fragment.author, content=content, interrupted=True)

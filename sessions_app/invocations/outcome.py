@@ -1,0 +1,28 @@
+"""How invocations end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sessions_app.models import InvocationStatus
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an invocation ended; the message is for the person."""
+
+    status: str
+    error_code: str = ""
+    error_message: str = ""
+
+
+COMPLETED = Outcome(InvocationStatus.COMPLETED)
+WAITING = Outcome(InvocationStatus.WAITING)
+STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped.")
+HANDED_OVER = Outcome(InvocationStatus.QUEUED)
+RESTARTED = Outcome(
+    InvocationStatus.FAILED,
+    "INTERRUPTED",
+    "The server was restarted before this answer was complete, and it could not be taken up again. "
+    "Send the message again for the rest.",
+)

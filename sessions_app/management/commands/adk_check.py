@@ -1,0 +1,63 @@
+"""`manage.py adk_check`: the apps of the site, their agents, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import ERROR
+from django.core.management.base import BaseCommand, CommandError
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.tools.agent_tool import AgentTool
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from sessions_app.agent_tree import tools_of, trees_of
+from sessions_app.checks import problems_of
+from sessions_app.registry import discover
+
+
+class Command(BaseCommand):
+    """Exits with 1 when there are errors; warnings are only told."""
+
+    help = "List the apps that agents.py of the installed apps define, their agents, and what is wrong with them."
+    requires_system_checks: list[str] = []  # the agents' own check is made here, after the list
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write the list to stdout, the problems to stderr."""
+        found = list(discover())
+        for module_name, app in found:
+            if isinstance(app, Exception):
+                self.stdout.write(f"(no app)  {module_name}")
+                continue
+            self.stdout.write(f"{app.name}  {module_name}")
+            for root in trees_of(app):
+                for line in _lines_of(root, "  "):
+                    self.stdout.write(line)
+        problems = list(problems_of(found))
+        for problem in problems:
+            style = self.style.ERROR if problem.level >= ERROR else self.style.WARNING
+            self.stderr.write(f"{problem}", style)
+        errors = sum(problem.level >= ERROR for problem in problems)
+        summary = f"{len(found)} agents.py, {errors} errors, {len(problems) - errors} warnings."
+        if errors:
+            raise CommandError(summary)
+        self.stdout.write(summary)
+
+
+def _lines_of(agent: BaseAgent, indent: str) -> Iterator[str]:
+    model = f", model {agent.canonical_model.model}" if isinstance(agent, LlmAgent) else ""
+    yield f"{indent}{agent.name}  {type(agent).__name__}{model}"
+    if tools := tools_of(agent):
+        yield f"{indent}  tools: {', '.join(map(_tool_text, tools))}"
+    for child in agent.sub_agents:
+        yield from _lines_of(child, f"{indent}  ")
+
+
+def _tool_text(tool: BaseTool | BaseToolset) -> str:
+    if isinstance(tool, BaseToolset):
+        return f"{type(tool).__name__} (asked when it runs)"
+    if isinstance(tool, AgentTool):
+        return f"{tool.name} (agent)"
+    return f"{tool.name} (long-running)" if tool.is_long_running else tool.name

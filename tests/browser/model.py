@@ -1,0 +1,69 @@
+"""The model that the site under test asks: the scripted server in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from types import TracebackType
+
+import httpx
+
+from adk_site.embedded.paths import CHECKOUT
+from tests.model_server import Json, Rule, Script, Turn
+
+ASKED_SECONDS = 30.0
+
+
+class Model:
+    """A context manager: the server runs on entry and is gone on exit."""
+
+    def __enter__(self) -> Model:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.model_server"], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().split()[-1]
+        self._client = httpx.Client(base_url=self.url)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self._process.terminate()
+        self._process.communicate()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes a site ask this model."""
+        return {"GOOGLE_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": self.url, "ADK_MODEL": "gemini-2.5-flash"}
+
+    def play(self, *turns: Turn, rules: dict[str, Turn] | None = None) -> None:
+        """Begin a new script: `rules` are told by regular expressions on the last content, `turns` played in order."""
+        told = [Rule(when=when, turn=turn) for when, turn in (rules or {}).items()]
+        script = Script(rules=told, turns=list(turns))
+        self._client.post("/script", content=script.model_dump_json()).raise_for_status()
+
+    def release(self) -> None:
+        """Let the held turn go on."""
+        self._client.post("/release").raise_for_status()
+
+    def requests(self) -> list[Json]:
+        """What was asked since the script began."""
+        asked: list[Json] = self._client.get("/requests").json()["requests"]
+        return asked
+
+    def wait_until_asked(self, pattern: str, *, disconnected: bool = False) -> None:
+        """Wait until a last content matches; with `disconnected`, until who asked for it has hung up."""
+        deadline = time.monotonic() + ASKED_SECONDS
+        while not any(_fits(request, pattern, disconnected) for request in self.requests()):
+            assert time.monotonic() < deadline, f"Nobody asked {pattern!r}: {self.requests()}"
+            time.sleep(0.05)
+
+
+def _fits(request: Json, pattern: str, disconnected: bool) -> bool:
+    last = json.dumps(request["body"]["contents"][-1])
+    return bool(re.search(pattern, last)) and (request["disconnected"] or not disconnected)

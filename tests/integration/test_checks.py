@@ -1,0 +1,197 @@
+"""Contract: `manage.py adk_check` lists the agents of a site, and Django's system check tells what is wrong with them.
+
+design.md, "Agents of a site". The sites of these tests are the site itself and an installed app `shop`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from django.core.checks import run_checks
+from django.core.management import CommandError, call_command
+from django.test.utils import modify_settings
+
+from sessions_app import registry
+from sessions_app.checks import GEMINI_ACCESS
+
+Install = Callable[[str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs an app `shop` whose `agents.py` has this source."""
+    changed = modify_settings(INSTALLED_APPS={"append": "shop"})
+
+    def install_shop(source: str) -> None:
+        package = tmp_path / "shop"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "agents.py").write_text(dedent(source))
+        monkeypatch.syspath_prepend(tmp_path)
+        changed.enable()
+        registry.apps.cache_clear()
+
+    for name in GEMINI_ACCESS:
+        monkeypatch.delenv(name, raising=False)
+    yield install_shop
+    changed.disable()
+    for name in ("shop", "shop.agents"):
+        sys.modules.pop(name, None)
+    registry.apps.cache_clear()
+
+
+def problems() -> list[str]:
+    return [f"{message.id} {message.msg}" for message in run_checks(tags=["agents"])]
+
+
+def adk_check() -> tuple[str, str]:
+    """What the command writes to stdout and stderr."""
+    out, err = StringIO(), StringIO()
+    call_command("adk_check", stdout=out, stderr=err, no_color=True)
+    return out.getvalue(), err.getvalue()
+
+
+def test_the_site_as_it_is_has_no_problem_of_any_kind() -> None:
+    assert run_checks() == []
+
+
+def test_the_command_lists_apps_with_module_agents_models_and_tools(install: Install) -> None:
+    install(
+        """
+        from runtime.agents import LlmAgent, SequentialAgent
+        from runtime.apps import App
+        from runtime.tools import AgentTool, LongRunningFunctionTool
+
+        def price(item: str) -> str:
+            "The price of an item."
+            return "1"
+
+        def ship(item: str) -> str:
+            "Ship an item."
+            return "on its way"
+
+        clerk = LlmAgent(name="clerk", model="demo", tools=[price, LongRunningFunctionTool(ship)])
+        critic = LlmAgent(name="critic", model="demo")
+        seller = LlmAgent(name="seller", model="demo", tools=[AgentTool(critic)])
+        app = App(name="corner-shop", root_agent=SequentialAgent(name="desk", sub_agents=[clerk, seller]))
+        """
+    )
+    out, err = adk_check()
+    assert err == ""
+    assert out.startswith("help_desk  adk_site.agents\n  help_desk  LlmAgent, model demo\n")
+    assert out.endswith(
+        dedent(
+            """\
+            corner-shop  shop.agents
+              desk  SequentialAgent
+                clerk  LlmAgent, model demo
+                  tools: price, ship (long-running)
+                seller  LlmAgent, model demo
+                  tools: critic (agent)
+              critic  LlmAgent, model demo
+            2 agents.py, 0 errors, 0 warnings.
+            """
+        )
+    )
+
+
+def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Install) -> None:
+    install("from runtime.agents import LlmAgent\nroot_agent = LlmAgent(name='clerk', model='demo')")
+    assert "shop  shop.agents\n  clerk  LlmAgent" in adk_check()[0]
+    assert registry.get_app("shop").root_agent.name == "clerk"
+
+
+def test_errors_make_the_command_fail_after_all_of_them_are_told(install: Install) -> None:
+    install("import no_such_package")
+    out, err = StringIO(), StringIO()
+    with pytest.raises(CommandError, match=r"2 agents.py, 1 errors, 0 warnings\."):
+        call_command("adk_check", stdout=out, stderr=err, no_color=True)
+    assert "(no app)  shop.agents" in out.getvalue()
+    assert "help_desk  adk_site.agents" in out.getvalue()
+    expected = "shop.agents: (sessions_app.E001) ModuleNotFoundError: No module named 'no_such_package'"
+    assert err.getvalue().startswith(expected)
+    assert "HINT: Look at line 1 of " in err.getvalue()
+
+
+def test_an_agents_py_that_cannot_be_imported_raises_its_own_error_where_an_app_is_needed(
+    install: Install,
+) -> None:
+    install("import no_such_package")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        registry.get_app("help_desk")
+
+
+AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "agent = 1",
+            "sessions_app.E001 shop.agents defines no agent: write app = App(name=..., root_agent=...) or "
+            "root_agent = Agent(...).",
+        ),
+        (
+            f"{AGENT}root_agent = LlmAgent(name='clerk', model='demo', instructions='Sell.')",
+            "sessions_app.E001 LlmAgent.instructions: Extra inputs are not permitted",
+        ),
+        (
+            f"{AGENT}app = App(name='help_desk', root_agent=LlmAgent(name='clerk', model='demo'))",
+            "sessions_app.E002 The app 'help_desk' is defined in adk_site.agents, too.",
+        ),
+        (
+            f"{AGENT}twins = [LlmAgent(name='twin', model='demo') for _ in range(2)]\n"
+            "root_agent = LlmAgent(name='clerk', model='demo', sub_agents=twins)",
+            "sessions_app.E003 Several agents in the tree of 'clerk' are called 'twin'.",
+        ),
+        (
+            f"{AGENT}def weigh(*items: str) -> int:\n    'Weigh.'\n"
+            "root_agent = LlmAgent(name='clerk', model='demo', tools=[weigh])",
+            "sessions_app.E001 LlmAgent: Tool 'weigh' takes *items, but a model gives arguments by name. Take "
+            "a list instead, such as `items: list[str]`.",
+        ),
+        (
+            f"{AGENT}from runtime.tools import BaseTool\n"
+            "class Scale(BaseTool):\n    def _get_declaration(self):\n        raise LookupError('no weights')\n"
+            "scale = Scale(name='scale', description='Weighs.')\n"
+            "root_agent = LlmAgent(name='clerk', model='demo', tools=[scale])",
+            "sessions_app.E004 Tool 'scale' of agent 'clerk' cannot be declared: LookupError: no weights",
+        ),
+        (
+            f"{AGENT}def weigh() -> int:\n    'Weigh.'\n"
+            "root_agent = LlmAgent(name='clerk', model='demo', tools=[weigh, weigh])",
+            "sessions_app.E005 Agent 'clerk' has several tools 'weigh'.",
+        ),
+        (
+            f"{AGENT}from runtime.plugins import LoggingPlugin\n"
+            "app = App(name='shop', root_agent=LlmAgent(name='clerk', model='demo'), "
+            "plugins=[LoggingPlugin(), LoggingPlugin()])",
+            "sessions_app.E006 App 'shop' has several plugins 'logging_plugin'.",
+        ),
+    ],
+)
+def test_what_cannot_work_is_an_error_that_names_it(install: Install, source: str, expected: str) -> None:
+    install(source)
+    assert problems() == [expected]
+
+
+def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(
+        f"{AGENT}from runtime.models import Gemini\nfrom runtime.tools import AgentTool\n"
+        "helper = LlmAgent(name='helper', model='gemini-2.5-flash')\n"
+        "keyed = LlmAgent(name='keyed', model=Gemini(model='gemini-2.5-flash', api_key='secret'))\n"
+        "root_agent = LlmAgent(name='clerk', tools=[AgentTool(helper)], sub_agents=[keyed])"
+    )
+    expected = "sessions_app.W001 No API key is set for the Gemini model of clerk, helper."
+    assert problems() == [expected]
+    assert "2 agents.py, 0 errors, 1 warnings." in adk_check()[0]
+    monkeypatch.setenv("GEMINI_API_KEY", "secret")
+    assert problems() == []

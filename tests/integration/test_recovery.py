@@ -1,0 +1,169 @@
+"""Invocations outlive their process (design.md, "One writer per session"; spec R1, R2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runtime.agents import BaseAgent, InvocationContext, LlmAgent
+from runtime.apps import App
+from runtime.events import Event as RuntimeEvent
+from sessions_app import hot_path, registry, use_cases
+from sessions_app.invocations.worker import InvocationWorker, worker
+from sessions_app.live.process import live
+from sessions_app.models import Event, Invocation, Session
+from tests.fakes import ScriptedModel, call
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+CALLS: list[str] = []
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    CALLS.append(word)
+    return f"{word} is a word"
+
+
+class Custom(BaseAgent):
+    """Waits, and records no state."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncIterator[RuntimeEvent]:  # type: ignore[override]
+        yield RuntimeEvent(author=self.name, invocation_id=ctx.invocation_id, error_message=None)
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    CALLS.clear()
+    scripted = ScriptedModel()
+    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=[look_up]))
+    custom = App(name="custom", root_agent=Custom(name="custom"))
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
+    return scripted
+
+
+async def events_of(session: Session) -> list[dict[str, Any]]:
+    return [event.body async for event in Event.objects.filter(session=session).order_by("seq")]
+
+
+async def when_events(session: Session, count: int) -> None:
+    """Wait until the log has so many events."""
+    while await Event.objects.filter(session=session).acount() < count:
+        await asyncio.sleep(0.01)
+
+
+async def stall() -> None:
+    """The process stands still, or is gone: its lease runs out."""
+    past = timezone.now() - timedelta(seconds=1)
+    await Session.objects.exclude(lease_owner="").aupdate(lease_expires_at=past)
+
+
+async def another_process(session: Session) -> None:
+    """A worker finds the lease expired and goes on."""
+    assert await hot_path.take_back_expired() == [session.pk]
+    await InvocationWorker(live()).run_queue(session.pk)
+
+
+async def test_another_process_goes_on_without_running_tools_again_and_the_old_one_writes_no_more(
+    person: User, model: ScriptedModel
+) -> None:
+    standstill = asyncio.Event()
+    model.turns = [call("look_up", word="ant"), standstill]
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await when_events(session, 3)
+    task = worker()._running[invocation_id].task
+    await stall()
+    model.turns = ["An ant is a word."]
+    await another_process(session)
+    standstill.set()
+    await task
+    events = await events_of(session)
+    assert [event["author"] for event in events] == ["user", "words", "words", "words", "words"]
+    assert events[3]["customMetadata"] == {"adk_resumed": 2}
+    assert events[4]["content"]["parts"][0]["text"] == "An ant is a word."
+    assert CALLS == ["ant"]
+    invocation = await Invocation.objects.aget(session=session)
+    assert (invocation.status, invocation.attempts) == ("completed", 2)
+
+
+async def test_a_process_that_is_told_to_stop_hands_over_at_once(person: User, model: ScriptedModel) -> None:
+    model.turns = [asyncio.Event()]
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await when_events(session, 1)
+    await worker().close()
+    invocation = await Invocation.objects.aget(session=session)
+    assert invocation.status == "queued"
+    model.turns = ["A word."]
+    await InvocationWorker(live()).run_queue(session.pk)
+    assert [
+        event.get("content", {}).get("parts", [{}])[0].get("text") for event in await events_of(session)
+    ] == [
+        "what is an ant?",
+        None,
+        "A word.",
+    ]
+
+
+async def test_an_agent_that_recorded_no_state_fails_with_a_sentence(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "custom")
+    await use_cases.send_message(person, session.pk, "m1", "go")
+    await when_events(session, 2)
+    await worker().close()
+    await InvocationWorker(live()).run_queue(session.pk)
+    invocation = await Invocation.objects.aget(session=session)
+    assert (invocation.status, invocation.error_code) == ("failed", "INTERRUPTED")
+    assert "could not be taken up again" in (await events_of(session))[-1]["errorMessage"]
+
+
+async def test_a_stop_keeps_the_text_and_answers_open_calls(person: User, model: ScriptedModel) -> None:
+    """R2."""
+    begun = asyncio.Event()
+
+    async def slow() -> str:
+        """Never ends."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[slow]))
+    registry.apps = lambda: {"words": app}  # type: ignore[assignment]
+    model.turns = [call("slow")]
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
+    await begun.wait()
+    task = worker()._running[invocation_id].task
+    await use_cases.cancel(person, session.pk, invocation_id)
+    await asyncio.gather(task, return_exceptions=True)
+    events = await events_of(session)
+    assert events[2]["content"]["parts"][0]["functionResponse"]["response"]["status"] == "error"
+    assert events[3]["interrupted"] is True
+    assert (await Invocation.objects.aget(session=session)).status == "cancelled"
+
+
+async def test_what_takes_too_long_is_stopped_with_a_sentence(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from sessions_app.conf import conf
+    from sessions_app.invocations import execution
+
+    short = replace(conf(), invocation_seconds=0.05)
+    monkeypatch.setattr(execution, "conf", lambda: short)
+    model.turns = [asyncio.Event()]
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
+    await worker()._running[invocation_id].task
+    last = (await events_of(session))[-1]
+    assert last["errorCode"] == "LIMIT"
+    assert "longer than" in last["errorMessage"]

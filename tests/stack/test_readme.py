@@ -1,0 +1,137 @@
+"""Contract: the README's commands work in a fresh clone with a fresh environment (issue 2, "Shown by").
+
+The commands are read from the README of HEAD, so that it cannot say something else than what is run here.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+
+import httpx
+import pytest
+
+from adk_site.embedded.paths import CHECKOUT
+from tests.stack.stack import READY, free_port
+
+pytestmark = pytest.mark.stack
+
+KEPT = re.compile("HOME|LANG|PIP_.*|SSL_CERT_.*|.*_proxy|.*_PROXY")
+INSTALLATION_SECONDS = 110.0
+FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MAKE = re.compile(r"^(make .+)$|`(make [^`]+)`", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("newcomer") / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(CHECKOUT), str(directory)], check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    """A newcomer's: no settings of ours, no virtual environment; pip finds its cache and its index."""
+    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+    own = str(Path(sys.executable).parent)
+    path = [directory for directory in os.environ["PATH"].split(os.pathsep) if directory != own]
+    return {**kept, "PATH": os.pathsep.join(path)}
+
+
+def command_with(words: str, readme: str) -> str:
+    """The shell block of the README that has these words."""
+    (block,) = [block for block in FENCED.findall(readme) if words in block]
+    return str(block).strip()
+
+
+@contextmanager
+def terminal(command: str, directory: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A command in a process group of its own, all of which is killed if it takes too long."""
+    process = subprocess.Popen(
+        shlex.split(command),
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    watchdog = Timer(INSTALLATION_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+    watchdog.start()
+    with process:
+        try:
+            yield process
+        finally:
+            watchdog.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+
+
+def read_until(text: str, process: subprocess.Popen[str]) -> str:
+    """What the terminal shows up to the line that has `text`."""
+    assert process.stdout is not None
+    shown = ""
+    for line in process.stdout:
+        shown += line
+        if text in line:
+            return shown
+    pytest.fail(f"{text!r} did not come:\n{shown}")
+
+
+def sign_in(address: str, user: str, password: str) -> httpx.Response:
+    """The page that a person gets after signing in."""
+    with httpx.Client(base_url=address, follow_redirects=True) as client:
+        client.get("/accounts/login/")
+        form = {"username": user, "password": password, "csrfmiddlewaretoken": client.cookies["csrftoken"]}
+        return client.post("/accounts/login/", data=form)
+
+
+def test_the_first_command_starts_the_site_that_the_printed_accounts_can_use(
+    clone: Path, environment: dict[str, str]
+) -> None:
+    command = command_with("make run", (clone / "README.md").read_text())
+    with terminal(command, clone, {**environment, "PORT": str(free_port())}) as process:
+        shown = read_until(READY, process)
+        (address,) = re.findall(r"The site is at +(\S+)", shown)
+        credentials: dict[str, str] = json.loads((clone / ".data" / "credentials.json").read_text())
+        for user, password in credentials.items():
+            assert f"{user}   password  {password}" in re.sub(" +password", "   password", shown)
+            page = sign_in(address, user, password)
+            assert (page.status_code, page.url.path) == (200, "/")
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout is not None
+        shown += process.stdout.read()
+        assert "Stopped." in shown
+        assert "Traceback" not in shown
+        assert process.wait() == 0
+
+
+def test_every_make_command_of_the_readme_exists(clone: Path, environment: dict[str, str]) -> None:
+    named = {first or second for first, second in MAKE.findall((clone / "README.md").read_text())}
+    assert {"make run", "make test"} < named
+    for command in named:
+        answer = subprocess.run(
+            [*shlex.split(command), "--dry-run"], cwd=clone, env=environment, capture_output=True, text=True
+        )
+        assert answer.returncode == 0, answer.stderr
+
+
+def test_the_production_settings_of_the_readme_pass_the_deployment_check(
+    clone: Path, environment: dict[str, str]
+) -> None:
+    """With the requirements of this run; the exports are the README's."""
+    block = command_with("check --deploy", (clone / "README.md").read_text())
+    script = block.replace(".venv/bin/python", shlex.quote(sys.executable))
+    answer = subprocess.run(
+        ["sh", "-e", "-c", script], cwd=clone, env=environment, capture_output=True, text=True
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "no issues" in answer.stdout
