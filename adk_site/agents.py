@@ -18,7 +18,7 @@ from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LLMRegistry
-from runtime.tools import ToolContext
+from runtime.tools import FunctionTool, ToolContext
 from sessions_app.jobs import job_tool, progress, save_artifact
 
 # Without an API key ADK_MODEL is the demo model; everything else on this page works the same with Gemini.
@@ -177,7 +177,7 @@ orders = LlmAgent(
         "You look after orders and billing. Look an order up before you say anything about it. "
         "The order that was looked up last: {order?}. Never promise a refund: call the tool, and tell what came of it."
     ),
-    tools=[order_status, refund_order, write_invoice],
+    tools=[order_status, FunctionTool(refund_order, require_confirmation=True), write_invoice],
 )
 
 technical = LlmAgent(

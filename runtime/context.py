@@ -125,9 +125,15 @@ class InvocationContext:
     def set_agent_state(
         self, agent_name: str, *, agent_state: BaseModel | None = None, end_of_agent: bool = False
     ) -> None:
-        """Note where an agent is; neither argument forgets what is known of it."""
-        self.scope.ended.discard(agent_name)
-        self.scope.agent_states.pop(agent_name, None)
+        """Note where an agent is; neither argument forgets what is known of it.
+
+        Whatever is noted, the agents below begin anew when they are run next.
+        """
+        agent = self.agent.root_agent.find_agent(agent_name)
+        below = agent.descendants() if agent else ()
+        for name in (agent_name, *(descendant.name for descendant in below)):
+            self.scope.ended.discard(name)
+            self.scope.agent_states.pop(name, None)
         if end_of_agent:
             self.scope.ended.add(agent_name)
         elif agent_state is not None:

@@ -198,7 +198,7 @@ class Runner:
     def _prepare_resume(self, ctx: InvocationContext) -> None:
         """Go on where the invocation's events end."""
         events = ctx.events()
-        ctx.resuming = True
+        ctx.resuming = any(event.author != "user" for event in events)
         ctx.user_content = next((event.content for event in events if event.author == "user"), None)
         ctx.scope.agent_states, ctx.scope.ended = recorded_states(self.agent, events)
 

@@ -13,6 +13,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from pydantic import ValidationError
 
 from runtime.errors import AdkError
+from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app import hot_path, protocol, use_cases
 from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
@@ -20,7 +21,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
 from sessions_app.notices import job_fields
-from sessions_app.protocol import Cancel, EventNews, Hello, Message, Ping
+from sessions_app.protocol import AnyClientFrame, Cancel, Confirm, EventNews, Hello, Message, Ping, Respond
 from sessions_app.rendering import render_event
 
 CATCH_UP_ROWS = 200
@@ -102,7 +103,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     # Frames
 
-    async def _take(self, frame: Hello | Message | Cancel | Ping) -> None:
+    async def _take(self, frame: AnyClientFrame) -> None:
         match frame:
             case Hello(after=after):
                 await self._greet(after)
@@ -110,6 +111,13 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await use_cases.send_message(self._user, self._session_id, client_id, text)
             case Cancel(invocation_id=invocation_id):
                 await use_cases.cancel(self._user, self._session_id, invocation_id)
+            case Confirm(call_id=call_id, confirmed=confirmed, payload=payload):
+                answer = {"confirmed": confirmed, "payload": payload}
+                await use_cases.answer_call(
+                    self._user, self._session_id, call_id, REQUEST_CONFIRMATION, answer
+                )
+            case Respond(call_id=call_id, name=name, response=response):
+                await use_cases.answer_call(self._user, self._session_id, call_id, name, response)
             case Ping():
                 self._post(protocol.frame("pong"))
 
@@ -164,7 +172,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         return False
 
 
-def _parse(text: str | None) -> Hello | Message | Cancel | Ping:
+def _parse(text: str | None) -> AnyClientFrame:
     if text is None:
         raise InvalidInputError("Frames are text with JSON, not binary.")
     try:

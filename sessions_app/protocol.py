@@ -57,14 +57,34 @@ class Cancel(ClientFrame):
     invocation_id: str = Field(max_length=64)
 
 
+class Confirm(ClientFrame):
+    """Yes or no to a call that asks for it (spec T7)."""
+
+    type: Literal["confirm"]
+    call_id: str = Field(max_length=128)
+    confirmed: bool
+    payload: Any = None
+
+
+class Respond(ClientFrame):
+    """The answer to a long-running call that waits for the person (spec T5)."""
+
+    type: Literal["respond"]
+    call_id: str = Field(max_length=128)
+    name: str = Field(max_length=128)
+    response: dict[str, Any]
+
+
 class Ping(ClientFrame):
     """Are you there?"""
 
     type: Literal["ping"]
 
 
-AnyClientFrame = Annotated[Hello | Message | Cancel | Ping, Field(discriminator="type")]
-client_frame: TypeAdapter[Hello | Message | Cancel | Ping] = TypeAdapter(AnyClientFrame)
+AnyClientFrame = Hello | Message | Cancel | Confirm | Respond | Ping
+client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
+    Annotated[AnyClientFrame, Field(discriminator="type")]
+)
 
 
 @dataclass(frozen=True)

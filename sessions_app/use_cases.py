@@ -9,12 +9,13 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models.functions import Now
 
 from runtime import types
+from runtime.events.calls import find_call_event, pending_calls
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
-from sessions_app.models import Invocation, InvocationStatus, Session
+from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.notices import invocation_notice
 from sessions_app.registry import get_app
 from sessions_app.services.session_service import DjangoSessionService
@@ -70,6 +71,52 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
     return queued.invocation_id, queued.status
+
+
+async def answer_call(
+    user: User, session_id: UUID, call_id: str, name: str, response: dict[str, Any]
+) -> tuple[str, str]:
+    """Answer a call that waits for the person: a confirmation, a choice. One answer counts, the first.
+
+    Returns the id and status of the invocation that goes on with it.
+
+    Raises:
+        NotFoundError: there is no such conversation or no such call.
+        PermissionDeniedError: a job answers the call.
+        ConflictError: the call was answered already.
+    """
+    session = await get_session(user, session_id)
+    if await ToolJob.objects.filter(session=session, call_id=call_id).aexists():
+        raise PermissionDeniedError("This call is answered by its job, not by a person.")
+    await _check_waits(session, call_id, name)
+    part = types.FunctionResponse(id=call_id, name=name, response=response)
+    content = types.Content(role="user", parts=[types.Part(function_response=part)])
+    queued = await worker().start(
+        session_id,
+        user_id=user.pk,
+        client_id=f"answer:{call_id}",
+        message=content_to_json(content),
+        title="",
+    )
+    if queued is None:
+        raise NotFoundError("There is no such conversation here.")
+    if queued.is_repeated:
+        raise ConflictError("This was answered already.")
+    return queued.invocation_id, queued.status
+
+
+async def _check_waits(session: Session, call_id: str, name: str) -> None:
+    """The call is the session's, waits for an answer from outside, and has none."""
+    loaded = await DjangoSessionService().get_session(
+        app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
+    )
+    events = loaded.events if loaded else []
+    call_event = find_call_event(events, call_id)
+    calls = call_event.get_function_calls() if call_event else []
+    if call_event is None or name not in [call.name for call in calls if call.id == call_id]:
+        raise NotFoundError("There is no such question in this conversation.")
+    if call_id not in pending_calls(events):
+        raise ConflictError("This was answered already.")
 
 
 async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any, TypeVar, final
 
@@ -131,6 +131,12 @@ class BaseAgent(BaseModel):
     def find_sub_agent(self, name: str) -> BaseAgent | None:
         """An agent below this one, by name."""
         return next((found for child in self.sub_agents if (found := child.find_agent(name))), None)
+
+    def descendants(self) -> Iterator[BaseAgent]:
+        """All agents below this one."""
+        for child in self.sub_agents:
+            yield child
+            yield from child.descendants()
 
     def get_agent(self, name: str) -> BaseAgent:
         """This agent or one below it.

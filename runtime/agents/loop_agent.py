@@ -8,6 +8,7 @@ from contextlib import aclosing
 from runtime.agents.agent_state import BaseAgentState
 from runtime.agents.base_agent import BaseAgent
 from runtime.context import InvocationContext
+from runtime.engine.resume import has_escalated
 from runtime.events.event import Event
 
 
@@ -38,7 +39,7 @@ class LoopAgent(BaseAgent):
                     place = LoopAgentState(current_sub_agent=agent.name, times_looped=round_number)
                     ctx.set_agent_state(self.name, agent_state=place)
                     yield self._create_agent_state_event(ctx)
-                escalated = False
+                escalated = is_resumed and has_escalated(ctx)
                 async with aclosing(agent.run_async(ctx if is_resumed else ctx.afresh())) as events:
                     async for event in events:
                         escalated = escalated or bool(event.actions.escalate and not event.partial)

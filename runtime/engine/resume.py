@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, Answer, answers_by_call, is_pending, response_ids
+from runtime.events.calls import FRAMEWORK_CALLS, Answer, answers_by_call, call_ids, is_pending, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -67,13 +67,11 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     executes no tool.
     """
     events = own_events(ctx)
-    answers = answers_by_call(ctx.events())
-    has_paused = False
     for event in reversed(events):
         if event.error_code or event.interrupted:
             continue
         if calls := event.get_function_calls():
-            return _decide_on_calls(event, calls, answers)
+            return _decide_on_calls(event, calls, ctx.events())
         if event.actions.transfer_to_agent:
             return HandOver(event.actions.transfer_to_agent)
         if event.get_function_responses():
@@ -87,15 +85,14 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     return Continue()
 
 
-def _decide_on_calls(
-    event: Event, calls: list[types.FunctionCall], answers: dict[str, list[Answer]]
-) -> Decision:
+def _decide_on_calls(event: Event, calls: list[types.FunctionCall], log: Sequence[Event]) -> Decision:
     waiting = event.long_running_tool_ids or set()
-    unanswered = [
-        call for call in calls if call.id and call.id not in answers and call.name not in FRAMEWORK_CALLS
-    ]
+    answers = answers_by_call(log)
+    silent = waiting if _is_known_to_have_run(event, log, answers) else set()
     not_run = [
-        call for call in unanswered if call.id not in waiting or not _batch_was_recorded(calls, answers)
+        call
+        for call in calls
+        if call.id and call.id not in answers and call.id not in silent and call.name not in FRAMEWORK_CALLS
     ]
     if not_run:
         return Replay(not_run)
@@ -110,23 +107,41 @@ def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCa
     return [call for call_id, call in calls.items() if call_id in answered]
 
 
-def _batch_was_recorded(calls: list[types.FunctionCall], answers: dict[str, list[Answer]]) -> bool:
-    """A long-running tool may say nothing at first; that it ran is known when its siblings are answered."""
-    return len(calls) == 1 or any(call.id in answers for call in calls)
+def _is_known_to_have_run(event: Event, log: Sequence[Event], answers: dict[str, list[Answer]]) -> bool:
+    """Whether the calls of the event ran. A long-running tool may say nothing at first.
+
+    Then a sibling's answer tells, or a later message of the person, who answers when all is at rest.
+    """
+    if not call_ids(event).isdisjoint(answers):
+        return True
+    latest = next(later for later in reversed(log) if later is event or later.author == "user")
+    return latest is not event
 
 
 def has_begun(ctx: InvocationContext) -> bool:
-    """Whether the agent of this call has said anything since the marker that started it."""
+    """Whether the agent of this call has said anything since it was started."""
     return bool(own_events(ctx))
 
 
+def has_escalated(ctx: InvocationContext) -> bool:
+    """Whether an agent below this one escalated since this one recorded its latest state."""
+    below = {agent.name for agent in ctx.agent.descendants()}
+    for event in reversed(ctx.events()):
+        if event.author == ctx.agent.name and event.actions.agent_state is not None:
+            return False
+        if event.author in below and event.actions.escalate:
+            return True
+    return False
+
+
 def own_events(ctx: InvocationContext) -> list[Event]:
-    """What the agent of this call committed since the latest marker above it."""
+    """What the agent of this call committed since it was last started: by a marker above it, or by a transfer."""
     agent = ctx.agent
     above = _ancestors(agent)
     own: list[Event] = []
     for event in ctx.events():
-        if event.author in above and event.actions.agent_state is not None:
+        is_marker = event.author in above and event.actions.agent_state is not None
+        if is_marker or event.actions.transfer_to_agent == agent.name:
             own = []
         elif event.author == agent.name and event.branch == ctx.branch:
             own.append(event)
@@ -144,17 +159,12 @@ def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str,
         if event.actions.agent_state is not None:
             states[event.author] = event.actions.agent_state
             agent = root.find_agent(event.author)
-            for name in descendants(agent) if agent else ():
-                states.pop(name, None)
-                ended.discard(name)
+            for below in agent.descendants() if agent else ():
+                states.pop(below.name, None)
+                ended.discard(below.name)
         if event.actions.end_of_agent:
             ended.add(event.author)
     return states, ended
-
-
-def descendants(agent: BaseAgent) -> list[str]:
-    """The names of all agents below."""
-    return [name for child in agent.sub_agents for name in (child.name, *descendants(child))]
 
 
 def entry_of(agent: BaseAgent) -> BaseAgent:

@@ -92,7 +92,7 @@ async def run_answered_calls(step: Step) -> AsyncGenerator[Event, None]:
 async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
     """Finish the step that an interruption cut off, as its events tell (spec R1)."""
     decision = decide_resume(step.ctx)
-    step.ctx.resuming = False
+    step.ctx.resuming = isinstance(decision, HandOver)  # whom it handed over to goes on, too
     match decision:
         case Continue():
             step.next = Again()

@@ -33,11 +33,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Queued:
-    """An invocation that was asked for: `claim` is there when it may run at once, by the owner that asked."""
+    """An invocation that was asked for.
+
+    Attributes:
+        claim: there when it may run at once, by the owner that asked.
+        is_repeated: its client id was known: this is the first one's id and status.
+    """
 
     invocation_id: str
     status: str
     claim: Claim | None
+    is_repeated: bool = False
 
 
 async def enqueue(
@@ -65,12 +71,13 @@ async def enqueue(
         "owner": owner,
         "ttl": lease_seconds,
     }
-    row = await fetch_one(_ENQUEUE, params)
+    # A statement that waited for another with the same client id does not see what that one added: the next does.
+    row = await fetch_one(_ENQUEUE, params) or await fetch_one(_ENQUEUE, params)
     if row is None:
         return None
-    known_id, status, app_name, session_key, lease_token = row
+    known_id, status, app_name, session_key, lease_token, is_repeated = row
     if lease_token is None:
-        return Queued(known_id, status, None)
+        return Queued(known_id, status, None, is_repeated)
     claim = Claim(session_id, app_name, user_id, session_key, known_id, client_id, message, lease_token)
     return Queued(known_id, status, claim)
 
@@ -108,10 +115,10 @@ WITH s AS (
     RETURNING t.lease_token
 )
 SELECT added.invocation_id, added.status, s.app_name, s.key,
-    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END
+    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END, false
 FROM added, s
 UNION ALL
-SELECT i.invocation_id, i.status, s.app_name, s.key, NULL FROM sessions_app_invocation i, s
+SELECT i.invocation_id, i.status, s.app_name, s.key, NULL, true FROM sessions_app_invocation i, s
 WHERE i.session_id = s.id AND i.client_id = %(client)s AND NOT EXISTS (SELECT FROM added)"""
 
 
@@ -236,18 +243,13 @@ async def sessions_with_forgotten_queue(older_than_seconds: float) -> list[UUID]
     return [row[0] for row in await fetch_all(query, {"age": older_than_seconds})]
 
 
-async def settle_waiting(session_id: UUID) -> None:
-    """Invocations that waited for jobs, all of which have answered, are completed."""
+async def settle_waiting(session_id: UUID, invocation_ids: Sequence[str]) -> None:
+    """Of the session's invocations that waited, only these still do; the others are completed."""
     query = """
-        UPDATE sessions_app_invocation i SET status = 'completed'
-        WHERE i.session_id = %(session)s AND i.status = 'waiting'
-            AND EXISTS (SELECT FROM sessions_app_tooljob j WHERE j.invocation_id = i.invocation_id)
-            AND NOT EXISTS (
-                SELECT FROM sessions_app_tooljob j
-                WHERE j.invocation_id = i.invocation_id AND j.delivered_at IS NULL
-            )
-        RETURNING i.id"""
-    await fetch_all(query, {"session": session_id})
+        UPDATE sessions_app_invocation SET status = 'completed'
+        WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)
+        RETURNING id"""
+    await fetch_all(query, {"session": session_id, "waiting": list(invocation_ids)})
 
 
 async def mark_sent(job_id: UUID) -> None:

@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents.responder import why_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.errors import SessionNotFoundError
-from runtime.events.calls import events_of_invocation, pending_calls
+from runtime.events.calls import call_ids, events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.runners import Runner
 from runtime.sessions.session import Session
@@ -69,7 +69,7 @@ class Execution:
         finally:
             forget_staged(self.claim.invocation_id)
         if self._answers_calls():
-            await hot_path.settle_waiting(self.claim.session_id)
+            await self._settle_waiting()
         return self._outcome()
 
     async def _begin(self) -> None:
@@ -171,6 +171,13 @@ class Execution:
             raise LimitExceededError(
                 f"This used more than {limit} tokens, so it was stopped. Ask for less at once."
             )
+
+    async def _settle_waiting(self) -> None:
+        """The invocations whose calls are answered now wait no more."""
+        events = (await self._session()).events
+        waiting = pending_calls(events)
+        still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
+        await hot_path.settle_waiting(self.claim.session_id, sorted(still))
 
     def _answers_calls(self) -> bool:
         return any("functionResponse" in part for part in self.claim.message.get("parts", []))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from runtime import types
 from runtime.events import Event
+from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.models import ToolJob
 
 TRANSFER_TOOL = "transfer_to_agent"
@@ -46,6 +47,26 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A call that runs only if the person says yes (spec T7)."""
+
+    kind: ClassVar = "question"
+    call_id: str
+    hint: str
+    name: str
+    args: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the person said to a question."""
+
+    kind: ClassVar = "verdict"
+    call_id: str
+    is_yes: bool
+
+
+@dataclass(frozen=True)
 class Result:
     """A function response; `hidden` counts the characters that were left off."""
 
@@ -74,7 +95,7 @@ class File:
     mime_type: str
 
 
-Block = Text | Thought | Call | Result | Code | File
+Block = Text | Thought | Call | Question | Verdict | Result | Code | File
 
 
 def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
@@ -107,9 +128,14 @@ def _text_kind(part: types.Part) -> type[Text] | type[Thought] | None:
 
 
 def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob]) -> Iterator[Block]:
-    if part.function_call and part.function_call.name != TRANSFER_TOOL:
+    if part.function_call and part.function_call.name == REQUEST_CONFIRMATION:
+        yield _question(part.function_call)
+    elif part.function_call and part.function_call.name != TRANSFER_TOOL:
         yield _call(part.function_call, event, jobs)
-    if part.function_response and not _is_transfer_done(part.function_response, event):
+    if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
+        is_yes = bool((part.function_response.response or {}).get("confirmed"))
+        yield Verdict(part.function_response.id or "", is_yes)
+    elif part.function_response and not _is_transfer_done(part.function_response, event):
         yield _result(part.function_response)
     if part.executable_code:
         yield Code("Code", part.executable_code.code or "")
@@ -134,6 +160,14 @@ def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -
         is_long_running=call_id in (event.long_running_tool_ids or ()),
         job=jobs.get(call_id),
     )
+
+
+def _question(call: types.FunctionCall) -> Question:
+    asked = call.args or {}
+    original = asked.get("originalFunctionCall") or {}
+    args = {name: readable(value) for name, value in (original.get("args") or {}).items()}
+    hint = (asked.get("toolConfirmation") or {}).get("hint") or ""
+    return Question(call.id or "", hint, original.get("name") or "", args)
 
 
 def _result(response: types.FunctionResponse) -> Result:

@@ -43,6 +43,14 @@ class Conversation:
         )
         return [event async for event in run]
 
+    async def confirm(self, asked: list[Event], confirmed: bool) -> list[Event]:
+        """Say yes or no to the question that the last of these events asks."""
+        question = asked[-1].get_function_calls()[0]
+        answer = types.FunctionResponse(
+            id=question.id, name=question.name, response={"confirmed": confirmed, "payload": None}
+        )
+        return await self.send(types.Content(role="user", parts=[types.Part(function_response=answer)]))
+
     async def state(self) -> dict[str, Any]:
         service = self.runner.session_service
         stored = await service.get_session(app_name=APP, user_id=self.user_id, session_id=self.session.id)
@@ -149,20 +157,29 @@ async def test_a_question_on_an_order_is_handed_to_the_specialist_who_stays(desk
         "orders: order_status(order_number=1042)",
         "orders: order_status -> done",
     ]
-    assert story(await desk.send("refund it")) == [
-        "orders: refund_order()",
+    asked = await desk.send("refund it")
+    assert story(asked)[0] == "orders: refund_order()"
+    assert "user:refunds" not in await desk.state()
+    assert story(await desk.confirm(asked, True)) == [
         "orders: refund_order -> done",
         "orders: Order 1042 is refunded: you get 258.48 EUR back.",
     ]
     assert (await desk.state())["user:refunds"] == {"1042": 25848}
 
 
+async def test_a_refund_that_the_person_rejects_does_not_happen(desk: Conversation) -> None:
+    asked = await desk.send("refund order 1042")
+    await desk.confirm(asked, False)
+    assert "user:refunds" not in await desk.state()
+
+
 async def test_an_order_is_refunded_once_whatever_the_session(
     runner: InMemoryRunner, desk: Conversation
 ) -> None:
-    await desk.send("refund order 1042")
+    await desk.confirm(await desk.send("refund order 1042"), True)
     later = await open_session(runner)
-    assert "is refunded already" in story(await later.send("refund order 1042"))[-1]
+    again = await later.send("refund order 1042")
+    assert "is refunded already" in story(await later.confirm(again, True))[-1]
     assert "- Status: refunded" in story(await later.send("the status of order 1042"))[-1]
 
 

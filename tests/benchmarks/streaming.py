@@ -110,13 +110,13 @@ async def _enter(port: int, door: Door) -> ClientConnection:
 
 
 async def _person(socket: ClientConnection, say: Say, seen: Seen, turns: int) -> None:
-    await asyncio.sleep(random.random() if turns > 1 else 0)  # noqa: S311
+    await asyncio.sleep(random.random() if turns > 1 else 0)
     for _ in range(turns):
         started = time.time()
         await say(socket)
         await _read_answer(socket, seen)
         seen.turns.append(time.time() - started)
-        await asyncio.sleep(0.1 * random.random())  # noqa: S311
+        await asyncio.sleep(0.1 * random.random())
 
 
 async def _read_answer(socket: ClientConnection, seen: Seen) -> None:

@@ -109,12 +109,18 @@ class ArtifactServiceContract:
         loaded.text = "changed"
         assert await shelf.text("a") == "kept"
 
-    @pytest.mark.parametrize("name", ["a/b/c.txt", "../../etc/passwd", "/abs", "sp ace ü.txt", "user:a/b.txt"])
+    @pytest.mark.parametrize(
+        "name", ["a/b/c.txt", "../../etc/passwd", "/abs", "sp ace ü.txt", "user:a/b.txt"]
+    )
     async def test_a_name_may_hold_slashes_and_anything_else(self, shelf: Shelf, name: str) -> None:
         """Q15."""
         assert await shelf.save(name, "x") == 0
         assert await shelf.save(name, "y") == 1
-        assert (await shelf.names(), await shelf.text(name), await shelf.versions(name)) == ([name], "y", [0, 1])
+        assert (await shelf.names(), await shelf.text(name), await shelf.versions(name)) == (
+            [name],
+            "y",
+            [0, 1],
+        )
 
     async def test_a_name_that_begins_another_is_a_name_of_its_own(self, shelf: Shelf) -> None:
         """Q15."""

@@ -103,7 +103,10 @@ class SessionLifeContract:
         self, sessions: BaseSessionService, ada: str, bob: str
     ) -> None:
         """S2."""
-        mine, theirs = await opened(sessions, ada, session_id="s"), await opened(sessions, bob, session_id="s")
+        mine, theirs = (
+            await opened(sessions, ada, session_id="s"),
+            await opened(sessions, bob, session_id="s"),
+        )
         await sessions.append_event(mine, said("mine"))
         assert texts(await stored(sessions, mine)) == ["mine"]
         assert texts(await stored(sessions, theirs)) == []
@@ -287,7 +290,9 @@ class AppendContract:
             await opened(sessions, ada, session_id="s", state={"app:good": 1, "user:bad": object()})
         assert (await opened(sessions, ada, session_id="s")).state == {}
 
-    @pytest.mark.parametrize("text", ["\\u0000", "back\\\\u0000", "😀", "\\ud800", '"quoted"\n', "\x7f\u2028"])
+    @pytest.mark.parametrize(
+        "text", ["\\u0000", "back\\\\u0000", "😀", "\\ud800", '"quoted"\n', "\x7f\u2028"]
+    )
     async def test_text_that_only_looks_unstorable_is_kept(
         self, sessions: BaseSessionService, ada: str, text: str
     ) -> None:
@@ -333,6 +338,7 @@ class AppendContract:
         self, sessions: BaseSessionService, ada: str, bob: str
     ) -> None:
         """S7: every event and every shared key is there."""
+
         async def write(number: int) -> None:
             session = await opened(sessions, (ada, bob)[number % 2], state={f"app:born{number}": number})
             for step in range(3):

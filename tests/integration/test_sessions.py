@@ -93,7 +93,9 @@ class TestCache:
         session = await opened(person, session_id="s")
         for text in ("old 1", "old 2", "old 3"):
             await DjangoSessionService().append_event(session, said(text))
-        await models.Session.objects.all().adelete()  # by another process: this one's cache does not learn of it
+        await (
+            models.Session.objects.all().adelete()
+        )  # by another process: this one's cache does not learn of it
         again = await opened(person, session_id="s")
         assert texts(again) == []
         await appended_elsewhere(again, "new 1", "new 2", "new 3", "new 4")
@@ -129,7 +131,11 @@ class TestCommitNews:
         fragment.partial = True
         await service.append_event(session, fragment)
         [committed] = told
-        assert (committed.session_id, committed.seq, committed.event) == ((await row_of(session)).pk, 1, event)
+        assert (committed.session_id, committed.seq, committed.event) == (
+            (await row_of(session)).pk,
+            1,
+            event,
+        )
         row = await models.Event.objects.aget(session_id=committed.session_id)
         assert Event.model_validate_json(committed.body) == Event.model_validate(row.body) == event
 
@@ -199,6 +205,4 @@ def _job(call_id: str) -> dict[str, Any]:
 def _answer(call_id: str) -> Event:
     response = types.FunctionResponse(id=call_id, name="write_report", response={"status": "pending"})
     part = types.Part(function_response=response)
-    return Event(
-        author="clerk", invocation_id="e-1", content=types.Content(role="user", parts=[part])
-    )
+    return Event(author="clerk", invocation_id="e-1", content=types.Content(role="user", parts=[part]))

@@ -50,7 +50,9 @@ class Steps(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         try:
             for text in ("one", "two"):
-                actions = EventActions(state_delta={f"{key}_{text}": value for key, value in self.delta.items()})
+                actions = EventActions(
+                    state_delta={f"{key}_{text}": value for key, value in self.delta.items()}
+                )
                 event = Event(author=self.name, content=text_content(text), actions=actions)
                 yield event
                 is_last = ctx.session.events[-1] is event or ctx.session.events[-1].id == event.id
@@ -183,7 +185,9 @@ async def test_without_streaming_the_model_is_asked_for_the_whole() -> None:
     assert [event.partial for event in await conversation.say("x")] == [None]
 
 
-@pytest.mark.parametrize("where", ["before_agent", "before_model", "model", "tool", "after_model", "after_agent"])
+@pytest.mark.parametrize(
+    "where", ["before_agent", "before_model", "model", "tool", "after_model", "after_agent"]
+)
 async def test_what_goes_wrong_reaches_the_caller_and_ends_the_invocation(where: str) -> None:
     """L5: what was committed before stays, nothing after it is stored."""
 

@@ -10,14 +10,11 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event
-from runtime.models import LlmRequest, LlmResponse
-from runtime.run_config import RunConfig, StreamingMode
+from runtime.run_config import RunConfig
 from runtime.tools import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, outline
-
-STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
 
 
 class Office:
@@ -97,7 +94,11 @@ async def test_a_first_result_goes_to_the_model_in_the_same_turn() -> None:
 async def test_the_answer_replaces_the_pending_one_and_the_words_between_are_left_out() -> None:
     """Q10, A7."""
     office = Office(
-        call("approve", "c1"), "I asked.", "Still waiting.", "approved!", "Anything else?",
+        call("approve", "c1"),
+        "I asked.",
+        "Still waiting.",
+        "approved!",
+        "Anything else?",
         first_result={"status": "pending"},
     )
     await office.say("may I?")

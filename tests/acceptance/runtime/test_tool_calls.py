@@ -92,7 +92,11 @@ async def test_the_calls_of_a_step_run_together_and_one_event_answers_them_in_ca
 
     agent = clerk([call("first"), call("second"), call("first")], "done", tools=[first, second])
     events = await Conversation(agent).say("go")
-    assert outline(events) == ["clerk: first() second() first()", "clerk: =first =second =first", "clerk: done"]
+    assert outline(events) == [
+        "clerk: first() second() first()",
+        "clerk: =first =second =first",
+        "clerk: done",
+    ]
     called = [one.id for one in events[0].get_function_calls()]
     assert [one.id for one in events[1].get_function_responses()] == called
 
@@ -137,7 +141,9 @@ async def test_a_write_of_one_call_is_seen_by_the_others_at_once() -> None:
         await asyncio.wait_for(written.wait(), timeout=10)
         return [tool_context.state["k"], tool_context.state["temp:t"]]
 
-    events = await Conversation(clerk([call("writer"), call("reader")], "done", tools=[writer, reader])).say("go")
+    events = await Conversation(clerk([call("writer"), call("reader")], "done", tools=[writer, reader])).say(
+        "go"
+    )
     assert answers(events[1])["reader"] == {"result": ["written", "too"]}
 
 

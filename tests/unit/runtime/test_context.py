@@ -22,7 +22,11 @@ async def invocation(**services: Any) -> InvocationContext:
     sessions = InMemorySessionService()
     session = await sessions.create_session(app_name="shop", user_id="ada", session_id="s", state={"a": 1})
     return InvocationContext(
-        invocation_id="e-1", agent=BaseAgent(name="clerk"), session=session, session_service=sessions, **services
+        invocation_id="e-1",
+        agent=BaseAgent(name="clerk"),
+        session=session,
+        session_service=sessions,
+        **services,
     )
 
 

@@ -66,7 +66,20 @@ async def test_names_are_replaced_by_what_they_name(
 
 @pytest.mark.parametrize(
     "template",
-    ["{}", "{ }", '{"json": 1}', "{a-b}", "{1st}", "{other:key}", "{a b}", "{", "}", "{{", "a } b { c", "{\n}"],
+    [
+        "{}",
+        "{ }",
+        '{"json": 1}',
+        "{a-b}",
+        "{1st}",
+        "{other:key}",
+        "{a b}",
+        "{",
+        "}",
+        "{{",
+        "a } b { c",
+        "{\n}",
+    ],
 )
 async def test_braces_that_hold_no_name_stay_as_they_are(context: ReadonlyContext, template: str) -> None:
     assert await inject_session_state(template, context) == template

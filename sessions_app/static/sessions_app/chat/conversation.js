@@ -2,6 +2,7 @@
 
 import { addCopyButtons } from "./code.js";
 import { parse } from "./dom.js";
+import { settleQuestions } from "./questions.js";
 import { showLocalTimes } from "./times.js";
 import { pairResults } from "./tools.js";
 
@@ -53,6 +54,7 @@ export class Conversation {
 
   #decorate(root) {
     pairResults(this.log, root);
+    settleQuestions(this.log, root);
     showLocalTimes(root);
     addCopyButtons(root);
   }

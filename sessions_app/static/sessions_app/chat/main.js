@@ -9,6 +9,7 @@ import { Jobs } from "./jobs.js";
 import { LiveText } from "./live.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
+import { allowAnswers, listenForAnswers } from "./questions.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
 import { showChanges } from "./state.js";
@@ -74,6 +75,7 @@ const handlers = {
   },
   error(frame) {
     composer.allowStop();
+    allowAnswers(conversation.log);
     if (!outbox.refuse(frame.in_reply_to, frame.message)) notice(frame.message);
   },
   pong() {},
@@ -146,6 +148,7 @@ function notice(text) {
 }
 
 toldInvocations(conversation.log).forEach(learn);
+listenForAnswers(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
 loadEarlier({
   button: byId("earlier"),
   conversation,

@@ -20,9 +20,7 @@ def test_the_model_is_inherited_from_the_nearest_ancestor_that_has_one() -> None
     near, far = ScriptedModel(model="near"), ScriptedModel(model="far")
     leaf, own = LlmAgent(name="leaf"), LlmAgent(name="own", model=ScriptedModel(model="own"))
     plain = BaseAgent(name="plain", sub_agents=[leaf, own])
-    LlmAgent(
-        name="root", model=far, sub_agents=[LlmAgent(name="middle", model=near, sub_agents=[plain])]
-    )
+    LlmAgent(name="root", model=far, sub_agents=[LlmAgent(name="middle", model=near, sub_agents=[plain])])
     assert leaf.canonical_model is near
     assert own.canonical_model.model == "own"
 

@@ -10,15 +10,11 @@ from runtime.events import Event
 
 
 def user(text: str, **fields: Any) -> Event:
-    return Event(
-        author="user", content=types.Content(role="user", parts=[types.Part(text=text)]), **fields
-    )
+    return Event(author="user", content=types.Content(role="user", parts=[types.Part(text=text)]), **fields)
 
 
 def said(text: str, author: str = "agent", **fields: Any) -> Event:
-    return Event(
-        author=author, content=types.Content(role="model", parts=[types.Part(text=text)]), **fields
-    )
+    return Event(author=author, content=types.Content(role="model", parts=[types.Part(text=text)]), **fields)
 
 
 def called(*ids: str, author: str = "agent", name: str = "f", **fields: Any) -> Event:

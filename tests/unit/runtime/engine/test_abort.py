@@ -16,7 +16,12 @@ def test_open_calls_of_the_invocation_are_answered_with_the_reason() -> None:
     ]
     seal = seal_event(events, "e-1", "The call was interrupted.")
     assert seal is not None and seal.content is not None
-    assert (seal.author, seal.branch, seal.invocation_id, seal.content.role) == ("clerk", "p.a", "e-1", "user")
+    assert (seal.author, seal.branch, seal.invocation_id, seal.content.role) == (
+        "clerk",
+        "p.a",
+        "e-1",
+        "user",
+    )
     [response] = seal.get_function_responses()
     assert (response.id, response.name) == ("1", "f")
     assert response.response == {"status": "error", "error": "The call was interrupted."}

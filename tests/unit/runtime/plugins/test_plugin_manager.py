@@ -44,7 +44,12 @@ class Bare(BasePlugin):
 async def test_plugins_are_asked_in_order_until_one_answers() -> None:
     asked: list[str] = []
     reply = types.Content(role="model", parts=[])
-    plugins = [Greeter("a", None, asked), BasePlugin("b"), Greeter("c", reply, asked), Greeter("d", reply, asked)]
+    plugins = [
+        Greeter("a", None, asked),
+        BasePlugin("b"),
+        Greeter("c", reply, asked),
+        Greeter("d", reply, asked),
+    ]
     manager = PluginManager(plugins)
     assert await manager.ask("before_run_callback", invocation_context=None) is reply
     assert asked == ["a", "c"]

@@ -1,0 +1,40 @@
+// Calls that run only if the person says yes. The first answer counts, in whatever tab it was given.
+
+/** Moves verdicts under their questions and takes the buttons away. */
+export function settleQuestions(...roots) {
+  for (const root of roots) {
+    for (const verdict of root.querySelectorAll(".verdict[data-answers]")) {
+      const question = findQuestion(verdict.dataset.answers, ...roots);
+      if (!question || question.contains(verdict)) continue;
+      const article = verdict.closest("article");
+      question.querySelector(".choices")?.replaceWith(verdict);
+      question.dataset.verdict = verdict.dataset.verdict;
+      article.hidden = article.querySelector(":scope > :not(header)") === null;
+    }
+  }
+}
+
+/** Calls `onAnswer(callId, isYes)` when a button is pressed; the buttons wait for what the server says. */
+export function listenForAnswers(log, onAnswer) {
+  log.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-confirm]");
+    if (!button) return;
+    const question = button.closest(".question");
+    const isSent = onAnswer(question.dataset.callId, button.dataset.confirm === "yes");
+    if (isSent) enable(question, false);
+  });
+}
+
+/** The server refused an answer: it may be given again. */
+export function allowAnswers(log) {
+  for (const question of log.querySelectorAll(".question")) enable(question, true);
+}
+
+function enable(question, isEnabled) {
+  for (const button of question.querySelectorAll("button")) button.disabled = !isEnabled;
+}
+
+function findQuestion(callId, ...roots) {
+  const selector = `.question[data-call-id="${CSS.escape(callId)}"]`;
+  return roots.map((root) => root.querySelector(selector)).find(Boolean);
+}

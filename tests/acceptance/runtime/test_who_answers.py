@@ -1,0 +1,173 @@
+"""Spec A6, L8, Q8, Q9, Q11: transfers, who answers next, and what the agents see of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtime.agents import BaseAgent, LlmAgent
+from runtime.models import LlmRequest
+from tests.fakes import ScriptedModel, call
+from tests.unit.runtime.conversation import Conversation, outline
+
+
+def agent(name: str, *turns: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedModel(turns=list(turns)), **fields)
+
+
+def to(name: str) -> Any:
+    return call("transfer_to_agent", agent_name=name)
+
+
+def requests(of: BaseAgent) -> list[LlmRequest]:
+    assert isinstance(of, LlmAgent) and isinstance(of.model, ScriptedModel)
+    return of.model.requests
+
+
+def offered(of: LlmAgent) -> list[str]:
+    """The agents that the last request of the agent offers to transfer to."""
+    declarations = [
+        declaration
+        for tool in requests(of)[-1].config.tools or []
+        for declaration in tool.function_declarations or []
+        if declaration.name == "transfer_to_agent"
+    ]
+    return [name for one in declarations for name in one.parameters.properties["agent_name"].enum]
+
+
+async def test_a_transfer_hands_the_invocation_over() -> None:
+    """A6, Q8: its response is the caller's, and comes before the target's first event."""
+    billing = agent("billing", "Your bill is 5.")
+    conversation = Conversation(agent("root", to("billing"), sub_agents=[billing]))
+    events = await conversation.say("my bill?")
+    assert outline(events) == [
+        "root: transfer_to_agent()",
+        "root: =transfer_to_agent",
+        "billing: Your bill is 5.",
+    ]
+    assert events[1].actions.transfer_to_agent == "billing"
+    assert events[1].get_function_responses()[0].response == {"result": None}
+    assert len({event.invocation_id for event in events}) == 1
+    assert next(part.text for content in requests(billing)[0].contents for part in content.parts or []) == (
+        "my bill?"
+    )
+
+
+async def test_the_next_message_goes_to_the_agent_that_spoke_last() -> None:
+    """L8."""
+    billing = agent("billing", "Your bill is 5.", "It was the tea.")
+    root = agent("root", to("billing"), sub_agents=[billing])
+    conversation = Conversation(root)
+    await conversation.say("my bill?")
+    assert outline(await conversation.say("why?")) == ["billing: It was the tea."]
+
+
+@pytest.mark.parametrize(("blocked", "expected"), [("leaf", "middle"), ("middle", "root")])
+async def test_an_agent_that_may_not_hand_back_does_not_keep_the_conversation(
+    blocked: str, expected: str
+) -> None:
+    """L8: the latest speaker answers that may hand back, as all above it may."""
+    leaf = agent("leaf", "leaf here", disallow_transfer_to_parent=blocked == "leaf")
+    middle = agent(
+        "middle",
+        to("leaf"),
+        "middle here",
+        sub_agents=[leaf],
+        disallow_transfer_to_parent=blocked == "middle",
+    )
+    conversation = Conversation(agent("root", to("middle"), "root here", sub_agents=[middle]))
+    assert outline(await conversation.say("one"))[-1] == "leaf: leaf here"
+    assert outline(await conversation.say("two")) == [f"{expected}: {expected} here"]
+
+
+async def test_events_of_agents_that_are_gone_are_passed_over() -> None:
+    """L8."""
+    conversation = Conversation(agent("root", "one", "two"))
+    await conversation.say("a")
+    [*_, last] = (await conversation.session()).events
+    conversation.runner.agent.name = "renamed"
+    assert (last.author, outline(await conversation.say("b"))) == ("root", ["renamed: two"])
+
+
+async def test_transfers_go_up_and_across_as_the_flags_allow() -> None:
+    """A6."""
+    a = agent("a", to("b"))
+    b = agent("b", to("root"))
+    root = agent("root", to("a"), "back at the root", sub_agents=[a, b])
+    events = await Conversation(root).say("go")
+    assert [event.author for event in events] == ["root", "root", "a", "a", "b", "b", "root"]
+    assert (offered(root), offered(a), offered(b)) == (["a", "b"], ["root", "b"], ["root", "a"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, ["leaf", "root", "peer"]),
+        ({"disallow_transfer_to_parent": True}, ["leaf", "peer"]),
+        ({"disallow_transfer_to_peers": True}, ["leaf", "root"]),
+        ({"disallow_transfer_to_parent": True, "disallow_transfer_to_peers": True}, ["leaf"]),
+    ],
+)
+async def test_what_is_offered_follows_the_flags(flags: dict[str, bool], expected: list[str]) -> None:
+    """A6."""
+    middle = agent("middle", "done", sub_agents=[agent("leaf", description="Knows leaves.")], **flags)
+    await Conversation(agent("root", to("middle"), sub_agents=[middle, agent("peer")])).say("go")
+    assert offered(middle) == expected
+    instruction = str(requests(middle)[-1].config.system_instruction)
+    assert "Knows leaves." in instruction
+    assert ("`peer`" in instruction) is ("peer" in expected)
+
+
+async def test_where_nobody_is_no_transfer_is_offered() -> None:
+    """A6."""
+    alone = agent("alone", "done")
+    await Conversation(alone).say("go")
+    assert not requests(alone)[0].config.tools
+    assert "transfer_to_agent" not in str(requests(alone)[0].config.system_instruction)
+
+
+async def test_a_transfer_to_nobody_is_an_error_response_to_the_model() -> None:
+    """A6."""
+    root = agent("root", to("nobody"), "My mistake.", sub_agents=[agent("billing")])
+    events = await Conversation(root).say("go")
+    assert outline(events) == ["root: transfer_to_agent()", "root: =transfer_to_agent", "root: My mistake."]
+    error = events[1].get_function_responses()[0].response["error"]
+    assert "'nobody'" in error and "billing" in error
+    assert events[1].actions.transfer_to_agent is None
+
+
+async def test_another_agents_words_are_context() -> None:
+    """A7."""
+    billing = agent("billing", "Your bill is 5.")
+    await Conversation(agent("root", to("billing"), sub_agents=[billing])).say("my bill?")
+    told = [[part.text for part in content.parts or []] for content in requests(billing)[0].contents]
+    assert told[0] == ["my bill?"]
+    assert told[1][0] == "For context:" and "transfer_to_agent" in str(told[1][1])
+    assert {content.role for content in requests(billing)[0].contents} == {"user"}
+
+
+async def test_an_agent_without_contents_sees_this_turn_only() -> None:
+    """Q11."""
+
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    forgetful = agent("forgetful", "one", call("ping"), "two", include_contents="none", tools=[ping])
+    conversation = Conversation(forgetful)
+    await conversation.say("first")
+    await conversation.say("second")
+    sent = requests(forgetful)[-1].contents
+    assert sent[0].parts[0].text == "second"
+    assert [content.role for content in sent] == ["user", "model", "user"]
+
+
+async def test_after_a_transfer_the_target_without_contents_sees_the_transfer() -> None:
+    """Q11: the previous agent's words begin the turn."""
+    billing = agent("billing", "Your bill is 5.", include_contents="none")
+    conversation = Conversation(agent("root", "Hello.", to("billing"), sub_agents=[billing]))
+    await conversation.say("hi")
+    await conversation.say("my bill?")
+    texts = [part.text for content in requests(billing)[0].contents for part in content.parts or []]
+    assert "hi" not in texts and "Hello." not in str(texts)

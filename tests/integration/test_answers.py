@@ -1,0 +1,113 @@
+"""A person answers a call that waits for them: once, and only their own (spec T5, T7; acceptance-chat 3, 4, 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.tools import FunctionTool
+from sessions_app import registry, use_cases
+from sessions_app.errors import ConflictError, NotFoundError, PermissionDeniedError
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Invocation, Session, ToolJob
+from tests.fakes import ScriptedModel, call
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+DELETED: list[str] = []
+
+
+def delete_file(name: str) -> str:
+    """Delete a file."""
+    DELETED.append(name)
+    return f"{name} is deleted"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    DELETED.clear()
+    scripted = ScriptedModel()
+    tools = [FunctionTool(delete_file, require_confirmation=True)]
+    app = App(name="files", root_agent=LlmAgent(name="files", model=scripted, tools=tools))
+    monkeypatch.setattr(registry, "apps", lambda: {"files": app})
+    return scripted
+
+
+async def finished() -> None:
+    await asyncio.gather(*(one.task for one in list(worker()._running.values())))
+
+
+async def asked(person: User, model: ScriptedModel) -> tuple[Session, str]:
+    """A session whose last event asks the person."""
+    model.turns = [call("delete_file", name="a.txt"), "Gone."]
+    session = await use_cases.create_session(person, "files")
+    await use_cases.send_message(person, session.pk, "m1", "delete a.txt")
+    await finished()
+    last: dict[str, Any] = (await Event.objects.filter(session=session).order_by("-seq").afirst()).body  # type: ignore[union-attr]
+    (question,) = last["content"]["parts"]
+    assert question["functionCall"]["name"] == REQUEST_CONFIRMATION
+    return session, question["functionCall"]["id"]
+
+
+async def answer(person: User, session_id: UUID, call_id: str, confirmed: bool = True) -> None:
+    response = {"confirmed": confirmed, "payload": None}
+    await use_cases.answer_call(person, session_id, call_id, REQUEST_CONFIRMATION, response)
+    await finished()
+
+
+async def test_a_confirmed_call_runs_and_the_invocation_that_waited_is_completed(
+    person: User, model: ScriptedModel
+) -> None:
+    session, call_id = await asked(person, model)
+    assert DELETED == []
+    assert (await Invocation.objects.aget(client_id="m1")).status == "waiting"
+    await answer(person, session.pk, call_id)
+    assert DELETED == ["a.txt"]
+    assert (await Event.objects.filter(session=session).order_by("-seq").afirst()).text == "Gone."  # type: ignore[union-attr]
+    assert (await Invocation.objects.aget(client_id="m1")).status == "completed"
+
+
+async def test_a_second_answer_is_a_conflict_and_stores_nothing(person: User, model: ScriptedModel) -> None:
+    session, call_id = await asked(person, model)
+    await answer(person, session.pk, call_id, confirmed=False)
+    before = await Event.objects.filter(session=session).acount()
+    with pytest.raises(ConflictError, match="answered already"):
+        await answer(person, session.pk, call_id)
+    assert DELETED == []
+    assert await Event.objects.filter(session=session).acount() == before
+
+
+async def test_two_answers_at_once_count_as_one(person: User, model: ScriptedModel) -> None:
+    session, call_id = await asked(person, model)
+    results = await asyncio.gather(
+        *(answer(person, session.pk, call_id) for _ in range(5)), return_exceptions=True
+    )
+    assert [type(result) for result in results if result] == [ConflictError] * 4
+    assert DELETED == ["a.txt"]
+
+
+async def test_nobody_answers_for_someone_else_or_what_was_not_asked(
+    person: User, model: ScriptedModel
+) -> None:
+    session, call_id = await asked(person, model)
+    stranger = await get_user_model().objects.acreate_user("eve")
+    with pytest.raises(NotFoundError):
+        await answer(stranger, session.pk, call_id)
+    with pytest.raises(NotFoundError):
+        await answer(person, session.pk, "adk-made-up")
+
+
+async def test_the_result_of_a_job_cannot_be_forged(person: User, model: ScriptedModel) -> None:
+    session, call_id = await asked(person, model)
+    await ToolJob.objects.acreate(
+        session=session, call_id=call_id, invocation_id="e-1", id=uuid4(), tool_name="x", task_name="x"
+    )
+    with pytest.raises(PermissionDeniedError, match="its job"):
+        await answer(person, session.pk, call_id)

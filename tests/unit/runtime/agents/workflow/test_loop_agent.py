@@ -1,0 +1,77 @@
+"""Spec A5, Q9: rounds of sub-agents, until one escalates or the rounds are over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime import types
+from runtime.agents import LlmAgent, LoopAgent, SequentialAgent
+from runtime.agents.callback_context import CallbackContext
+from runtime.tools import ToolContext, exit_loop
+from tests.fakes import ScriptedModel, call
+from tests.unit.runtime.conversation import Conversation, outline
+
+
+def agent(name: str, *turns: Any, **settings: Any) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedModel(turns=list(turns)), tools=[exit_loop, give_up], **settings)
+
+
+def give_up(tool_context: ToolContext) -> str:
+    """Escalate, and say so."""
+    tool_context.actions.escalate = True
+    return "given up"
+
+
+async def test_the_rounds_are_counted() -> None:
+    loop = LoopAgent(name="loop", max_iterations=3, sub_agents=[agent("a", *"123"), agent("b", *"456")])
+    assert outline(await Conversation(loop).say("go")) == [
+        "a: 1", "b: 4", "a: 2", "b: 5", "a: 3", "b: 6",
+    ]  # fmt: skip
+
+
+async def test_no_rounds_and_no_sub_agents_are_nothing() -> None:
+    assert (
+        await Conversation(LoopAgent(name="loop", max_iterations=0, sub_agents=[agent("a")])).say("go") == []
+    )
+    assert await Conversation(LoopAgent(name="loop")).say("go") == []
+
+
+async def test_the_model_is_not_asked_again_after_exit_loop_and_later_sub_agents_have_no_turn() -> None:
+    """Q9."""
+    loop = LoopAgent(
+        name="loop",
+        sub_agents=[agent("a", "one", "two"), agent("b", "on", call("exit_loop")), agent("c", "c")],
+    )
+    assert outline(await Conversation(loop).say("go")) == [
+        "a: one", "b: on", "c: c", "a: two", "b: exit_loop()", "b: =exit_loop",
+    ]  # fmt: skip
+
+
+async def test_who_escalates_finishes_its_turn_first() -> None:
+    """Q9."""
+    loop = LoopAgent(name="loop", sub_agents=[agent("a", call("give_up"), "my last words"), agent("b")])
+    assert outline(await Conversation(loop).say("go")) == ["a: give_up()", "a: =give_up", "a: my last words"]
+
+
+async def test_a_sequence_in_the_loop_is_a_sub_agent_that_finishes() -> None:
+    """Q9."""
+    line = SequentialAgent(name="line", sub_agents=[agent("a", call("exit_loop")), agent("b", "b says")])
+    loop = LoopAgent(name="loop", sub_agents=[line, agent("c")])
+    assert outline(await Conversation(loop).say("go")) == ["a: exit_loop()", "a: =exit_loop", "b: b says"]
+
+
+async def test_after_the_loop_the_sequence_goes_on() -> None:
+    loop = LoopAgent(name="loop", sub_agents=[agent("a", call("exit_loop"))])
+    line = SequentialAgent(name="line", sub_agents=[loop, agent("z", "z says")])
+    assert outline(await Conversation(line).say("go"))[-1] == "z: z says"
+
+
+async def test_a_callback_may_escalate() -> None:
+    """C3: actions of a callback go with its event."""
+
+    def enough(callback_context: CallbackContext) -> types.Content | None:
+        callback_context.actions.escalate = True
+        return types.Content(role="model", parts=[types.Part(text="enough")])
+
+    loop = LoopAgent(name="loop", sub_agents=[agent("a", "one", after_agent_callback=enough)])
+    assert outline(await Conversation(loop).say("go")) == ["a: one", "a: enough"]

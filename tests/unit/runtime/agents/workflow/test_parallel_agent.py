@@ -1,0 +1,181 @@
+"""Spec A5, Q9, L3: agents side by side, each on its own branch, each standing still until its event is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from runtime.agents import BaseAgent, InvocationContext, ParallelAgent, SequentialAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.events import Event, EventActions
+from runtime.run_config import RunConfig, StreamingMode
+from tests.fakes import ScriptedModel, call, text_content
+from tests.unit.runtime.conversation import Conversation, outline
+
+
+class Speaker(BaseAgent):
+    """Says its texts, and notes after each whether it is committed by then."""
+
+    texts: list[str]
+    committed: list[bool] = []
+    closed: list[str] = []
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        try:
+            for text in self.texts:
+                delta = {f"{self.name}_said": text}
+                event = Event(
+                    author=self.name,
+                    branch=ctx.branch,
+                    content=text_content(text),
+                    actions=EventActions(state_delta=delta),
+                )
+                yield event
+                is_stored = any(stored.id == event.id for stored in ctx.session.events)
+                self.committed.append(is_stored and ctx.session.state[f"{self.name}_said"] == text)
+        finally:
+            self.closed.append(self.name)
+
+
+class Waiting(BaseAgent):
+    """Waits for good, and notes that it was stopped."""
+
+    has_begun: Any
+    stopped: list[str] = []
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        try:
+            self.has_begun.set()
+            await asyncio.Event().wait()
+            yield Event(author=self.name)
+        finally:
+            self.stopped.append(self.name)
+
+
+class Failing(BaseAgent):
+    """Fails when told to."""
+
+    when: Any
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, branch=ctx.branch, content=text_content("I shall fail"))
+        await self.when.wait()
+        raise LookupError("lost")
+
+
+def pair(**settings: Any) -> list[LlmAgent]:
+    return [
+        LlmAgent(name=name, model=ScriptedModel(turns=[f"{name} says"]), **settings) for name in ("a", "b")
+    ]
+
+
+async def test_each_child_goes_on_when_its_own_event_is_committed() -> None:
+    """A5, L3."""
+    speakers = [Speaker(name=name, texts=["one", "two", "three"]) for name in ("a", "b", "c")]
+    conversation = Conversation(ParallelAgent(name="par", sub_agents=list(speakers)))
+    events = await conversation.say("go")
+    assert [speaker.committed for speaker in speakers] == [[True] * 3] * 3
+    for name in "abc":
+        assert [event.text() for event in events if event.author == name] == ["one", "two", "three"]
+    assert (await conversation.session()).events[1:] == events
+
+
+async def test_a_child_does_not_wait_for_a_slow_one() -> None:
+    """A5: events are merged as they come."""
+    gate = asyncio.Event()
+    slow = LlmAgent(name="slow", model=ScriptedModel(turns=[gate]))
+    quick = LlmAgent(
+        name="quick",
+        model=ScriptedModel(turns=["ready"]),
+        after_agent_callback=lambda callback_context: gate.set(),
+    )
+    events = await Conversation(ParallelAgent(name="par", sub_agents=[slow, quick])).say("go")
+    assert outline(events) == ["quick: ready", "slow: released"]
+
+
+async def test_a_branch_is_shared_by_all_that_run_below_it() -> None:
+    """Q9."""
+    helper = LlmAgent(name="helper", model=ScriptedModel(turns=["helped"]))
+    boss = LlmAgent(
+        name="boss",
+        model=ScriptedModel(turns=[call("transfer_to_agent", agent_name="helper")]),
+        sub_agents=[helper],
+    )
+    line = SequentialAgent(
+        name="line", sub_agents=[boss, LlmAgent(name="z", model=ScriptedModel(turns=["z"]))]
+    )
+    nested = ParallelAgent(name="inner", sub_agents=list(pair()))
+    events = await Conversation(ParallelAgent(name="outer", sub_agents=[line, nested])).say("go")
+    branches = {event.author: event.branch for event in events}
+    assert branches == {
+        "boss": "outer.line",
+        "helper": "outer.line",
+        "z": "outer.line",
+        "a": "outer.inner.inner.a",
+        "b": "outer.inner.inner.b",
+    }
+
+
+async def test_those_on_one_branch_see_each_other_and_nobody_beside_them() -> None:
+    """A7, Q9."""
+    first, second = pair()
+    line = SequentialAgent(name="line", sub_agents=[first, second])
+    other = LlmAgent(name="other", model=ScriptedModel(turns=["other says"]))
+    after = LlmAgent(name="after", model=ScriptedModel(turns=["done"]))
+    side_by_side = ParallelAgent(name="par", sub_agents=[line, other])
+    await Conversation(SequentialAgent(name="all", sub_agents=[side_by_side, after])).say("go")
+
+    def texts(agent: LlmAgent) -> list[str | None]:
+        return [p.text for c in agent.model.requests[0].contents for p in c.parts]
+
+    assert texts(second) == ["go", "For context:", "[a] said: a says"]
+    assert texts(other) == ["go"]
+    assert {"[a] said: a says", "[b] said: b says", "[other] said: other says"} <= set(texts(after))
+
+
+async def test_a_failing_child_stops_the_others_and_what_was_committed_stays() -> None:
+    """A5, L5."""
+    has_begun = asyncio.Event()
+    waiting, speaker = Waiting(name="waiting", has_begun=has_begun), Speaker(name="a", texts=["one"])
+    failing = Failing(name="failing", when=has_begun)
+    conversation = Conversation(ParallelAgent(name="par", sub_agents=[speaker, waiting, failing]))
+    with pytest.raises(LookupError, match="lost"):
+        await conversation.say("go")
+    assert waiting.stopped == ["waiting"]
+    stored = outline((await conversation.session()).events)
+    assert sorted(stored) == ["a: one", "failing: I shall fail", "user: go"]
+
+
+async def test_a_caller_that_stops_listening_stops_every_child() -> None:
+    """L7."""
+    waiting = Waiting(name="waiting", has_begun=asyncio.Event())
+    speaker = Speaker(name="a", texts=["one", "two"])
+    conversation = Conversation(ParallelAgent(name="par", sub_agents=[waiting, speaker]))
+    run = conversation.runner.run_async(
+        user_id="ada", session_id=await conversation._id(), new_message=text_content("go", role="user")
+    )
+    assert (await anext(run)).text() == "one"
+    await run.aclose()
+    assert (waiting.stopped, speaker.closed, speaker.committed) == (["waiting"], ["a"], [])
+    assert outline((await conversation.session()).events) == ["user: go", "a: one"]
+
+
+async def test_streamed_pieces_of_several_children_are_forwarded_and_not_stored() -> None:
+    """L4."""
+    agents = [LlmAgent(name=name, model=ScriptedModel(turns=["one two"])) for name in ("a", "b")]
+    conversation = Conversation(ParallelAgent(name="par", sub_agents=list(agents)))
+    events = await conversation.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
+    for name in ("a", "b"):
+        assert [(e.text(), e.partial) for e in events if e.author == name] == [
+            ("one ", True),
+            ("two ", True),
+            ("one two", None),
+        ]
+    assert sorted(outline((await conversation.session()).events)) == ["a: one two", "b: one two", "user: go"]
+
+
+async def test_without_children_there_is_nothing_to_do() -> None:
+    assert await Conversation(ParallelAgent(name="par")).say("go") == []
