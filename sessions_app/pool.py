@@ -6,12 +6,23 @@ import asyncio
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from django.db import connections
+import psycopg
+from django.db import InterfaceError, connections
+from django.db import OperationalError as DjangoOperationalError
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from sessions_app.conf import conf
+
+UNAVAILABLE = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    PoolTimeout,
+    DjangoOperationalError,
+    InterfaceError,
+)
+"""What is raised while PostgreSQL is away; the statement may or may not have been carried out."""
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 

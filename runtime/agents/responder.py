@@ -10,19 +10,23 @@ from runtime.agents.parallel_agent import ParallelAgent
 from runtime.engine.resume import entry_of, recorded_states
 from runtime.events.calls import find_call_event, response_ids
 from runtime.events.event import Event
+from runtime.events.summaries import last_agent_before
 
 
 def agent_that_answers(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
-    """Who asked for what the person answers; else who spoke last and may go on; else the root."""
-    last = events[-1] if events else None
+    """Who asked for what the person answers; else who spoke last and may go on; else the root.
+
+    `events` are without rewound ones. What a summary stands for may be missing: it tells who went on there.
+    """
+    last = next((event for event in reversed(events) if event.content), None)
     if last is not None and last.author == "user":
         for call_id in response_ids(last):
             call_event = find_call_event(events, call_id)
             agent = root.find_agent(call_event.author) if call_event else None
             if agent is not None:
                 return agent
-    for event in reversed(events):
-        agent = None if event.author == "user" else root.find_agent(event.author)
+    for name in (*(event.author for event in reversed(events)), last_agent_before(events)):
+        agent = root.find_agent(name) if name and name != "user" else None
         if agent is not None and (agent is root or _may_go_on(agent)):
             return agent
     return root

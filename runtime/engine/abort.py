@@ -10,25 +10,27 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
 
-def seal_event(events: Sequence[Event], invocation_id: str, reason: str) -> Event | None:
-    """One event that answers the invocation's open calls with an error; None when none is open.
+def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
+    """Events that answer the invocation's open calls with an error: one for each event that made such calls.
 
-    Long-running calls stay open: their answer comes from outside.
+    Parallel agents may each have left some. Long-running calls stay open: their answer comes from outside.
     """
     own = [event for event in events if event.invocation_id == invocation_id]
     answered = answered_ids(own)
-    for event in reversed(own):
-        open_calls = [call for call in _sealable(event) if call.id not in answered]
-        if open_calls:
-            parts = [_sealed(call, reason) for call in open_calls]
-            return Event(
-                author=event.author,
-                invocation_id=invocation_id,
-                branch=event.branch,
-                content=types.Content(role="user", parts=parts),
-                actions=EventActions(),
+    seals: list[Event] = []
+    for event in own:
+        parts = [_sealed(call, reason) for call in _sealable(event) if call.id not in answered]
+        if parts:
+            seals.append(
+                Event(
+                    author=event.author,
+                    invocation_id=invocation_id,
+                    branch=event.branch,
+                    content=types.Content(role="user", parts=parts),
+                    actions=EventActions(),
+                )
             )
-    return None
+    return seals
 
 
 def _sealable(event: Event) -> Iterable[types.FunctionCall]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from runtime import types
 from runtime.engine.confirmation import confirmation_requests, read_confirmation
 from runtime.engine.credentials import credential_requests
-from runtime.engine.history import drop_rewound
 from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 
 Confirmations = Mapping[str, ToolConfirmation | None]
@@ -65,12 +65,13 @@ def decide_answers(
         InvalidAnswerError: an answer cannot be read.
     """
     message = next(
-        (e for e in reversed(events) if e.author == "user" and e.invocation_id == invocation_id), None
+        (e for e in reversed(events) if e.author == "user" and e.content and e.invocation_id == invocation_id),
+        None,
     )
     if message is None or not any(_is_answer(response) for response in message.get_function_responses()):
         return NoAnswers()
     log = _Log(invocation_id)
-    for event in drop_rewound(list(events)):
+    for event in drop_rewound(events):
         log.read(event)
     if log.is_spent(message):
         return Spent()

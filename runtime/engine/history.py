@@ -19,6 +19,8 @@ from runtime.engine.pairing import pair_responses_with_calls, settle_latest_resp
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import FRAMEWORK_CALLS, call_ids, first_index, response_ids
 from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound
+from runtime.events.summaries import put_summaries
 
 if TYPE_CHECKING:
     from runtime.agents.llm_agent import LlmAgent
@@ -74,33 +76,6 @@ def current_turn(events: Sequence[Event], agent_name: str) -> Sequence[Event]:
     return events
 
 
-def drop_rewound(events: list[Event]) -> list[Event]:
-    """Without what a later event rewound (spec R3)."""
-    kept: list[Event] = []
-    for event in events:
-        back_to = event.actions.rewind_before_invocation_id
-        if back_to is None:
-            kept.append(event)
-            continue
-        first = next((i for i, earlier in enumerate(kept) if earlier.invocation_id == back_to), len(kept))
-        del kept[first:]
-    return kept
-
-
-def put_summaries(events: list[Event]) -> list[Event]:
-    """With a summary in the place of the events that it stands for (spec R4)."""
-    summaries = [event for event in events if event.actions.compaction]
-    if not summaries:
-        return events
-    kept: list[Event] = []
-    for event in events:
-        if event.actions.compaction:
-            kept.append(event.model_copy(update={"content": event.actions.compaction.compacted_content}))
-        elif not any(_stands_for(summary, event) for summary in summaries):
-            kept.append(event)
-    return sorted(kept, key=_place)
-
-
 def without_framework_parts(event: Event) -> Event:
     """The event without what the framework asked the person, and what the person answered (spec T7, T8)."""
     parts = (event.content.parts or []) if event.content else []
@@ -138,15 +113,6 @@ def _says_something(event: Event) -> bool:
 def _is_framework_part(part: types.Part) -> bool:
     asked = part.function_call or part.function_response
     return asked is not None and asked.name in FRAMEWORK_CALLS
-
-
-def _stands_for(summary: Event, event: Event) -> bool:
-    compaction = summary.actions.compaction
-    return bool(compaction and compaction.start_timestamp <= event.timestamp <= compaction.end_timestamp)
-
-
-def _place(event: Event) -> float:
-    return event.actions.compaction.end_timestamp if event.actions.compaction else event.timestamp
 
 
 def _as_context(author: str, part: types.Part) -> list[types.Part]:

@@ -77,7 +77,7 @@ def decide_resume(ctx: InvocationContext) -> Decision:
         if event.get_function_responses():
             if event.actions.skip_summarization:
                 return Done()
-            if event.actions.asks_person() and event is events[-1]:
+            if event.actions.asks_person():
                 return Ask(_answered_by(event, events), event.actions)
             continue  # the event with the calls says whether all are answered
         if event.content:

@@ -14,10 +14,16 @@ from runtime.sessions.session import Session
 
 
 class GetSessionConfig(BaseModel):
-    """Which events to load: the last so many, or those from a time on (inclusive, spec Q15)."""
+    """Which events to load: the last so many, or those from a time on (inclusive, spec Q15); without it, all.
+
+    Attributes:
+        without_superseded: leave out what was rewound, and what a summary stands for but the last event of it
+            (spec R3, R4): what a turn begins with. Not together with the others.
+    """
 
     num_recent_events: int | None = None
     after_timestamp: float | None = None
+    without_superseded: bool = False
 
 
 class ListSessionsResponse(BaseModel):
@@ -58,6 +64,10 @@ class BaseSessionService(abc.ABC):
     @abc.abstractmethod
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Delete the session and its events; nothing happens when there is none."""
+
+    async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
+        """The session's own state at its creation, which no event tells; a service that keeps none has {}."""
+        return {}
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Commit an event and bring `session` up to date with it; a partial event is passed through.

@@ -9,6 +9,7 @@ from typing import Any
 from runtime import _platform
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
+from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json
 from runtime.sessions.session import Session
@@ -19,6 +20,7 @@ class _Stored:
     """What is kept of one session; app and user state live beside it."""
 
     state: dict[str, Any]
+    initial_state: dict[str, Any]
     last_update_time: float
     events: list[Event] = field(default_factory=list)
 
@@ -43,7 +45,11 @@ class InMemorySessionService(BaseSessionService):
         if key in self._sessions:
             raise AlreadyExistsError(f"Session {key[2]!r} exists already. Use get_session, or another id.")
         scoped = ScopedState.split(as_json(state or {}))
-        self._sessions[key] = _Stored(state=scoped.session, last_update_time=_platform.now())
+        self._sessions[key] = _Stored(
+            state=scoped.session,
+            initial_state=copy.deepcopy(scoped.session),
+            last_update_time=_platform.now(),
+        )
         self._merge_shared(app_name, user_id, scoped)
         return self._load(key)
 
@@ -63,6 +69,10 @@ class InMemorySessionService(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         self._sessions.pop((app_name, user_id, session_id), None)
+
+    async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
+        stored = self._sessions.get((app_name, user_id, session_id))
+        return copy.deepcopy(stored.initial_state) if stored else {}
 
     async def _store(self, session: Session, event: Event) -> None:
         stored = self._sessions.get((session.app_name, session.user_id, session.id))
@@ -99,6 +109,8 @@ class InMemorySessionService(BaseSessionService):
 
 
 def _selected(events: list[Event], config: GetSessionConfig) -> list[Event]:
+    if config.without_superseded:
+        return without_superseded(events)
     if config.after_timestamp is not None:
         events = [event for event in events if event.timestamp >= config.after_timestamp]
     if config.num_recent_events is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runtime import types
-from runtime.engine.abort import seal_event
+from runtime.engine.abort import seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.hot_path import Claim
@@ -52,8 +52,9 @@ def closing_events(
         end = Event(author=author, error_code=outcome.error_code, error_message=outcome.error_message)
     elif not closing:
         end = Event(author=author, interrupted=True)
-    seal = seal_event(events, claim.invocation_id, SEAL)
-    closing += [event for event in (seal, end) if event is not None]
+    closing += seal_events(events, claim.invocation_id, SEAL)
+    if end is not None:
+        closing.append(end)
     for event in closing:
         event.invocation_id = claim.invocation_id
     return closing

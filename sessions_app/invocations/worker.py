@@ -22,6 +22,7 @@ from sessions_app.invocations.outcome import HANDED_OVER, RESTARTED, STOPPED, Ou
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.notices import invocation_notice
+from sessions_app.pool import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 
@@ -148,6 +149,11 @@ class InvocationWorker:
         except (StaleLeaseError, SessionNotFoundError) as error:
             logger.warning("Invocation %s ends here: %s", invocation_id, error)
             return None
+        except UNAVAILABLE:
+            logger.warning(
+                "Invocation %s lost PostgreSQL; it is taken up again", invocation_id, exc_info=True
+            )
+            return HANDED_OVER, False
         except CannotGoOnError as error:
             logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
             return RESTARTED, False
@@ -175,6 +181,11 @@ class InvocationWorker:
         except (StaleLeaseError, SessionNotFoundError) as error:
             logger.warning("Invocation %s ends here: %s", claim.invocation_id, error)
             return False
+        except UNAVAILABLE:
+            logger.warning(
+                "Invocation %s is ended when its lease runs out", claim.invocation_id, exc_info=True
+            )
+            return False
         if finished is None:
             return False
         self._tell(claim, outcome.status, outcome.error_message)
@@ -182,7 +193,12 @@ class InvocationWorker:
 
     async def _hand_over(self, claim: Claim) -> None:
         """Let a worker go on, at once rather than when the lease runs out."""
-        if await hot_path.hand_over(claim):
+        try:
+            handed_over = await hot_path.hand_over(claim)
+        except UNAVAILABLE:
+            logger.warning("Invocation %s is taken up when its lease runs out", claim.invocation_id)
+            return
+        if handed_over:
             self._tell(claim, InvocationStatus.QUEUED)
             await dispatch.run_session_elsewhere(claim.session_id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from types import TracebackType
@@ -17,6 +18,7 @@ from sessions_app.models import JobStatus, ToolJob
 from sessions_app.notices import job_notice
 from sessions_app.services.artifact_service import DjangoArtifactService
 
+logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.25
 HEARTBEAT_SECONDS = 5.0
 
@@ -76,12 +78,21 @@ class Reporter:
         last_heartbeat = time.monotonic()
         while not self._stop.wait(TICK_SECONDS):
             is_due = time.monotonic() - last_heartbeat > HEARTBEAT_SECONDS
-            if self._changed or is_due:
-                self._write()
+            if (self._changed or is_due) and self._try_to_write():
                 last_heartbeat = time.monotonic()
         if self._changed:
-            self._write()
+            self._try_to_write()
         connection.close()
+
+    def _try_to_write(self) -> bool:
+        try:
+            self._write()
+        except Exception:  # PostgreSQL may be away for a moment; the next tick tries again
+            logger.warning("The progress of job %s was not written", self._job.pk, exc_info=True)
+            connection.close()
+            self._changed = True
+            return False
+        return True
 
     def _write(self) -> None:
         job = self._job

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from sessions_app.conf import conf
 from sessions_app.dispatch import send_job
 from sessions_app.jobs.answer import answer
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import FINISHED
 
 UNSENT_AFTER = timedelta(seconds=5)
-LOST_AFTER = timedelta(seconds=20)
 MOST_ATTEMPTS = 5
 
 
@@ -29,7 +29,7 @@ def sweep_jobs() -> None:
 
 def _take_up_lost(open_jobs: QuerySet[ToolJob]) -> None:
     """A worker that is not heard of any more has died: the job is queued again, or failed after too many deaths."""
-    lost = open_jobs.filter(status=JobStatus.RUNNING, heartbeat_at__lt=timezone.now() - LOST_AFTER)
+    lost = open_jobs.filter(status=JobStatus.RUNNING, heartbeat_at__lt=_ago(conf().job_lost_seconds))
     lost.filter(attempts__gte=MOST_ATTEMPTS).update(
         status=JobStatus.FAILED,
         finished_at=Now(),
@@ -39,9 +39,13 @@ def _take_up_lost(open_jobs: QuerySet[ToolJob]) -> None:
 
 
 def _send_unsent(open_jobs: QuerySet[ToolJob]) -> None:
-    unsent = open_jobs.filter(
-        status=JobStatus.QUEUED, sent_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER
-    )
-    for job in unsent[:100]:
+    """Send what was not sent, or so long ago that the broker may have lost it: a job is claimed once all the same."""
+    unsent = Q(sent_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER)
+    forgotten = Q(sent_at__lt=_ago(conf().job_resend_seconds))
+    for job in open_jobs.filter(unsent | forgotten, status=JobStatus.QUEUED)[:100]:
         send_job(job.pk, job.task_name)
         ToolJob.objects.filter(pk=job.pk).update(sent_at=Now())
+
+
+def _ago(seconds: float) -> datetime:
+    return timezone.now() - timedelta(seconds=seconds)

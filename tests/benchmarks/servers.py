@@ -10,12 +10,12 @@ from tempfile import mkdtemp
 
 
 @contextmanager
-def bench_site() -> Iterator[None]:
+def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[None]:
     """Django set up on fresh embedded servers, migrated; gone afterwards."""
     os.environ.setdefault("ADK_DEV", "1")
     os.environ["ADK_MODEL"] = "demo"
     os.environ["ADK_DATA_DIR"] = mkdtemp(prefix="adk-bench-")
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.benchmarks.settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = settings_module
     os.environ["LOG_LEVEL"] = "WARNING"
 
     import django

@@ -26,6 +26,12 @@ pytestmark = pytest.mark.stack
 KEPT = re.compile("HOME|LANG|PIP_.*|SSL_CERT_.*|.*_proxy|.*_PROXY")
 INSTALLATION_SECONDS = 110.0
 FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+AGENTS_PY = re.compile(r"^```python\n# shop/agents\.py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOP_SETTINGS = """
+from adk_site.settings import *
+INSTALLED_APPS = ["shop", *INSTALLED_APPS]
+"""
+UNUSED_SERVERS = {"DATABASE_URL": "postgresql://nobody@localhost/none", "REDIS_URL": "redis://localhost/0"}
 MAKE = re.compile(r"^(make .+)$|`(make [^`]+)`", re.MULTILINE)
 
 
@@ -135,3 +141,22 @@ def test_the_production_settings_of_the_readme_pass_the_deployment_check(
     )
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "no issues" in answer.stdout
+
+
+def test_the_agent_of_the_readme_is_found_wherever_its_app_stands(
+    clone: Path, environment: dict[str, str]
+) -> None:
+    shop = clone / "shop"
+    shop.mkdir()
+    (shop / "__init__.py").touch()
+    (shop / "agents.py").write_text("".join(AGENTS_PY.findall((clone / "README.md").read_text())))
+    (clone / "shop_settings.py").write_text(SHOP_SETTINGS)
+    answer = subprocess.run(
+        [sys.executable, "manage.py", "adk_check"],
+        cwd=clone,
+        env={**environment, **UNUSED_SERVERS, "ADK_DEV": "1", "DJANGO_SETTINGS_MODULE": "shop_settings"},
+        capture_output=True,
+        text=True,
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("shop  shop.agents\n  clerk  LlmAgent, model demo\n    tools: price\n")

@@ -1,4 +1,4 @@
-"""A custom agent that directs others: a story is written, revised in a loop, checked, and rewritten if its tone is bad."""
+"""A custom agent that directs others: a story is written, revised in a loop, checked, and rewritten if it is bad."""
 
 from collections.abc import AsyncGenerator
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.engine.abort import seal_event
+from runtime.engine.abort import seal_events
 from tests.unit.runtime.engine.histories import answered, called, said, user
 
 
@@ -14,8 +14,8 @@ def test_open_calls_of_the_invocation_are_answered_with_the_reason() -> None:
         called("1", "2", author="clerk", branch="p.a", invocation_id="e-1"),
         answered(fields={"invocation_id": "e-1"}, **{"2": "done"}),
     ]
-    seal = seal_event(events, "e-1", "The call was interrupted.")
-    assert seal is not None and seal.content is not None
+    [seal] = seal_events(events, "e-1", "The call was interrupted.")
+    assert seal.content is not None
     assert (seal.author, seal.branch, seal.invocation_id, seal.content.role) == (
         "clerk",
         "p.a",
@@ -25,19 +25,29 @@ def test_open_calls_of_the_invocation_are_answered_with_the_reason() -> None:
     [response] = seal.get_function_responses()
     assert (response.id, response.name) == ("1", "f")
     assert response.response == {"status": "error", "error": "The call was interrupted."}
-    assert seal_event([*events, seal], "e-1", "again") is None
+    assert seal_events([*events, seal], "e-1", "again") == []
 
 
 def test_where_nothing_is_open_there_is_nothing_to_seal() -> None:
     closed = [called("1", invocation_id="e-1"), answered(fields={"invocation_id": "e-1"}, **{"1": "a"})]
     for events in ([], [said("hi", invocation_id="e-1")], closed):
-        assert seal_event(events, "e-1", "stopped") is None
+        assert seal_events(events, "e-1", "stopped") == []
 
 
 def test_calls_that_are_answered_from_outside_stay_open() -> None:
     waiting = called("1", "2", invocation_id="e-1", long_running_tool_ids={"1"})
-    seal = seal_event([waiting], "e-1", "stopped")
-    assert seal is not None
+    [seal] = seal_events([waiting], "e-1", "stopped")
     assert [response.id for response in seal.get_function_responses()] == ["2"]
     asked = called("3", name="adk_request_confirmation", invocation_id="e-1")
-    assert seal_event([asked], "e-1", "stopped") is None
+    assert seal_events([asked], "e-1", "stopped") == []
+
+
+def test_agents_side_by_side_may_each_have_left_calls_open() -> None:
+    events = [
+        called(name, author=name, branch=f"p.{name}", invocation_id="e-1") for name in ("a", "b", "c")
+    ] + [answered(author="b", fields={"invocation_id": "e-1"}, **{"b": "done"})]
+    seals = seal_events(events, "e-1", "stopped")
+    assert [(seal.author, seal.branch, seal.get_function_responses()[0].id) for seal in seals] == [
+        ("a", "p.a", "a"),
+        ("c", "p.c", "c"),
+    ]

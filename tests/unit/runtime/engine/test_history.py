@@ -11,11 +11,11 @@ from runtime.engine.history import (
     as_seen_by,
     contents_of,
     current_turn,
-    drop_rewound,
-    put_summaries,
     to_content,
 )
 from runtime.events import Event, EventActions, EventCompaction
+from runtime.events.rewound import drop_rewound
+from runtime.events.summaries import put_summaries
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
 

@@ -13,7 +13,7 @@ from runtime.apps import App, ResumabilityConfig
 from runtime.events import Event
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
-from runtime.tools import LongRunningFunctionTool, ToolContext, exit_loop
+from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
 from tests.fakes import ScriptedModel, Turn, say
 from tests.unit.runtime.conversation import outline
 

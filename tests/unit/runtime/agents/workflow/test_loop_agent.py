@@ -29,10 +29,7 @@ async def test_the_rounds_are_counted() -> None:
     ]  # fmt: skip
 
 
-async def test_no_rounds_and_no_sub_agents_are_nothing() -> None:
-    assert (
-        await Conversation(LoopAgent(name="loop", max_iterations=0, sub_agents=[agent("a")])).say("go") == []
-    )
+async def test_a_loop_without_sub_agents_ends() -> None:
     assert await Conversation(LoopAgent(name="loop")).say("go") == []
 
 

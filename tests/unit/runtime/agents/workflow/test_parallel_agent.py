@@ -155,7 +155,9 @@ async def test_a_caller_that_stops_listening_stops_every_child() -> None:
     speaker = Speaker(name="a", texts=["one", "two"])
     conversation = Conversation(ParallelAgent(name="par", sub_agents=[waiting, speaker]))
     run = conversation.runner.run_async(
-        user_id="ada", session_id=await conversation._id(), new_message=text_content("go", role="user")
+        user_id="ada",
+        session_id=(await conversation.session()).id,
+        new_message=text_content("go", role="user"),
     )
     assert (await anext(run)).text() == "one"
     await run.aclose()

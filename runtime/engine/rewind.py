@@ -1,0 +1,87 @@
+"""Rewinding: what undoes the invocations from one on (spec R3).
+
+State and artifacts are told by the whole log in its order: every event, an earlier rewind too, carries the changes that
+it made. `app:` and `user:` state and `user:` artifacts are shared with other sessions and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtime import types
+from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.in_memory_artifact_service import USER_PREFIX
+from runtime.errors import ConfigurationError, InvocationNotFoundError
+from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound
+from runtime.sessions.deltas import ScopedState
+
+NOTHING = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
+"""What an artifact that was not there becomes: the versions that events name are never deleted."""
+
+
+def first_to_undo(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
+    """Where the invocation begins in the log.
+
+    Raises:
+        InvocationNotFoundError: there is no such invocation, or it was rewound.
+    """
+    counting = {id(event) for event in drop_rewound(events) if not event.actions.compaction}
+    for index, event in enumerate(events):
+        if event.invocation_id == invocation_id and id(event) in counting:
+            return index
+    raise InvocationNotFoundError(
+        f"Session {session_id!r} has no invocation {invocation_id!r} to rewind, or it was rewound already."
+    )
+
+
+def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first: int) -> dict[str, Any]:
+    """The delta that gives the session's own keys their values before `events[first]`; what was new becomes None."""
+    before = _state_after(initial, events[:first])
+    now = _state_after(initial, events)
+    return {key: before.get(key) for key, value in now.items() if value != before.get(key)}
+
+
+async def restore_artifacts(
+    service: BaseArtifactService | None, owner: Owner, events: Sequence[Event], first: int
+) -> dict[str, int]:
+    """Give the session's artifacts new versions with what they held before `events[first]`; returns the versions.
+
+    Raises:
+        ConfigurationError: there are artifacts to restore, but no artifact service.
+    """
+    before, now = _versions_after(events[:first]), _versions_after(events)
+    changed = {name: before.get(name) for name, version in now.items() if version != before.get(name)}
+    if not changed:
+        return {}
+    if service is None:
+        raise ConfigurationError(
+            f"The artifacts {sorted(changed)} are to be rewound, but no artifact service is set: "
+            "give the Runner an artifact_service."
+        )
+    return {name: await _restore(service, owner, name, version) for name, version in changed.items()}
+
+
+async def _restore(service: BaseArtifactService, owner: Owner, name: str, version: int | None) -> int:
+    artifact = None
+    if version is not None:
+        artifact = await service.load_artifact(**owner, filename=name, version=version)
+    return await service.save_artifact(**owner, filename=name, artifact=artifact or NOTHING)
+
+
+def _state_after(initial: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:
+    state = dict(initial)
+    for event in events:
+        state.update(ScopedState.split(event.actions.state_delta).session)
+    return state
+
+
+def _versions_after(events: Sequence[Event]) -> dict[str, int]:
+    versions: dict[str, int] = {}
+    for event in events:
+        for name, version in event.actions.artifact_delta.items():
+            if not name.startswith(USER_PREFIX):
+                versions[name] = version
+    return versions

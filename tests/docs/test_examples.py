@@ -1,0 +1,80 @@
+"""Contract: what the README and docs/ show runs as it stands, and prints what they show (issue 3, "Shown by").
+
+A Python block is a script whose output is the text block that follows, or, when it begins with `# <app>/agents.py`, a
+part of such a module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from adk_site.embedded.paths import CHECKOUT
+from runtime.apps import App
+from sessions_app.checks import problems_of
+
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(((?!https?:)[^)#]+)")
+AGENTS_PY = re.compile(r"# (\w+)/agents\.py\n")
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str | None]]:
+    """The Python blocks, each on the lines that it has in the page, with the output that follows."""
+    text = page.read_text()
+    for found in BLOCK.finditer(text):
+        yield "\n" * text.count("\n", 0, found.start(1)) + found[1], found[2]
+
+
+def is_module(code: str) -> bool:
+    return AGENTS_PY.match(code.lstrip("\n")) is not None
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+WITH_AGENTS_PY = [page for page in PAGES if AGENTS_PY.search(page.read_text())]
+SCRIPTS = [
+    pytest.param(page, code, output, id=f"{name_of(page)}-{number}")
+    for page in PAGES
+    for number, (code, output) in enumerate(blocks(page), 1)
+    if not is_module(code)
+]
+
+
+@pytest.mark.parametrize(("page", "code", "output"), SCRIPTS)
+def test_a_script_prints_what_the_page_shows(page: Path, code: str, output: str | None) -> None:
+    printed = StringIO()
+    with redirect_stdout(printed):
+        exec(compile(code, page, "exec"), {"__name__": "__main__"})
+    assert printed.getvalue() == output
+
+
+@pytest.mark.parametrize("page", WITH_AGENTS_PY, ids=name_of)
+def test_the_agents_py_of_a_page_passes_the_check(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "not asked")
+    module = ModuleType(f"{page.stem}.agents")
+    for code, _ in blocks(page):
+        if is_module(code):
+            exec(compile(code, page, "exec"), vars(module))
+    app = App(name="shown", root_agent=vars(module)["root_agent"])
+    assert list(problems_of([(module.__name__, app)])) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_the_index_names_every_page() -> None:
+    index = CHECKOUT / "docs" / "README.md"
+    pages = {page.name for page in PAGES if page.parent == index.parent} - {index.name}
+    assert pages == set(LINK.findall(index.read_text()))
