@@ -177,5 +177,9 @@ LOGGING: dict[str, Any] = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL}},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL},
+        # It says when the worker is ready, whatever level the worker's command line sets for the rest.
+        "celery.apps.worker": {"level": "INFO"},
+    },
 }

@@ -8,6 +8,7 @@ Partial events take the short way: they are yielded, never committed.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import threading
 from collections.abc import AsyncGenerator, Generator, Iterable
@@ -18,6 +19,7 @@ from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.responder import agent_that_answers, agent_that_resumes
 from runtime.apps.app import App
+from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -26,6 +28,7 @@ from runtime.context import InvocationContext, InvocationScope, new_invocation_i
 from runtime.engine.build_events import agent_event, user_event
 from runtime.engine.credentials import take_credentials
 from runtime.engine.resume import recorded_states
+from runtime.engine.rewind import undo
 from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
@@ -34,15 +37,21 @@ from runtime.memory.in_memory_memory_service import InMemoryMemoryService
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig
-from runtime.sessions.base_session_service import BaseSessionService
+from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.in_memory_session_service import InMemorySessionService
 from runtime.sessions.session import Session
+
+logger = logging.getLogger(__name__)
 
 
 class Runner:
     """Runs an app's agents for a session.
 
     Give it an `app`, or an `app_name` and an `agent`.
+
+    Args:
+        compacts: whether `run_async` sums up what is due after its last event (spec R4); without it, `compact_async`
+            is called by whoever runs the Runner.
 
     Raises:
         ConfigurationError: neither is given, or both; two plugins have one name.
@@ -58,6 +67,7 @@ class Runner:
         plugins: Iterable[BasePlugin] = (),
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
+        compacts: bool = True,
     ) -> None:
         if app is None:
             if agent is None or app_name is None:
@@ -74,6 +84,7 @@ class Runner:
         self.artifact_service = artifact_service
         self.memory_service = memory_service
         self.plugin_manager = PluginManager(app.plugins)
+        self._compacts = compacts and app.events_compaction_config is not None
 
     async def run_async(
         self,
@@ -98,7 +109,7 @@ class Runner:
             InvocationNotFoundError: there is nothing to continue and no message.
             InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
         """
-        session = await self._load(user_id, session_id)
+        session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
         invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
         ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
         if new_message is not None:
@@ -136,6 +147,37 @@ class Runner:
             yield item
         worker.join()
 
+    async def rewind_async(self, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> Event:
+        """Undo an invocation and all that came after it, by one event that is returned (spec R3).
+
+        The log keeps everything; agents no longer see what was rewound. Not while an invocation runs in the session.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            InvocationNotFoundError: there is no such invocation, or it was rewound already.
+        """
+        session = await self._load(user_id, session_id)
+        actions = await undo(
+            session, self.session_service, self.artifact_service, rewind_before_invocation_id
+        )
+        event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
+        return await self.session_service.append_event(session, event)
+
+    async def compact_async(
+        self, *, user_id: str, session_id: str, invocation_id: str | None = None
+    ) -> Event | None:
+        """Sum up what is due (spec R4); returns the summary's event. Safe to repeat: nothing is summed up twice.
+
+        Args:
+            invocation_id: the latest invocation that is known to be over; without it, the newest is left alone.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            ModelError: the model could not sum up.
+        """
+        session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
+        return await compact(self.app, self.session_service, session, invocation_id)
+
     async def close(self) -> None:
         """Close the plugins."""
         await self.plugin_manager.close()
@@ -156,6 +198,15 @@ class Runner:
                     await self._commit(ctx, event)
                 yield await ask("on_event_callback", invocation_context=ctx, event=event) or event
         await ask("after_run_callback", invocation_context=ctx)
+        if self._compacts:
+            await self._compact_after(ctx)
+
+    async def _compact_after(self, ctx: InvocationContext) -> None:
+        """The answer is given by now: what goes wrong here does not take it back, and is tried again next time."""
+        try:
+            await compact(self.app, self.session_service, ctx.session, ctx.invocation_id)
+        except Exception:
+            logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
 
     async def _user_event(
         self, ctx: InvocationContext, message: types.Content, state_delta: dict[str, Any] | None
@@ -211,9 +262,9 @@ class Runner:
         """Store the event and its actions. The agent that yielded it stands still meanwhile (spec L3)."""
         await self.session_service.append_event(ctx.session, event)
 
-    async def _load(self, user_id: str, session_id: str) -> Session:
+    async def _load(self, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session:
         session = await self.session_service.get_session(
-            app_name=self.app_name, user_id=user_id, session_id=session_id
+            app_name=self.app_name, user_id=user_id, session_id=session_id, config=config
         )
         if session is None:
             raise SessionNotFoundError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
@@ -25,11 +25,18 @@ def agent_that_answers(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
             agent = root.find_agent(call_event.author) if call_event else None
             if agent is not None:
                 return agent
-    for name in (*(event.author for event in reversed(events)), last_agent_before(events)):
-        agent = root.find_agent(name) if name and name != "user" else None
+    for name in _speakers(events):
+        agent = root.find_agent(name)
         if agent is not None and (agent is root or _may_go_on(agent)):
             return agent
     return root
+
+
+def _speakers(events: Sequence[Event]) -> Iterator[str]:
+    """The names of those who spoke, the last one first."""
+    yield from (event.author for event in reversed(events) if event.author != "user")
+    if name := last_agent_before(events):
+        yield name
 
 
 def agent_that_resumes(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:

@@ -65,7 +65,11 @@ def decide_answers(
         InvalidAnswerError: an answer cannot be read.
     """
     message = next(
-        (e for e in reversed(events) if e.author == "user" and e.content and e.invocation_id == invocation_id),
+        (
+            e
+            for e in reversed(events)
+            if e.author == "user" and e.content and e.invocation_id == invocation_id
+        ),
         None,
     )
     if message is None or not any(_is_answer(response) for response in message.get_function_responses()):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, Answer, answers_by_call, call_ids, is_pending, response_ids
+from runtime.events.calls import FRAMEWORK_CALLS, answers_by_call, is_pending, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -67,11 +67,11 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     executes no tool.
     """
     events = own_events(ctx)
-    for event in reversed(events):
+    for index, event in reversed(list(enumerate(events))):
         if event.error_code or event.interrupted:
             continue
-        if calls := event.get_function_calls():
-            return _decide_on_calls(event, calls, ctx.events())
+        if event.get_function_calls():
+            return _decide_on_calls(event, ctx.events(), events[index + 1 :], pauses=ctx.is_resumable)
         if event.actions.transfer_to_agent:
             return HandOver(event.actions.transfer_to_agent)
         if event.get_function_responses():
@@ -85,18 +85,23 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     return Continue()
 
 
-def _decide_on_calls(event: Event, calls: list[types.FunctionCall], log: Sequence[Event]) -> Decision:
+def _decide_on_calls(event: Event, log: Sequence[Event], since: Sequence[Event], *, pauses: bool) -> Decision:
+    """What the latest calls ask for, by the invocation's log and what the agent itself committed since.
+
+    `pauses` when a first result of a long-running tool stops the turn (Q10).
+    """
     waiting = event.long_running_tool_ids or set()
     answers = answers_by_call(log)
-    silent = waiting if _is_known_to_have_run(event, log, answers) else set()
+    silent = waiting if _is_known_to_have_run(event, log, since) else set()
     not_run = [
         call
-        for call in calls
+        for call in event.get_function_calls()
         if call.id and call.id not in answers and call.id not in silent and call.name not in FRAMEWORK_CALLS
     ]
     if not_run:
         return Replay(not_run)
-    if any(is_pending(answers.get(call_id, [])) for call_id in waiting):
+    pending = [call_id for call_id in waiting if is_pending(answers.get(call_id, []))]
+    if any(pauses or call_id not in answers for call_id in pending):
         return Pause()
     return Continue()
 
@@ -107,12 +112,13 @@ def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCa
     return [call for call_id, call in calls.items() if call_id in answered]
 
 
-def _is_known_to_have_run(event: Event, log: Sequence[Event], answers: dict[str, list[Answer]]) -> bool:
+def _is_known_to_have_run(event: Event, log: Sequence[Event], since: Sequence[Event]) -> bool:
     """Whether the calls of the event ran. A long-running tool may say nothing at first.
 
-    Then a sibling's answer tells, or a later message of the person, who answers when all is at rest.
+    Then what was recorded of it or its siblings tells, or a later message of the person, who answers when all is at
+    rest.
     """
-    if not call_ids(event).isdisjoint(answers):
+    if any(later.content or later.actions != EventActions() for later in since):
         return True
     latest = next(later for later in reversed(log) if later is event or later.author == "user")
     return latest is not event

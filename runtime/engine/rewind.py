@@ -13,21 +13,43 @@ from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.artifacts.in_memory_artifact_service import USER_PREFIX
+from runtime.context import owner_of
 from runtime.errors import ConfigurationError, InvocationNotFoundError
 from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
 from runtime.events.rewound import drop_rewound
+from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.deltas import ScopedState
+from runtime.sessions.session import Session
 
 NOTHING = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
 """What an artifact that was not there becomes: the versions that events name are never deleted."""
 
 
-def first_to_undo(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
-    """Where the invocation begins in the log.
+async def undo(
+    session: Session,
+    sessions: BaseSessionService,
+    artifacts: BaseArtifactService | None,
+    invocation_id: str,
+) -> EventActions:
+    """The actions that undo an invocation and all that came after it; `session` has its whole log.
 
     Raises:
         InvocationNotFoundError: there is no such invocation, or it was rewound.
+        ConfigurationError: there are artifacts to restore, but no artifact service.
     """
+    owner, events = owner_of(session), list(session.events)
+    first = first_to_undo(events, session.id, invocation_id)
+    initial = await sessions.initial_state(**owner)
+    return EventActions(
+        rewind_before_invocation_id=invocation_id,
+        state_delta=state_to_restore(initial, events, first),
+        artifact_delta=await restore_artifacts(artifacts, owner, events, first),
+    )
+
+
+def first_to_undo(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
+    """Where the invocation begins in the log."""
     counting = {id(event) for event in drop_rewound(events) if not event.actions.compaction}
     for index, event in enumerate(events):
         if event.invocation_id == invocation_id and id(event) in counting:
@@ -47,11 +69,7 @@ def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first:
 async def restore_artifacts(
     service: BaseArtifactService | None, owner: Owner, events: Sequence[Event], first: int
 ) -> dict[str, int]:
-    """Give the session's artifacts new versions with what they held before `events[first]`; returns the versions.
-
-    Raises:
-        ConfigurationError: there are artifacts to restore, but no artifact service.
-    """
+    """Give the session's artifacts new versions with what they held before `events[first]`; returns the versions."""
     before, now = _versions_after(events[:first]), _versions_after(events)
     changed = {name: before.get(name) for name, version in now.items() if version != before.get(name)}
     if not changed:

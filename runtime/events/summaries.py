@@ -41,9 +41,16 @@ class Stretch:
         return self.first <= other.first and other.last <= self.last
 
 
-def latest_summary(events: Sequence[Event]) -> int | None:
-    """The position of the latest summary."""
-    return next((i for i in range(len(events) - 1, -1, -1) if events[i].actions.compaction), None)
+def noted_on(event: Event) -> Noted | None:
+    """What is noted on a summary that stands for all that counted before its last event; None for other events."""
+    if event.actions.compaction is None or not event.custom_metadata:
+        return None
+    return event.custom_metadata.get(WHOLE)
+
+
+def latest_whole(events: Sequence[Event]) -> int | None:
+    """The position of the latest summary that stands for all that counted before its last event."""
+    return next((i for i in range(len(events) - 1, -1, -1) if noted_on(events[i])), None)
 
 
 def stretch_of(events: Sequence[Event], summary: int) -> Stretch | None:
@@ -84,24 +91,18 @@ def without_superseded(events: Sequence[Event]) -> list[Event]:
     The last event that it stands for stays, so that its place in the log is known.
     """
     kept = drop_rewound(events)
-    index = latest_summary(kept)
-    if index is None or whole_summary(kept[index]) is None or (stretch := stretch_of(kept, index)) is None:
+    index = latest_whole(kept)
+    stretch = stretch_of(kept, index) if index is not None else None
+    if index is None or stretch is None:
         return kept
     rest = kept[stretch.last :]
     return [event for event in rest if event is kept[index] or not event.actions.compaction]
 
 
-def whole_summary(event: Event) -> Noted | None:
-    """What is noted on a summary that stands for all that counted before its last event; None for other events."""
-    if event.actions.compaction is None or not event.custom_metadata:
-        return None
-    return event.custom_metadata.get(WHOLE)
-
-
 def last_agent_before(events: Sequence[Event]) -> str | None:
-    """Who would have answered after the last event that the latest summary stands for."""
-    index = latest_summary(events)
-    noted = whole_summary(events[index]) if index is not None else None
+    """Who would have answered after the last event that the latest whole summary stands for."""
+    index = latest_whole(events)
+    noted = noted_on(events[index]) if index is not None else None
     return noted["last_agent"] if noted else None
 
 

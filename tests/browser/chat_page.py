@@ -82,6 +82,11 @@ class ChatPage:
         return self.log.locator("article.agent .prose")
 
     @property
+    def growing(self) -> Locator:
+        """The text of answers that are being written, thoughts left out."""
+        return self.live.locator("article > .growing")
+
+    @property
     def messages(self) -> Locator:
         """What the person said, in order."""
         return self.log.locator("article.person .said")
@@ -126,7 +131,7 @@ class ChatPage:
 
     def text_so_far(self) -> str:
         """What the last answer says, finished or still growing."""
-        growing = self.live.locator(".growing").last
+        growing = self.growing.last
         return (growing if growing.count() else self.answers.last).inner_text()
 
 

@@ -69,7 +69,7 @@ class Stack:
             text=True,
             start_new_session=True,
         )
-        self._reader = threading.Thread(target=self._read)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def start(self) -> None:
@@ -121,7 +121,11 @@ class Stack:
         self.wait()
 
     def __enter__(self) -> "Stack":
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:

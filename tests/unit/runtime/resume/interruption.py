@@ -11,13 +11,18 @@ from runtime import types
 from runtime.agents import BaseAgent, LlmAgent
 from runtime.apps import App, ResumabilityConfig
 from runtime.events import Event
+from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
 from tests.fakes import ScriptedModel, Turn, say
 from tests.unit.runtime.conversation import outline
 
+Message = Callable[[Sequence[Event]], types.Content]
+"""What the person sends, given the log."""
+
 IDS = {"user_id": "ada", "session_id": "s1"}
+NOTE = {"note": "taken up again"}
 
 
 class Process:
@@ -45,6 +50,7 @@ class Process:
             self.work,
             LongRunningFunctionTool(self.order),
             LongRunningFunctionTool(self.drop),
+            FunctionTool(self.pay, require_confirmation=True),
             exit_loop,
         ]
         return LlmAgent(
@@ -65,6 +71,11 @@ class Process:
     def drop(self, tool_context: ToolContext) -> None:
         """Order something that comes later, without a word."""
         self.ran.append(tool_context.function_call_id)
+
+    def pay(self, tool_context: ToolContext) -> str:
+        """Pay, once it is confirmed."""
+        self.ran.append(tool_context.function_call_id)
+        return "paid"
 
     async def send(self, message: types.Content) -> list[Event]:
         return [event async for event in self.runner.run_async(**IDS, new_message=message)]
@@ -87,11 +98,11 @@ class Play:
 
     tree: Callable[[Process], BaseAgent]
     scripts: dict[str, list[Turn]]
-    answers: list[types.Content] = field(default_factory=list)
+    answers: list[Message] = field(default_factory=list)
 
     @property
-    def messages(self) -> list[types.Content]:
-        return [say("go"), *self.answers]
+    def messages(self) -> list[Message]:
+        return [lambda log: say("go"), *self.answers]
 
     async def process(self, log: Sequence[Event] = ()) -> Process:
         """A new process, whose session holds copies of the events."""
@@ -105,39 +116,62 @@ class Play:
         """Without any interruption."""
         process = await self.process()
         for message in self.messages:
-            await process.send(message)
+            await process.send(message((await process.session()).events))
         return process
 
-    async def cut_off_after(self, count: int, log: Sequence[Event]) -> Process:
-        """The rest, in a new process that has the first `count` events of the log."""
-        kept = log[:count]
-        process = await self.process(kept)
+    async def cut_off_after(self, count: int, log: Sequence[Event], *, is_noted: bool = False) -> Process:
+        """The rest, in a new process that has the first `count` events of the log.
+
+        With `is_noted` one without content follows them, by which a site may note that it takes the invocation up.
+        """
+        kept = list(log[:count])
+        note = Event(author=kept[-1].author, invocation_id=kept[0].invocation_id, custom_metadata=NOTE)
+        process = await self.process([*kept, note] if is_noted else kept)
         await process.resume(kept[0].invocation_id)
         for message in self.messages[sum(event.author == "user" for event in kept) :]:
-            await process.send(message)
+            await process.send(message((await process.session()).events))
         return process
 
 
-def answer(call_id: str, name: str = "order", **response: Any) -> types.Content:
+def answer(call_id: str, name: str = "order") -> Message:
     """The answer to a long-running call, from outside."""
-    result = types.FunctionResponse(id=call_id, name=name, response=response or {"status": "delivered"})
-    return types.Content(role="user", parts=[types.Part(function_response=result)])
+    return lambda log: _response(call_id, name, {"status": "delivered"})
+
+
+def confirm(log: Sequence[Event]) -> types.Content:
+    """A yes to what was asked last."""
+    request = next(c for e in reversed(log) for c in e.get_function_calls() if c.name in FRAMEWORK_CALLS)
+    return _response(request.id, request.name, {"confirmed": True})
 
 
 def is_model_event(event: Event) -> bool:
-    return event.content is not None and event.content.role == "model"
+    if event.content is None or event.content.role != "model":
+        return False
+    return all(call.name not in FRAMEWORK_CALLS for call in event.get_function_calls())
 
 
 def story(events: Sequence[Event]) -> dict[str | None, list[str]]:
     """What happened on each branch, in order: what was said and done, and which places were recorded."""
     told: dict[str | None, list[str]] = defaultdict(list)
     for event, line in zip(events, outline(events), strict=True):
-        told[event.branch].append(line + _place(event))
+        if event.custom_metadata != NOTE:
+            told[event.branch].append(line + _place(event))
     return dict(told)
 
 
 def answered(events: Sequence[Event]) -> set[str | None]:
-    return {response.id for event in events for response in event.get_function_responses()}
+    """The calls that have run: those that only wait for the person's yes have not."""
+    return {
+        response.id
+        for event in events
+        for response in event.get_function_responses()
+        if response.id not in event.actions.requested_tool_confirmations
+    }
+
+
+def _response(call_id: str | None, name: str | None, given: dict[str, Any]) -> types.Content:
+    response = types.FunctionResponse(id=call_id, name=name, response=given)
+    return types.Content(role="user", parts=[types.Part(function_response=response)])
 
 
 def _place(event: Event) -> str:

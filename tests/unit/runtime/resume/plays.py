@@ -8,7 +8,7 @@ from runtime.agents import BaseAgent, InvocationContext, LoopAgent, ParallelAgen
 from runtime.agents.agent_state import BaseAgentState
 from runtime.events import Event
 from tests.fakes import call
-from tests.unit.runtime.resume.interruption import Play, answer
+from tests.unit.runtime.resume.interruption import Play, answer, confirm
 
 
 class Place(BaseAgentState):
@@ -181,6 +181,11 @@ PLAYS = {
             "z": ["z says"],
         },
         [answer("o2"), answer("o1")],
+    ),
+    "a call to be confirmed": Play(
+        lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a"), p.llm("z")]),
+        {"a": [[call("work", "w1"), call("pay", "p1")], "a says"], "z": ["z says"]},
+        [confirm],
     ),
     "a custom agent with a state of its own": Play(
         lambda p: Rota(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import pytest
 
 from runtime import types
-from tests.fakes import call
+from tests.fakes import call, say
 from tests.unit.runtime.resume.interruption import Play, answer, answered, story
 from tests.unit.runtime.resume.plays import PLAYS
 
 
+@pytest.mark.parametrize("is_noted", [False, True])
 @pytest.mark.parametrize("play", PLAYS.values(), ids=PLAYS.keys())
-async def test_it_ends_as_if_nothing_had_happened_wherever_it_is_cut_off(play: Play) -> None:
+async def test_it_ends_as_if_nothing_had_happened_wherever_it_is_cut_off(play: Play, is_noted: bool) -> None:
     """No step of a workflow is left out or repeated, no finished call runs again, no unfinished one is lost."""
     whole = await play.whole()
     assert whole.left_unsaid() == {}
     expected = await whole.session()
     for count in range(1, len(expected.events) + 1):
-        process = await play.cut_off_after(count, expected.events)
+        process = await play.cut_off_after(count, expected.events, is_noted=is_noted)
         session = await process.session()
         assert story(session.events) == story(expected.events), count
         assert session.state == expected.state, count
@@ -40,7 +41,7 @@ async def test_what_waits_goes_on_waiting_and_runs_nothing_again(name: str) -> N
     """T5: resuming a pause is no answer to it."""
     play = PLAYS[name]
     first = await play.process()
-    await first.send(play.messages[0])
+    await first.send(say("go"))
     log = (await first.session()).events
     again = await play.process(log)
     assert await again.resume(log[0].invocation_id) == []
@@ -53,11 +54,11 @@ async def test_a_call_without_a_first_result_is_not_run_again_when_another_is_an
     script = {"clerk": [[call_drop("o1"), call_drop("o2")], "all there"]}
     play = Play(lambda p: p.llm("clerk"), script, from_outside)
     process = await play.process()
-    await process.send(play.messages[0])
+    await process.send(say("go"))
     assert sorted(process.ran) == ["o1", "o2"]
     for message in from_outside:
         process = await play.process((await process.session()).events)
-        await process.send(message)
+        await process.send(message([]))
         assert process.ran == []
     assert (await process.session()).events[-1].text() == "all there"
 

@@ -1,0 +1,116 @@
+"""Compaction: a summary takes the place of old events in what the model is sent (spec R4).
+
+    summary so far + overlap + new invocations -> summarizer -> one event that stands for all that came before its end
+
+Each summary takes up the one before it, so that what a turn loads and sends does not grow. Nothing is stored before
+the summary is there: a crash on the way leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import types
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.responder import agent_that_answers
+from runtime.apps.app import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
+from runtime.apps.compaction_plan import Plan, last_invocations, plan_compaction
+from runtime.apps.llm_event_summarizer import LlmEventSummarizer
+from runtime.context import new_invocation_id, owner_of
+from runtime.errors import ConfigurationError
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions, EventCompaction
+from runtime.events.rewound import drop_rewound
+from runtime.events.summaries import WHOLE, Noted, noted_on, stretch_of
+from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from runtime.sessions.session import Session
+
+
+async def compact(
+    app: App, service: BaseSessionService, session: Session, ended: str | None = None
+) -> Event | None:
+    """Sum up what is due, and commit the summary; returns its event, or None when nothing is due.
+
+    Args:
+        session: as loaded; events that others add meanwhile are not summed up.
+        ended: the latest invocation that is known to be over; without it, the newest one is left alone.
+
+    Raises:
+        ConfigurationError: the app has no LLM agent, and its compaction names no summarizer.
+        ModelError: the model could not answer.
+    """
+    config = app.events_compaction_config
+    plan = plan_compaction(config, session.events, ended) if config else None
+    if config is None or plan is None:
+        return None
+    overlap = await _overlap(config, service, session, plan.previous)
+    summary = await _summarizer(app, config).maybe_summarize_events(events=plan.story(overlap))
+    if summary is None or summary.actions.compaction is None:
+        return None
+    now = await service.get_session(**owner_of(session), config=GetSessionConfig(without_superseded=True))
+    if now is None or not plan.still_holds(now.events):
+        return None
+    noted = Noted(
+        last_agent=_last_agent(app.root_agent, plan),
+        overlap_from=last_invocations(plan.events, max(1, config.overlap_size))[0].timestamp,
+    )
+    content = summary.actions.compaction.compacted_content
+    return await service.append_event(session, _summary_event(plan, summary, content=content, noted=noted))
+
+
+async def _overlap(
+    config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
+) -> Sequence[Event]:
+    """The last invocations that the previous summary stands for."""
+    noted = noted_on(previous) if previous else None
+    if not config.overlap_size or noted is None or previous is None:
+        return []
+    since = GetSessionConfig(after_timestamp=noted["overlap_from"])
+    recent = await service.get_session(**owner_of(session), config=since)
+    events = drop_rewound(recent.events if recent else [])
+    index = next((i for i, event in enumerate(events) if event.id == previous.id), None)
+    known = stretch_of(events, index) if index is not None else None
+    summed_up = events[: known.last + 1] if known else []
+    return last_invocations(
+        [event for event in summed_up if not event.actions.compaction], config.overlap_size
+    )
+
+
+def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted: Noted) -> Event:
+    compaction = EventCompaction(
+        start_timestamp=plan.start, end_timestamp=plan.events[-1].timestamp, compacted_content=content
+    )
+    fields = {
+        "author": "user",
+        "invocation_id": summary.invocation_id or new_invocation_id(),
+        "content": None,
+        "custom_metadata": {**(summary.custom_metadata or {}), WHOLE: noted},
+        "actions": EventActions(compaction=compaction),
+    }
+    return summary.model_copy(update=fields)
+
+
+def _last_agent(root: BaseAgent, plan: Plan) -> str:
+    """Who would answer after the events."""
+    before = [plan.previous] if plan.previous else []
+    return agent_that_answers(root, [*before, *plan.events]).name
+
+
+def _summarizer(app: App, config: EventsCompactionConfig) -> BaseEventsSummarizer:
+    if config.summarizer is not None:
+        return config.summarizer
+    agent = _first_llm_agent(app.root_agent)
+    if agent is None:
+        raise ConfigurationError(
+            f"App {app.name!r} has no LLM agent whose model could sum up events: "
+            "give its EventsCompactionConfig a summarizer."
+        )
+    return LlmEventSummarizer(agent.canonical_model)
+
+
+def _first_llm_agent(agent: BaseAgent) -> LlmAgent | None:
+    if isinstance(agent, LlmAgent):
+        return agent
+    return next((found for child in agent.sub_agents if (found := _first_llm_agent(child))), None)

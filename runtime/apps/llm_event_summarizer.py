@@ -1,0 +1,111 @@
+"""A model that sums up events (spec R4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
+
+from runtime import types
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
+from runtime.engine.history import without_framework_parts
+from runtime.errors import ConfigurationError, ModelError
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions, EventCompaction
+from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+
+PLACE = "{conversation_history}"
+VALUE_LIMIT = 2_000
+"""Characters of one call's arguments or result that the model is shown."""
+
+DEFAULT_PROMPT = f"""\
+Below is the earlier part of a conversation between a user and one or more AI agents. It will be replaced by what you \
+write, and the agents go on from your text alone. Sum it up so that nothing they need is lost: what the user wants and \
+has decided, names, numbers and dates as they were given, what tools were called for and what came of it, what was \
+promised, and what is still open. An earlier summary may come first: keep what still matters of it. Leave out \
+greetings and what was settled. Write plainly, as short as that allows, in the language of the conversation, and do \
+not answer the user.
+
+{PLACE}
+"""
+
+
+class LlmEventSummarizer(BaseEventsSummarizer):
+    """Asks a model for the summary.
+
+    Args:
+        prompt_template: what the model is told; `{conversation_history}` stands for the conversation.
+
+    Raises:
+        ConfigurationError: the template has no place for the conversation.
+    """
+
+    def __init__(self, llm: BaseLlm, prompt_template: str | None = None) -> None:
+        self._llm = llm
+        self._template = prompt_template or DEFAULT_PROMPT
+        if PLACE not in self._template:
+            raise ConfigurationError(f"The prompt_template of LlmEventSummarizer needs the place {PLACE}.")
+
+    async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
+        """The model's summary; None when there are no words to sum up, or the model has none.
+
+        Raises:
+            ModelError: the model could not answer.
+        """
+        conversation = "\n".join(line for event in events for line in _lines(event))
+        if not conversation:
+            return None
+        prompt = self._template.replace(PLACE, conversation)
+        content = types.Content(role="user", parts=[types.Part(text=prompt)])
+        response = await self._ask(LlmRequest(model=self._llm.model, contents=[content]))
+        text = _text(response.content)
+        if not text.strip():
+            return None
+        compaction = EventCompaction(
+            start_timestamp=events[0].timestamp,
+            end_timestamp=events[-1].timestamp,
+            compacted_content=types.Content(role="model", parts=[types.Part(text=text)]),
+        )
+        return Event(
+            author="user",
+            usage_metadata=response.usage_metadata,
+            actions=EventActions(compaction=compaction),
+        )
+
+    async def _ask(self, request: LlmRequest) -> LlmResponse:
+        answer = LlmResponse()
+        async with aclosing(self._llm.generate_content_async(request)) as responses:
+            async for response in responses:
+                if not response.partial:
+                    answer = response
+        if answer.error_code:
+            raise ModelError(answer.error_code, answer.error_message or "The events could not be summed up.")
+        return answer
+
+
+def _lines(event: Event) -> Iterable[str]:
+    """What the event says, a line for each part; thoughts and the framework's questions left out."""
+    for part in _parts(without_framework_parts(event).content):
+        if part.text and part.text.strip() and not part.thought:
+            yield f"{event.author}: {part.text.strip()}"
+        elif part.function_call:
+            yield f"{event.author} called {part.function_call.name}: {_short(part.function_call.args)}"
+        elif part.function_response:
+            yield f"{part.function_response.name} returned: {_short(part.function_response.response)}"
+        elif part.inline_data or part.file_data:
+            yield f"{event.author} attached a file."
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value or {}, ensure_ascii=False, default=str)
+    return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}…"
+
+
+def _text(content: types.Content | None) -> str:
+    return "".join(part.text for part in _parts(content) if part.text and not part.thought)
+
+
+def _parts(content: types.Content | None) -> Sequence[types.Part]:
+    return (content.parts or []) if content else []

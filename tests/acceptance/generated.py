@@ -1,0 +1,177 @@
+"""Generated trees of agents, what their models say and what their tools do; `Cast` makes real agents of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+
+from runtime import types
+from runtime.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from runtime.models import LlmRequest
+from runtime.tools import LongRunningFunctionTool, ToolContext, exit_loop
+from tests.fakes import ScriptedModel, Turn, call
+
+Kind = Literal["sequential", "loop", "parallel"]
+
+KEYS = [f"{scope}{key}" for scope in ("", "user:", "app:", "temp:") for key in ("x", "y")]
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 5),
+    st.text("aé\n\u2603", max_size=3),
+    st.lists(st.integers(0, 3)),
+)
+WRITES = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=2)
+KEPT = ["work", "work_blocking", "order", "exit_loop", "no_such_tool"]
+"""Tools of whose runs the log tells."""
+TOOLS = [*KEPT, "order_silently", "fail"]
+
+
+@dataclass(frozen=True)
+class Call:
+    tool: str
+    writes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Llm:
+    """An agent. Its model's turns are texts, calls made together, the number of a child to transfer to, or failures."""
+
+    turns: list[str | list[Call] | int | LookupError]
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Workflow:
+    kind: Kind
+    children: list[Node]
+
+
+Node = Llm | Workflow
+
+
+def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
+    """Trees of a few agents; those that may not fail have no silent tools, either."""
+    tools = TOOLS if may_fail else KEPT
+    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES), min_size=1, max_size=3)
+    turn: st.SearchStrategy[Any] = st.one_of(st.sampled_from(["yes", "well then"]), calls, calls)
+    if may_fail:
+        turn = st.one_of(turn, turn, turn, st.builds(LookupError, st.just("no model")))
+    leaf = st.builds(Llm, st.lists(turn, max_size=3), st.just([]))
+    return st.recursive(
+        leaf, lambda nodes: st.one_of(_workflows(nodes), _coordinators(nodes, turn)), max_leaves=4
+    )
+
+
+def _workflows(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    kinds = st.sampled_from(("sequential", "loop", "parallel"))
+    return st.builds(Workflow, kinds, st.lists(nodes, min_size=1, max_size=3))
+
+
+def _coordinators(nodes: st.SearchStrategy[Node], turn: st.SearchStrategy[Any]) -> st.SearchStrategy[Node]:
+    turns = st.lists(st.one_of(turn, st.integers(0, 1)), max_size=3)
+    return st.builds(Llm, turns, st.lists(nodes, min_size=1, max_size=2))
+
+
+def has_parallel(node: Node) -> bool:
+    is_parallel = isinstance(node, Workflow) and node.kind == "parallel"
+    return is_parallel or any(has_parallel(child) for child in node.children)
+
+
+class Cast:
+    """Agents for a tree, named by their place in it. Each call that a model makes has an id of its own.
+
+    Attributes:
+        scripts: what each model says, by the agent's name; after that it says "done".
+        ran: the ids of the calls that ran.
+        uncommitted: the ids of calls that ran before their event was in the session.
+        requests: what the models were sent.
+    """
+
+    def __init__(self, node: Node, *, said: dict[str, int] | None = None) -> None:
+        self.scripts: dict[str, list[Turn]] = {}
+        self.ran: list[str | None] = []
+        self.uncommitted: list[str | None] = []
+        self.requests: list[LlmRequest] = []
+        self._said = said or {}
+        self.root = self._agent(node, "a")
+
+    def _agent(self, node: Node, name: str) -> BaseAgent:
+        children = [self._agent(child, f"{name}{number}") for number, child in enumerate(node.children)]
+        if isinstance(node, Llm):
+            self.scripts[name] = list(_script(node, name))
+            return self._llm(name, children)
+        if node.kind == "loop":
+            return LoopAgent(name=name, sub_agents=children, max_iterations=2)
+        return {"sequential": SequentialAgent, "parallel": ParallelAgent}[node.kind](
+            name=name, sub_agents=children
+        )
+
+    def _llm(self, name: str, children: list[BaseAgent]) -> LlmAgent:
+        turns = iter(self.scripts[name][self._said.get(name, 0) :])
+
+        def next_turn(request: LlmRequest) -> Turn:
+            self.requests.append(request)
+            return next(turns, "done")
+
+        waiting = [LongRunningFunctionTool(self.order), LongRunningFunctionTool(self.order_silently)]
+        tools = [self.work, self.work_blocking, self.fail, exit_loop, *waiting]
+        model = ScriptedModel(rule=next_turn)
+        return LlmAgent(name=name, model=model, tools=tools, sub_agents=children, output_key=f"said_{name}")
+
+    def _run(self, writes: dict[str, Any], context: ToolContext) -> None:
+        call_id = context.function_call_id
+        self.ran.append(call_id)
+        if not any(call_id == c.id for e in context.session.events for c in e.get_function_calls()):
+            self.uncommitted.append(call_id)
+        for key, value in writes.items():
+            scope, _, own = key.rpartition(":")
+            context.state[
+                f"{scope}:{context.agent_name}_{own}" if scope else f"{context.agent_name}_{own}"
+            ] = value
+
+    async def work(self, writes: dict[str, Any], tool_context: ToolContext) -> str:
+        """Work for a while."""
+        await asyncio.sleep(0)
+        self._run(writes, tool_context)
+        return "worked"
+
+    def work_blocking(self, writes: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+        """Work in a thread."""
+        self._run(writes, tool_context)
+        return {"worked": len(writes)}
+
+    def fail(self, writes: dict[str, Any], tool_context: ToolContext) -> None:
+        """Fail."""
+        self._run(writes, tool_context)
+        raise LookupError("no tool")
+
+    def order(self, writes: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
+        """Order something."""
+        self._run(writes, tool_context)
+        return {"status": "pending"}
+
+    def order_silently(self, writes: dict[str, Any], tool_context: ToolContext) -> None:
+        """Order something without a word."""
+        self._run(writes, tool_context)
+
+
+def _script(node: Llm, name: str) -> Iterator[Turn]:
+    for number, turn in enumerate(node.turns):
+        if isinstance(turn, int):
+            if node.children:
+                target = f"{name}{turn % len(node.children)}"
+                yield call("transfer_to_agent", f"{name}-{number}", agent_name=target)
+        elif isinstance(turn, list):
+            yield [_part(made, f"{name}-{number}-{place}") for place, made in enumerate(turn)]
+        else:
+            yield turn
+
+
+def _part(made: Call, call_id: str) -> types.Part:
+    args = {} if made.tool == "exit_loop" else {"writes": made.writes}
+    return call(made.tool, call_id, **args)

@@ -1,0 +1,78 @@
+"""Contract: a person signs in, writes, and sees the answer appear word by word (issue 2, step 2)."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import PERSON
+from tests.browser.model import Model
+from tests.model_server import Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+BANNER = "No API key is set: a built-in demo model answers."
+
+
+def test_from_the_sign_in_page_to_an_answer_that_streams_word_by_word(
+    browser: Browser, site: Stack, model: Model
+) -> None:
+    model.play(Turn(text=["The ", "lamp ", "works ", "again."], hold_before=[1, 2]))
+    chat = ChatPage(browser.new_page(), site.base_url)
+    chat.sign_in(PERSON, site.credentials[PERSON])
+    expect(chat.page.get_by_text("a built-in demo model answers")).to_have_count(0)
+    chat.new_chat()
+    expect(chat.send_button).to_be_disabled()
+
+    chat.send("Is it mended?")
+    expect(chat.messages).to_have_text(["Is it mended?"])
+    expect(chat.growing).to_have_text("The ")
+    expect(chat.answers).to_have_count(0)
+    expect(chat.stop_button).to_be_visible()
+    model.release()
+    expect(chat.growing).to_have_text("The lamp ")
+    model.release()
+
+    chat.wait_for_answer("The lamp works again.")
+    chat.wait_until_idle()
+    expect(chat.answers).to_have_text(["The lamp works again."])
+    expect(chat.box).to_be_focused()
+    expect(chat.page.get_by_role("heading", name="Is it mended?")).to_be_visible()
+    assert chat.errors == []
+    chat.page.close()
+
+
+def test_thoughts_are_kept_apart_from_the_answer(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(thoughts=["Lamps need ", "a bulb."], text=["Change ", "the bulb."], hold_before=[2]))
+    chat.send("It is dark")
+    chat.live.get_by_text("Thinking").click()
+    expect(chat.live.get_by_text("Lamps need a bulb.")).to_be_visible()
+    model.release()
+    chat.wait_for_answer("Change the bulb.")
+    thoughts = chat.log.locator(".thought")
+    thoughts.get_by_text("Thoughts").click()
+    expect(thoughts.get_by_text("Lamps need a bulb.")).to_be_visible()
+    expect(chat.log.locator("article.agent > .prose")).to_have_text(["Change the bulb."])
+
+
+def test_without_a_key_the_page_says_that_the_demo_model_answers(browser: Browser, stack: Stack) -> None:
+    chat = ChatPage(browser.new_page(), stack.base_url)
+    chat.sign_in(PERSON, stack.credentials[PERSON])
+    expect(chat.page.get_by_text(BANNER)).to_be_visible()
+    chat.new_chat()
+    expect(chat.page.get_by_text(BANNER)).to_be_visible()
+    chat.send("Call me Ada")
+    expect(chat.tool("remember_name")).to_have_attribute("data-state", "ok")
+    chat.wait_for_answer("Ada")
+    chat.wait_until_idle()
+    assert chat.errors == []
+    chat.page.close()
+
+
+def test_a_wrong_password_is_told(browser: Browser, site: Stack) -> None:
+    page = browser.new_page()
+    page.goto(site.base_url)
+    page.get_by_label("User name").fill(PERSON)
+    page.get_by_label("Password").fill("not this one")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("do not go together")
+    page.close()

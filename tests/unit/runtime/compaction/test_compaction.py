@@ -1,0 +1,353 @@
+"""Spec R4: old events are summed up when it is due, and the model is sent the summary instead."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from runtime import types
+from runtime.agents import LlmAgent, SequentialAgent
+from runtime.apps import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
+from runtime.apps.llm_event_summarizer import LlmEventSummarizer
+from runtime.errors import ConfigurationError, ModelError
+from runtime.events import Event, EventActions, EventCompaction
+from runtime.models import LlmResponse
+from runtime.runners import InMemoryRunner, Runner
+from runtime.sessions import InMemorySessionService, Session
+from runtime.tools import FunctionTool, LongRunningFunctionTool
+from tests.fakes import ScriptedModel, call, say, text_content
+from tests.unit.runtime.engine.histories import story
+
+ADA: dict[str, Any] = {"user_id": "ada", "session_id": "s"}
+
+
+class Notes(BaseEventsSummarizer):
+    """Writes down who said what, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[list[str]] = []
+        self.gate: asyncio.Event | None = None
+
+    async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
+        lines = [text for event in events if (text := event.text())]
+        self.told.append(lines)
+        if self.gate:
+            await self.gate.wait()
+        compaction = EventCompaction(
+            start_timestamp=0, end_timestamp=0, compacted_content=text_content(f"summary {len(self.told)}")
+        )
+        return Event(author="user", actions=EventActions(compaction=compaction))
+
+
+class Chat:
+    """A session `s` of Ada's, whose agent answers a message with its own words in capitals."""
+
+    def __init__(self, *tools: Any, compacts: bool = True, **config: Any) -> None:
+        self.notes = Notes()
+        self.model = ScriptedModel()
+        config = {"compaction_interval": 2, "overlap_size": 0, "summarizer": self.notes, **config}
+        self.app = App(
+            name="shop",
+            root_agent=LlmAgent(name="agent", model=self.model, tools=list(tools)),
+            events_compaction_config=EventsCompactionConfig(**config),
+        )
+        self.service = InMemorySessionService()
+        self.runner = Runner(app=self.app, session_service=self.service, compacts=compacts)
+
+    async def say(self, message: str | types.Content, *turns: Any) -> list[Event]:
+        if not await self.service.get_session(app_name="shop", **ADA):
+            await self.service.create_session(app_name="shop", **ADA)
+        self.model.turns = list(turns) or [message.upper() if isinstance(message, str) else "THANKS"]
+        content = say(message) if isinstance(message, str) else message
+        return [event async for event in self.runner.run_async(**ADA, new_message=content)]
+
+    async def session(self) -> Session:
+        session = await self.service.get_session(app_name="shop", **ADA)
+        assert session is not None
+        return session
+
+    async def summaries(self) -> list[Event]:
+        return [event for event in (await self.session()).events if event.actions.compaction]
+
+    def seen(self) -> list[str]:
+        """What the model was sent last."""
+        return story(list(self.model.requests[-1].contents))
+
+
+async def test_the_model_is_sent_the_summary_instead_of_what_it_stands_for() -> None:
+    chat = Chat()
+    for message in ("one", "two", "three"):
+        await chat.say(message)
+    assert chat.seen() == ["model: summary 1", "user: three"]
+    await chat.say("four")
+    assert chat.seen() == ["model: summary 1", "user: three", "model: THREE", "user: four"]
+    await chat.say("five")
+    assert chat.seen() == ["model: summary 2", "user: five"]
+    assert chat.notes.told == [["one", "ONE", "two", "TWO"], ["summary 1", "three", "THREE", "four", "FOUR"]]
+
+
+async def test_the_summary_is_one_event_that_says_for_what_it_stands() -> None:
+    chat = Chat()
+    for message in ("one", "two"):
+        await chat.say(message)
+    events = (await chat.session()).events
+    [summary] = await chat.summaries()
+    compaction = summary.actions.compaction
+    assert compaction is not None and events[-1] == summary
+    assert (summary.author, summary.content) == ("user", None)
+    assert (compaction.start_timestamp, compaction.end_timestamp) == (
+        events[0].timestamp,
+        events[3].timestamp,
+    )
+    assert [event.text() for event in events[:4]] == ["one", "ONE", "two", "TWO"]
+
+
+async def test_the_overlap_is_told_once_more() -> None:
+    chat = Chat(overlap_size=1)
+    for message in ("one", "two", "three", "four"):
+        await chat.say(message)
+    assert chat.notes.told[1] == ["summary 1", "two", "TWO", "three", "THREE", "four", "FOUR"]
+
+
+async def test_a_summary_is_not_yielded_and_comes_after_the_last_event() -> None:
+    chat = Chat(compaction_interval=1)
+    chat.notes.gate = asyncio.Event()
+    await chat.service.create_session(app_name="shop", **ADA)
+    chat.model.turns = ["ONE"]
+    stream = chat.runner.run_async(**ADA, new_message=say("one"))
+    assert (await anext(stream)).text() == "ONE"
+    chat.notes.gate.set()
+    assert [event async for event in stream] == []
+    assert len(await chat.summaries()) == 1
+
+
+async def test_a_runner_that_does_not_compact_leaves_it_to_compact_async() -> None:
+    chat = Chat(compacts=False)
+    await chat.say("one")
+    assert await chat.runner.compact_async(**ADA) is None
+    invocation = (await chat.say("two"))[-1].invocation_id
+    assert await chat.summaries() == []
+    assert await chat.runner.compact_async(**ADA) is None  # the newest may still run
+    event = await chat.runner.compact_async(**ADA, invocation_id=invocation)
+    assert event is not None and await chat.summaries() == [event]
+    assert await chat.runner.compact_async(**ADA, invocation_id=invocation) is None
+
+
+async def test_of_two_that_sum_up_at_once_one_is_stored() -> None:
+    chat = Chat(compacts=False)
+    await chat.say("one")
+    invocation = (await chat.say("two"))[-1].invocation_id
+    chat.notes.gate = asyncio.Event()
+    both = [asyncio.create_task(chat.runner.compact_async(**ADA, invocation_id=invocation)) for _ in "ab"]
+    while len(chat.notes.told) < 2:
+        await asyncio.sleep(0)
+    chat.notes.gate.set()
+    assert sorted(event is None for event in await asyncio.gather(*both)) == [False, True]
+    assert len(await chat.summaries()) == 1
+
+
+async def test_what_failed_to_be_summed_up_is_summed_up_next_time(caplog: pytest.LogCaptureFixture) -> None:
+    chat = Chat(summarizer=None)
+    await chat.say("one")
+    error = LlmResponse(error_code="RESOURCE_EXHAUSTED", error_message="Too much.")
+    assert (await chat.say("two", "TWO", error))[-1].text() == "TWO"
+    assert await chat.summaries() == []
+    assert "was not compacted" in caplog.text
+    await chat.say("three", "THREE", "all of it")
+    [summary] = await chat.summaries()
+    compaction = summary.actions.compaction
+    assert compaction and compaction.compacted_content == text_content("all of it")
+
+
+async def test_the_agents_model_sums_up_calls_and_words_without_thoughts() -> None:
+    def look(what: str) -> str:
+        """Look."""
+        return "nothing there"
+
+    chat = Chat(look, summarizer=None, compaction_interval=1)
+    thought = types.Part(text="I wonder", thought=True)
+    await chat.say("find it", [thought, call("look", what="it")], "not found", "short")
+    [content] = chat.model.requests[-1].contents
+    told = (content.parts or [])[0].text or ""
+    assert (
+        'user: find it\nagent called look: {"what": "it"}\nlook returned: {"result": "nothing there"}\n'
+        in told
+    )
+    assert "agent: not found" in told
+    assert "I wonder" not in told
+
+
+async def test_a_template_of_ones_own_has_a_place_for_the_conversation() -> None:
+    model = ScriptedModel(turns=["short"])
+    summarizer = LlmEventSummarizer(
+        model, prompt_template="Sum up {braces} in verse:\n{conversation_history}"
+    )
+    events = [Event(author="user", content=say("one"))]
+    assert await summarizer.maybe_summarize_events(events=events)
+    assert story(model.requests[0].contents) == ["user: Sum up {braces} in verse:\nuser: one"]
+    with pytest.raises(ConfigurationError, match="conversation_history"):
+        LlmEventSummarizer(model, prompt_template="Sum up.")
+    with pytest.raises(ModelError, match="BUSY"):
+        model.turns = [LlmResponse(error_code="BUSY")]
+        await summarizer.maybe_summarize_events(events=events)
+    assert await summarizer.maybe_summarize_events(events=[Event(author="user")]) is None
+
+
+def order(what: str) -> None:
+    """Order something, which takes days."""
+
+
+def answer(name: str, call_id: str, **response: Any) -> types.Content:
+    part = types.FunctionResponse(id=call_id, name=name, response=response)
+    return types.Content(role="user", parts=[types.Part(function_response=part)])
+
+
+async def test_a_call_that_waits_is_left_alone_with_all_after_it() -> None:
+    """T5: until its answer is there."""
+    chat = Chat(LongRunningFunctionTool(order))
+    await chat.say("one")
+    await chat.say("two", call("order", "c1", what="tea"))
+    await chat.say("three")
+    assert await chat.summaries() == []
+    await chat.say("four")
+    assert chat.seen()[0] == "user: one"
+    await chat.say(answer("order", "c1", status="done"))
+    assert len(await chat.summaries()) == 1
+    assert chat.notes.told == [["one", "ONE", "two", "three", "THREE", "four", "FOUR", "THANKS"]]
+
+
+async def test_what_came_before_a_waiting_call_is_summed_up() -> None:
+    chat = Chat(LongRunningFunctionTool(order))
+    await chat.say("one")
+    await chat.say("two", call("order", "c1", what="tea"))
+    await chat.say("three")
+    chat.app.events_compaction_config = EventsCompactionConfig(
+        compaction_interval=1, overlap_size=0, summarizer=chat.notes
+    )
+    await chat.say("four")
+    assert chat.notes.told == [["one", "ONE"]]
+    await chat.say(answer("order", "c1", status="done"))
+    assert chat.seen() == ["model: summary 1", "user: two", "model: order#c1", "user: order#c1=None"]
+
+
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+async def test_a_question_to_the_person_is_left_alone() -> None:
+    """T7: the confirmed call runs with the recorded arguments, however many invocations came between."""
+    chat = Chat(FunctionTool(pay, require_confirmation=True), compaction_interval=1)
+    events = await chat.say("pay!", call("pay", "c1", amount=3))
+    [question] = events[-1].get_function_calls()
+    await chat.say("wait")
+    assert await chat.summaries() == []
+    events = await chat.say(answer(question.name or "", question.id or "", confirmed=True), "PAID")
+    assert events[0].get_function_responses()[0].response == {"result": "paid 3"}
+    assert len(await chat.summaries()) == 1
+
+
+async def test_a_long_request_is_reason_enough_and_the_latest_events_stay() -> None:
+    chat = Chat(compaction_interval=100, token_threshold=1000, event_retention_size=3)
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=1000)
+    await chat.say("one")
+    await chat.say("two")
+    assert await chat.summaries() == []
+    await chat.say("three", LlmResponse(content=text_content("THREE"), usage_metadata=usage))
+    assert chat.notes.told == [["one", "ONE"]]  # three events stay, and no invocation is cut in two
+    await chat.say("four")
+    assert chat.seen()[:2] == ["model: summary 1", "user: two"]
+    assert len(await chat.summaries()) == 1
+
+
+async def test_rewinding_before_a_summary_brings_back_what_it_stood_for() -> None:
+    """R3."""
+    chat = Chat()
+    first = (await chat.say("one"))[-1].invocation_id
+    second = (await chat.say("two"))[-1].invocation_id
+    await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=second)
+    await chat.say("three")
+    assert chat.seen() == ["user: one", "model: ONE", "user: three"]
+    assert chat.notes.told[1] == ["one", "ONE", "three", "THREE"]
+    await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=first)
+    await chat.say("four")
+    assert chat.seen() == ["user: four"]
+
+
+async def test_rewinding_after_a_summary_keeps_it() -> None:
+    """R3."""
+    chat = Chat()
+    for message in ("one", "two"):
+        await chat.say(message)
+    third = (await chat.say("three"))[-1].invocation_id
+    await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=third)
+    await chat.say("four")
+    assert chat.seen() == ["model: summary 1", "user: four"]
+
+
+@pytest.mark.parametrize("rewound", [0, 1])
+async def test_a_summary_of_what_was_rewound_meanwhile_is_not_stored(rewound: int) -> None:
+    """R3."""
+    chat = Chat(compacts=False)
+    ids = [(await chat.say(message))[-1].invocation_id for message in ("one", "two")]
+    chat.notes.gate = asyncio.Event()
+    compacting = asyncio.create_task(chat.runner.compact_async(**ADA, invocation_id=ids[1]))
+    while not chat.notes.told:
+        await asyncio.sleep(0)
+    await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=ids[rewound])
+    chat.notes.gate.set()
+    assert await compacting is None
+    await chat.say("three")
+    assert chat.seen() == ["user: one", "model: ONE", "user: three"][2 * (1 - rewound) :]
+
+
+async def test_the_agent_that_spoke_before_a_summary_goes_on_after_it() -> None:
+    """L8: also when its last words are not loaded."""
+    model = ScriptedModel()
+    last = LlmAgent(name="last", model=model)
+    steps = SequentialAgent(name="steps", sub_agents=[last])
+    helper = LlmAgent(name="helper", model=model, sub_agents=[steps])
+    root = LlmAgent(name="root", model=model, sub_agents=[helper])
+    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=Notes())
+    runner = InMemoryRunner(app=App(name="shop", root_agent=root, events_compaction_config=config))
+    await runner.session_service.create_session(app_name="shop", **ADA)
+    model.turns = [
+        call("transfer_to_agent", agent_name="helper"),
+        call("transfer_to_agent", agent_name="steps"),
+        "done",
+        "here",
+    ]
+    for message in ("one", "two"):
+        events = [event async for event in runner.run_async(**ADA, new_message=say(message))]
+    assert [event.author for event in events] == ["helper"]
+
+
+async def test_an_app_without_a_model_needs_a_summarizer() -> None:
+    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0)
+    runner = InMemoryRunner(
+        app=App(name="shop", root_agent=SequentialAgent(name="silent"), events_compaction_config=config)
+    )
+    session = await runner.session_service.create_session(app_name="shop", **ADA)
+    await runner.session_service.append_event(
+        session, Event(author="user", invocation_id="e-1", content=say("one"))
+    )
+    with pytest.raises(ConfigurationError, match="summarizer"):
+        await runner.compact_async(**ADA, invocation_id="e-1")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"compaction_interval": 0, "overlap_size": 0},
+        {"compaction_interval": 1, "overlap_size": -1},
+        {"compaction_interval": 1, "overlap_size": 0, "token_threshold": 5},
+        {"compaction_interval": 1, "overlap_size": 0, "event_retention_size": 5},
+        {"compaction_interval": 1, "overlap_size": 0, "interval": 5},
+    ],
+)
+def test_settings_that_cannot_work_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError):
+        EventsCompactionConfig(**wrong)  # type: ignore[arg-type]

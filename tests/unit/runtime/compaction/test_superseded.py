@@ -1,0 +1,159 @@
+"""Specs R3, R4: a turn that loads only what counts goes on exactly as one that has the whole log."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.agents import LlmAgent
+from runtime.agents.responder import agent_that_answers
+from runtime.apps import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
+from runtime.apps.compaction import compact
+from runtime.engine.history import contents_of
+from runtime.events import Event, EventActions, EventCompaction
+from runtime.events.calls import call_ids, pending_calls
+from runtime.events.rewound import drop_rewound
+from runtime.events.summaries import WHOLE, put_summaries, without_superseded
+from runtime.sessions import GetSessionConfig, InMemorySessionService
+from tests.fakes import text_content
+from tests.unit.runtime.engine.histories import answered, called, said, story, user
+
+KEY: dict[str, Any] = {"app_name": "shop", "user_id": "ada", "session_id": "s"}
+STEP = st.one_of(
+    st.tuples(st.just("begin"), st.just(0)),
+    st.tuples(st.just("say"), st.sampled_from(["root", "helper", "stranger"])),
+    st.tuples(st.just("call"), st.booleans()),
+    st.tuples(st.just("answer"), st.integers(0, 3)),
+    st.tuples(st.just("state"), st.just(0)),
+    st.tuples(st.just("rewind"), st.integers(0, 3)),
+    st.tuples(st.just("compact"), st.integers(0, 2)),
+)
+
+
+class Count(BaseEventsSummarizer):
+    """Tells which texts it was given."""
+
+    async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
+        text = " ".join(text for event in events if (text := event.text()))
+        compaction = EventCompaction(
+            start_timestamp=0.0, end_timestamp=0.0, compacted_content=text_content(f"<{text}>")
+        )
+        return Event(author="user", actions=EventActions(compaction=compaction))
+
+
+class Log:
+    """A session that grows by random events."""
+
+    def __init__(self, overlap: int) -> None:
+        config = EventsCompactionConfig(compaction_interval=1, overlap_size=overlap, summarizer=Count())
+        root = LlmAgent(name="root", sub_agents=[LlmAgent(name="helper")])
+        self.app = App(name="shop", root_agent=root, events_compaction_config=config)
+        self.service = InMemorySessionService()
+        self.clock = 0
+        self.invocation = 0
+        self.calls: list[str] = []
+
+    async def add(self, event: Event) -> None:
+        event.invocation_id = event.invocation_id or f"e-{self.invocation}"
+        self.clock += 1
+        event.timestamp = float(self.clock)
+        session = await self.service.get_session(**KEY)
+        assert session is not None
+        await self.service.append_event(session, event)
+
+    async def take(self, kind: str, what: Any) -> None:
+        match kind:
+            case "begin":
+                self.invocation += 1
+                await self.add(user(f"m{self.invocation}"))
+            case "say":
+                await self.add(said(f"w{self.clock}", author=what))
+            case "call":
+                self.calls.append(f"c{len(self.calls)}")
+                event = called(self.calls[-1], author="root")
+                event.long_running_tool_ids = {self.calls[-1]} if what else None
+                await self.add(event)
+            case "answer" if self.calls:
+                self.invocation += 1
+                await self.add(answered("user", **{self.calls[-1 - min(what, len(self.calls) - 1)]: "yes"}))
+            case "state":
+                await self.add(Event(author="admin", invocation_id="outside"))
+            case "rewind":
+                back_to = f"e-{max(1, self.invocation - what)}"
+                actions = EventActions(rewind_before_invocation_id=back_to)
+                await self.add(Event(author="user", invocation_id="rewind", actions=actions))
+            case "compact":
+                session = await self.service.get_session(**KEY)
+                assert session is not None
+                await compact(self.app, self.service, session, f"e-{max(1, self.invocation - what)}")
+
+    async def check(self) -> None:
+        whole, short = await self.loaded(), await self.loaded(without_superseded=True)
+        kept = drop_rewound(whole)
+        for name in ("root", "helper"):
+            assert story(contents_of(short, name, None)) == story(contents_of(whole, name, None))
+        root = self.app.root_agent
+        assert agent_that_answers(root, short) is agent_that_answers(root, kept)
+        assert pending_calls(short) == pending_calls(kept)
+        assert without_superseded(short) == short
+        self.check_that_nothing_is_cut(kept)
+
+    def check_that_nothing_is_cut(self, kept: list[Event]) -> None:
+        shown = put_summaries(kept)
+        made = {call_id for event in shown for call_id in call_ids(event)}
+        known = {call_id for event in kept for call_id in call_ids(event)}
+        for event in shown:
+            for response in event.get_function_responses():
+                assert response.id in made or response.id not in known
+
+    async def loaded(self, **config: Any) -> list[Event]:
+        session = await self.service.get_session(**KEY, config=GetSessionConfig(**config))
+        assert session is not None
+        return session.events
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STEP, max_size=25), st.integers(0, 2))
+def test_what_counts_gives_the_same_contents_agent_and_waiting_calls(
+    steps: list[tuple[str, Any]], overlap: int
+) -> None:
+    async def run() -> None:
+        log = Log(overlap)
+        await log.service.create_session(**KEY)
+        for step in [("begin", 0), *steps]:
+            await log.take(*step)
+            await log.check()
+
+    asyncio.run(run())
+
+
+def test_the_order_of_the_log_decides_not_the_clocks() -> None:
+    """A host whose clock is slow said 3 before the summary was stored: it is no part of what was summed up."""
+    events = [user("1", timestamp=10.0), user("2", timestamp=20.0), user("3", timestamp=15.0)]
+    compaction = EventCompaction(
+        start_timestamp=10.0, end_timestamp=20.0, compacted_content=text_content("1 and 2")
+    )
+    summary = Event(
+        author="user",
+        custom_metadata={WHOLE: {"last_agent": "agent", "overlap_from": 10.0}},
+        actions=EventActions(compaction=compaction),
+    )
+    log = [*events, summary]
+    assert story(contents_of(log, "agent", None)) == ["model: 1 and 2", "user: 3"]
+    assert without_superseded(log) == log[1:]
+    assert story(contents_of(log[1:], "agent", None)) == ["model: 1 and 2", "user: 3"]
+
+
+def test_a_summary_that_says_nothing_of_what_came_before_it_leaves_that_to_be_loaded() -> None:
+    """One that was made elsewhere."""
+    compaction = EventCompaction(
+        start_timestamp=2.0, end_timestamp=3.0, compacted_content=text_content("2 and 3")
+    )
+    summary = Event(author="user", timestamp=4.0, actions=EventActions(compaction=compaction))
+    log = [*(user(str(number), timestamp=float(number)) for number in (1, 2, 3)), summary]
+    assert without_superseded(log) == log
+    assert story(contents_of(log, "agent", None)) == ["user: 1", "model: 2 and 3"]
