@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run stop test lint format bench
+.PHONY: run stop test lint format bench chaos
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m adk_site.dev
@@ -28,6 +28,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
+
+chaos: $(INSTALLED)
+	$(BIN)/python -m tests.chaos
 
 # Where a wheel brings a server there is no use in building it from source: it fails after minutes, at length.
 $(INSTALLED): requirements.txt requirements-dev.txt

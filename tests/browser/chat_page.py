@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import urljoin
 
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
@@ -112,6 +113,11 @@ class ChatPage:
         return self.log.locator(".chips > li")
 
     @property
+    def known_state(self) -> Locator:
+        """The panel "What this chat knows"."""
+        return self.page.locator("#state")
+
+    @property
     def files(self) -> Locator:
         """The links that save a file."""
         return self.log.locator("a.file")
@@ -124,10 +130,19 @@ class ChatPage:
         """The cards of a tool's jobs; `data-status` is the job's status."""
         return self.log.get_by_role("region", name=name)
 
-    def event_ids(self) -> list[str]:
-        """The ids of everything in the log, in order: the same live and after a reload."""
-        ids: list[str] = self.log.locator("article[id]").evaluate_all("all => all.map((one) => one.id)")
-        return ids
+    def shown(self) -> list[list[str]]:
+        """Id and text of everything in the log, in order, folded parts too: the same live and after a reload."""
+        read = "all => all.map((one) => [one.id, one.textContent.replace(/\\s+/g, ' ').trim()])"
+        articles: list[list[str]] = self.log.locator("article[id]").evaluate_all(read)
+        return articles
+
+    def save(self, name: str, folder: Path) -> bytes:
+        """Save the file of that name; returns what is in it."""
+        with self.page.expect_download() as saving:
+            self.files.filter(has_text=name).click()
+        assert saving.value.suggested_filename == name
+        saving.value.save_as(folder / name)
+        return (folder / name).read_bytes()
 
     def text_so_far(self) -> str:
         """What the last answer says, finished or still growing."""

@@ -7,14 +7,13 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 import httpx
 
 from adk_site.embedded.paths import CHECKOUT
 from tests.model_server import Json, Rule, Script, Turn
-
-ASKED_SECONDS = 30.0
 
 
 class Model:
@@ -56,14 +55,16 @@ class Model:
         asked: list[Json] = self._client.get("/requests").json()["requests"]
         return asked
 
-    def wait_until_asked(self, pattern: str, *, disconnected: bool = False) -> None:
-        """Wait until a last content matches; with `disconnected`, until who asked for it has hung up."""
-        deadline = time.monotonic() + ASKED_SECONDS
-        while not any(_fits(request, pattern, disconnected) for request in self.requests()):
-            assert time.monotonic() < deadline, f"Nobody asked {pattern!r}: {self.requests()}"
+    def wait_until_asked(self, pattern: str, seconds: float = 30) -> None:
+        """Wait until somebody asks with a last content that matches."""
+        self._wait_until(lambda request: re.search(pattern, json.dumps(request["body"]["contents"][-1])), seconds)
+
+    def wait_until_left(self, seconds: float) -> None:
+        """Wait until who asks has hung up in the middle of the answer."""
+        self._wait_until(lambda request: request["disconnected"], seconds)
+
+    def _wait_until(self, holds: Callable[[Json], object], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not any(holds(request) for request in self.requests()):
+            assert time.monotonic() < deadline, f"That did not come, but: {self.requests()}"
             time.sleep(0.05)
-
-
-def _fits(request: Json, pattern: str, disconnected: bool) -> bool:
-    last = json.dumps(request["body"]["contents"][-1])
-    return bool(re.search(pattern, last)) and (request["disconnected"] or not disconnected)

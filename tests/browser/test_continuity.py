@@ -1,0 +1,189 @@
+"""Contract: a reload, a second tab and a lost connection lose no word and double none (issue 2, step 5).
+
+Acceptance points 1, 2, 9, 10 and 15.
+"""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+WORDS = [f"word{number} " for number in range(1, 201)]
+WHOLE = "".join(WORDS).strip()
+
+WATCH = """
+window.seen = [];
+addEventListener("DOMContentLoaded", () => {
+  const look = () => {
+    const texts = document.querySelectorAll("#log article.agent .prose, #live .growing");
+    seen.push([...texts].map((one) => one.textContent).join("").trim());
+  };
+  new MutationObserver(look).observe(document.getElementById("main"), { subtree: true, childList: true, characterData: true });
+});
+"""
+
+
+def words_until(number: int) -> str:
+    return "".join(WORDS[:number]).strip()
+
+
+def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=WORDS, hold_before=[30, 60], pause=0.002))
+    chat.send("Count")
+    expect(chat.growing).to_have_text(words_until(30))
+    chat.page.add_init_script(WATCH)
+    chat.reload()
+    expect(chat.messages).to_have_text(["Count"])
+    expect(chat.growing).to_have_text(words_until(30))
+    expect(chat.stop_button).to_be_visible()
+    model.release()
+    expect(chat.growing).to_have_text(words_until(60))
+    model.release()
+    chat.wait_for_answer(WHOLE)
+    chat.wait_until_idle()
+
+    seen: list[str] = chat.page.evaluate("seen")
+    assert len(set(seen)) > 3
+    assert [text for text in seen if not WHOLE.startswith(text)] == []
+    expect(chat.answers).to_have_text([WHOLE])
+    expect(chat.errors_shown).to_have_count(0)
+    live = chat.shown()
+    chat.reload()
+    assert chat.shown() == live
+
+
+def test_a_second_tab_sees_the_message_and_the_words_as_they_come(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["Both ", "see ", "this."], hold_before=[1, 2]), Turn(text=["And this."]))
+    other = open_tab()
+    other.open(chat.page.url)
+    chat.send("Hello from here")
+    expect(other.messages).to_have_text(["Hello from here"])
+    expect(other.growing).to_have_text("Both ")
+    expect(other.stop_button).to_be_visible()
+    model.release()
+    expect(other.growing).to_have_text("Both see ")
+    late = open_tab()
+    late.open(chat.page.url)
+    expect(late.growing).to_have_text("Both see ")
+    model.release()
+    for tab in (chat, other, late):
+        tab.wait_for_answer("Both see this.")
+        tab.wait_until_idle()
+
+    other.send("Hello from there")
+    expect(chat.messages).to_have_text(["Hello from here", "Hello from there"])
+    for tab in (chat, other, late):
+        tab.wait_for_answer("And this.")
+        tab.wait_until_idle()
+    assert chat.shown() == other.shown() == late.shown()
+
+
+def test_the_history_after_a_reload_is_what_was_shown_live(chat: ChatPage, model: Model) -> None:
+    model.play(
+        Turn(thoughts=["Who is it?"], text=["Noted. "], calls=[Call(name="remember_name", args={"name": "Bo"})]),
+        Turn(text=["Hello **Bo**!"]),
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "technical"})]),
+        Turn(calls=[Call(name="find_guide", args={"problem": "the wifi is gone"})]),
+        Turn(text=["1. Restart it\n2. Wait\n"]),
+    )
+    chat.send("I am Bo")
+    chat.wait_for_answer("Hello Bo!")
+    chat.wait_until_idle()
+    chat.send("The wifi is gone")
+    chat.wait_for_answer("Restart it")
+    chat.wait_until_idle()
+    live = chat.shown()
+    assert len(live) > 6
+    chat.reload()
+    assert chat.shown() == live
+
+
+def test_a_dropped_connection_is_told_and_what_came_meanwhile_is_made_up_for(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=WORDS, hold_before=[20, 100]))
+    chat.send("Count")
+    expect(chat.growing).to_have_text(words_until(20))
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…", timeout=3_000)
+    model.release()
+    chat.connection.restore()
+    chat.wait_until_connected()
+    expect(chat.growing).to_have_text(words_until(100))
+    model.release()
+    chat.wait_for_answer(WHOLE)
+    chat.wait_until_idle()
+    expect(chat.answers).to_have_text([WHOLE])
+
+
+def test_what_was_answered_while_the_page_was_cut_off_is_there_when_it_is_back(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["Here ", "I am."], hold_before=[1]))
+    chat.send("Hello")
+    expect(chat.growing).to_have_text("Here ")
+    chat.connection.cut()
+    model.release()
+    chat.connection.restore()
+    chat.wait_for_answer("Here I am.")
+    chat.wait_until_idle()
+    expect(chat.answers).to_have_text(["Here I am."])
+
+
+def test_a_message_written_without_a_connection_is_kept_and_sent_once(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["It came."]))
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.send("Does this arrive?")
+    expect(chat.unsent).to_contain_text("Not sent")
+    expect(chat.unsent.get_by_role("button", name="Retry")).to_be_visible()
+    expect(chat.box).to_have_value("")
+    chat.connection.restore()
+    chat.wait_for_answer("It came.")
+    chat.wait_until_idle()
+    expect(chat.unsent).to_have_count(0)
+    expect(chat.messages).to_have_text(["Does this arrive?"])
+    assert len(model.requests()) == 1
+    chat.reload()
+    expect(chat.messages).to_have_text(["Does this arrive?"])
+
+
+def test_an_unsent_message_outlives_a_reload(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["It came after all."]))
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.send("Wait for me")
+    expect(chat.unsent).to_contain_text("Not sent")
+    chat.connection.restore()
+    chat.reload()
+    chat.wait_for_answer("It came after all.")
+    expect(chat.messages).to_have_text(["Wait for me"])
+    assert len(model.requests()) == 1
+
+
+def test_a_message_written_during_an_answer_waits_for_its_turn(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["First ", "done."], hold_before=[1]), Turn(text=["Second done."]))
+    chat.send("One")
+    expect(chat.growing).to_have_text("First ")
+    chat.send("Two")
+    expect(chat.unsent).to_contain_text("Waiting for its turn")
+    model.release()
+    chat.wait_for_answer("Second done.")
+    chat.wait_until_idle()
+    expect(chat.answers).to_have_text(["First done.", "Second done."])
+    expect(chat.unsent).to_have_count(0)
+
+
+def test_a_draft_outlives_a_reload_and_enter_with_shift_makes_a_line(chat: ChatPage) -> None:
+    chat.box.press_sequentially("one")
+    chat.box.press("Shift+Enter")
+    chat.box.press_sequentially("two")
+    chat.reload()
+    expect(chat.box).to_have_value("one\ntwo")

@@ -1,0 +1,147 @@
+"""Contract: calls, results, state changes, transfers and files are shown as they happened (issue 2, step 3).
+
+Acceptance points 14, 15 and 18 as far as one answer goes.
+"""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from adk_site.demo.orders import find_order
+from adk_site.demo.writing import invoice_csv
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def test_a_call_its_result_and_the_state_that_it_changed_are_shown(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(calls=[Call(name="remember_name", args={"name": "Ada"})]), Turn(text=["Hello Ada!"]))
+    chat.send("Call me Ada")
+    chat.wait_for_answer("Hello Ada!")
+    card = chat.tool("remember_name")
+    expect(card).to_have_attribute("data-state", "ok")
+    expect(card.locator(".tool-outcome")).to_have_text("ms")
+    card.locator("summary").click()
+    expect(card.locator(".args")).to_have_text("nameAda")
+    expect(card.locator(".result")).to_contain_text("From now on you are Ada to this help desk.")
+    expect(chat.state_changes).to_have_text(["state: user:name = Ada"])
+
+    chat.known_state.locator("summary").click()
+    expect(chat.known_state.locator("dl > div")).to_have_text(["user:nameAda"])
+    chat.reload()
+    expect(chat.known_state.locator("dl > div")).to_have_text(["user:nameAda"])
+
+
+def test_a_call_that_fails_is_marked_and_says_why(chat: ChatPage, model: Model) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="order_status", args={"order_number": 7})]),
+        Turn(text=["That order does not exist."]),
+    )
+    chat.send("Where is order 7?")
+    chat.wait_for_answer("does not exist")
+    card = chat.tool("order_status")
+    expect(card).to_have_attribute("data-state", "failed")
+    expect(card.locator(".tool-outcome")).to_contain_text("Failed")
+    card.locator("summary").click()
+    expect(card.locator(".result")).to_contain_text("There is no order 7.")
+
+
+def test_a_transfer_is_told_and_the_answers_name_their_agents(chat: ChatPage, model: Model) -> None:
+    model.play(
+        Turn(text=["One moment."], calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(text=["I look after orders."]),
+    )
+    chat.send("Something on my order")
+    chat.wait_for_answer("I look after orders.")
+    expect(chat.log.get_by_text("Help desk handed over to Orders")).to_have_count(1)
+    expect(chat.log.locator("article.agent .author")).to_have_text(["Help desk", "Orders"])
+
+
+def test_calls_made_together_keep_to_their_own_results(chat: ChatPage, model: Model) -> None:
+    calls = [Call(name="order_status", args={"order_number": number}) for number in (1001, 1002)]
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=calls),
+        Turn(text=["Both are known."]),
+    )
+    chat.send("Orders 1001 and 1002?")
+    chat.wait_for_answer("Both are known.")
+    cards = chat.tool("order_status")
+    expect(cards).to_have_count(2)
+    for card, number in zip(cards.all(), (1001, 1002), strict=True):
+        card.locator("summary").click()
+        expect(card.locator(".args")).to_contain_text(str(number))
+        expect(card.locator(".result")).to_contain_text(f'"order": {number}')
+
+
+def test_a_file_that_a_tool_wrote_is_saved_whole_under_its_name(
+    chat: ChatPage, model: Model, tmp_path: Path
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="write_invoice", args={"order_number": 1001})]),
+        Turn(text=["Here it is."]),
+    )
+    chat.send("The invoice of order 1001, please")
+    chat.wait_for_answer("Here it is.")
+    order = find_order(1001)
+    assert order is not None
+    assert chat.save("invoice-1001.csv", tmp_path) == invoice_csv(order).encode()
+
+
+def test_files_written_one_after_the_other_are_all_listed(
+    chat: ChatPage, model: Model, tmp_path: Path
+) -> None:
+    numbers = (1001, 1002, 1003, 1004)
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="write_invoice", args={"order_number": number}) for number in numbers]),
+        Turn(text=["Four invoices."]),
+    )
+    chat.send("All my invoices")
+    chat.wait_for_answer("Four invoices.")
+    expect(chat.files).to_have_text([f"invoice-{number}.csv" for number in numbers])
+    fourth = find_order(1004)
+    assert fourth is not None
+    assert chat.save("invoice-1004.csv", tmp_path) == invoice_csv(fourth).encode()
+
+
+def test_a_refund_runs_only_after_the_person_said_yes(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+        Turn(text=["That is settled."]),
+    )
+    chat.send("Refund order 1001")
+    question = chat.log.get_by_role("region", name="Approval of refund_order")
+    expect(question).to_contain_text("1001")
+    expect(question.get_by_role("button", name="Approve")).to_be_visible()
+    chat.reload()
+    expect(chat.answers.filter(has_text="settled")).to_have_count(0)
+    other = open_tab()
+    other.open(chat.page.url)
+
+    question.get_by_role("button", name="Reject").click()
+    chat.wait_for_answer("That is settled.")
+    for tab in (chat, other):
+        answered = tab.log.get_by_role("region", name="Approval of refund_order")
+        expect(answered).to_contain_text("Rejected by you")
+        expect(answered.get_by_role("button")).to_have_count(0)
+
+
+def test_code_names_its_language_and_can_be_copied_with_the_keyboard(chat: ChatPage, model: Model) -> None:
+    chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    model.play(Turn(text=["Try this:\n\n```python\n", "print('hello')\n", "```\n"]))
+    chat.send("Some code")
+    block = chat.wait_for_answer("Try this").locator(".code")
+    expect(block.locator(".code-head")).to_contain_text("python")
+    block.get_by_role("button", name="Copy").press("Enter")
+    expect(block.get_by_role("button", name="Copied")).to_be_visible()
+    assert chat.page.evaluate("navigator.clipboard.readText()") == "print('hello')\n"
