@@ -22,6 +22,7 @@ class Conf:
         invocation_model_calls: how many model calls it may make.
         invocation_tokens: how many tokens it may use; 0 is no limit.
         invocation_attempts: how often an invocation whose process died is taken up, the first time included.
+        job_result_limit: characters of a job's result; a larger one becomes an artifact.
         job_lost_seconds: after how long without a heartbeat a running job's worker counts as dead.
         job_resend_seconds: after how long a job that nobody began is sent to the broker again.
         pool_size: PostgreSQL connections of a process.
@@ -40,6 +41,7 @@ class Conf:
     invocation_model_calls: int = 100
     invocation_tokens: int = 0
     invocation_attempts: int = 5
+    job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
     job_resend_seconds: float = 60.0
     pool_size: int = 10

@@ -21,7 +21,17 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
 from sessions_app.notices import job_fields
-from sessions_app.protocol import AnyClientFrame, Cancel, Confirm, EventNews, Hello, Message, Ping, Respond
+from sessions_app.protocol import (
+    AnyClientFrame,
+    Cancel,
+    CancelJob,
+    Confirm,
+    EventNews,
+    Hello,
+    Message,
+    Ping,
+    Respond,
+)
 from sessions_app.rendering import render_event
 
 CATCH_UP_ROWS = 200
@@ -111,6 +121,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await use_cases.send_message(self._user, self._session_id, client_id, text)
             case Cancel(invocation_id=invocation_id):
                 await use_cases.cancel(self._user, self._session_id, invocation_id)
+            case CancelJob(id=job_id):
+                await use_cases.cancel_job(self._user, self._session_id, job_id)
             case Confirm(call_id=call_id, confirmed=confirmed, payload=payload):
                 answer = {"confirmed": confirmed, "payload": payload}
                 await use_cases.answer_call(

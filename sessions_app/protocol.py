@@ -57,6 +57,13 @@ class Cancel(ClientFrame):
     invocation_id: str = Field(max_length=64)
 
 
+class CancelJob(ClientFrame):
+    """Stop the job."""
+
+    type: Literal["cancel_job"]
+    id: UUID
+
+
 class Confirm(ClientFrame):
     """Yes or no to a call that asks for it (spec T7)."""
 
@@ -81,7 +88,7 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | Confirm | Respond | Ping
+AnyClientFrame = Hello | Message | Cancel | CancelJob | Confirm | Respond | Ping
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )

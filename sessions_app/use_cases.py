@@ -14,11 +14,13 @@ from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
+from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.notices import invocation_notice
 from sessions_app.registry import get_app
 from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.sync import in_thread
 
 User = AbstractBaseUser | AnonymousUser
 
@@ -142,6 +144,18 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
             raise NotFoundError("There is nothing to stop here.")
         return
     await worker().cancel(invocation_id)
+
+
+async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
+    """Stop a job, queued or running; one that has ended stays as it is.
+
+    Raises:
+        NotFoundError: there is none, or it is someone else's.
+    """
+    session = await get_session(user, session_id)
+    if not await ToolJob.objects.filter(session=session, pk=job_id).aexists():
+        raise NotFoundError("There is no such job in this conversation.")
+    await in_thread(cancel_job_here, job_id)
 
 
 def title_from(text: str) -> str:

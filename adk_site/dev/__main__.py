@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import django
+from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connections
@@ -51,10 +52,18 @@ def _run(data: Path, address: Address) -> None:
     print("Starting ...", flush=True)
     with running_servers(data):
         django.setup()
+        _check_agents()
         call_command("migrate", verbosity=0)
         passwords = ensure_accounts(data / "credentials.json")
         connections.close_all()
         run_processes(address, _welcome(address, passwords))
+
+
+def _check_agents() -> None:
+    """A broken `agents.py` is told in its own words, before three processes fail over it."""
+    problems = [problem for problem in run_checks(tags=["agents"]) if problem.level >= ERROR]
+    if problems:
+        raise StackError("\n".join(str(problem) for problem in problems))
 
 
 def _welcome(address: Address, passwords: dict[str, str]) -> str:

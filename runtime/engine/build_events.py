@@ -30,10 +30,8 @@ def model_event(
     event_id: str,
     actions: EventActions,
 ) -> Event:
-    """A model's response; fills in call ids that the model left out (spec Q3) and marks long-running calls."""
-    calls = [part.function_call for part in _parts(response.content) if part.function_call]
-    for call in calls:
-        call.id = call.id or new_call_id()
+    """A model's response, whose calls have ids; marks the long-running ones (spec T5)."""
+    calls = calls_in(response)
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     event = Event.model_construct(
         **{name: getattr(response, name) for name in response.model_fields_set},
@@ -73,6 +71,21 @@ def agent_event(
     return _event(ctx, ctx.agent.name, content, actions or EventActions(), branch=ctx.branch)
 
 
+def calls_in(response: LlmResponse) -> list[types.FunctionCall]:
+    """The function calls in a model's response, in order."""
+    return [part.function_call for part in _parts(response.content) if part.function_call]
+
+
+def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
+    """The response with these ids on its calls, in order; its own objects are the model's and stay as they are."""
+    if all(call.id == call_id for call, call_id in zip(calls_in(response), ids, strict=True)):
+        return response
+    left = iter(ids)
+    parts = [_with_call_id(part, next(left)) if part.function_call else part for part in _parts(response.content)]
+    content = response.content and response.content.model_copy(update={"parts": parts})
+    return response.model_copy(update={"content": content})
+
+
 def is_long_running(call: types.FunctionCall, tools: Mapping[str, BaseTool]) -> bool:
     """Whether the call's answer may come later, from outside (spec T5)."""
     tool = tools.get(call.name or "")
@@ -107,6 +120,11 @@ def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
     if ctx.run_config.custom_metadata:
         event.custom_metadata = {**ctx.run_config.custom_metadata, **(event.custom_metadata or {})}
     return event
+
+
+def _with_call_id(part: types.Part, call_id: str) -> types.Part:
+    call = part.function_call and part.function_call.model_copy(update={"id": call_id})
+    return part.model_copy(update={"function_call": call})
 
 
 def _parts(content: types.Content | None) -> list[types.Part]:

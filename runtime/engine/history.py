@@ -32,7 +32,7 @@ def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Conten
     """The contents for the next model call of `agent`. Those of earlier invocations are shared: do not edit them."""
     events = ctx.session.events
     if agent.include_contents == "none":
-        return contents_of(current_turn(events, agent.name), agent.name, ctx.branch)
+        return contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
     start = first_index(events, ctx.invocation_id)
     view = _view(agent, ctx)
     if not view.fits(events, start):
@@ -67,11 +67,13 @@ def contents_of(
     return [to_content(event.content) for event in kept if event.content and event.content.parts]
 
 
-def current_turn(events: Sequence[Event], agent_name: str) -> Sequence[Event]:
-    """The events from the latest thing that someone else said to this agent (spec Q11)."""
+def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -> Sequence[Event]:
+    """The events from the latest thing that someone else said to this agent, where it hears it (spec Q11)."""
     for index in range(len(events) - 1, -1, -1):
         event = events[index]
-        if _says_something(event) and event.author != agent_name and not event.get_function_responses():
+        if event.author == agent_name or event.get_function_responses() or not _says_something(event):
+            continue
+        if is_visible_from(branch, event.branch):
             return events[index:]
     return events
 

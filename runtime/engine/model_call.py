@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from runtime import _platform, types
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
-from runtime.engine.build_events import error_response, model_event
+from runtime.engine.build_events import (
+    calls_in,
+    error_response,
+    model_event,
+    new_call_id,
+    with_call_ids,
+)
 from runtime.errors import ModelError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
@@ -27,15 +34,28 @@ _TEXT_ONLY = frozenset({"content", "partial"})
 
 @dataclass
 class _Draft:
-    """The event that is being built: its id, and the context whose actions it will carry."""
+    """The event that is being built: its id, its calls' ids, and the context whose actions it will carry."""
 
     context: Context
     event_id: str = field(default_factory=_platform.new_id)
+    call_ids: list[str] = field(default_factory=list)
     partial: Event | None = None
+
+    def name_calls(self, response: LlmResponse) -> LlmResponse:
+        """The response with an id on each call (spec Q3): the whole has those of its fragments, in order (T5)."""
+        calls = calls_in(response)
+        if not calls:
+            return response
+        known = [] if response.partial else self.call_ids[: len(calls)]
+        ids = [call.id or call_id or new_call_id() for call, call_id in zip_longest(calls, known)]
+        if response.partial:
+            self.call_ids += ids
+        return with_call_ids(response, ids)
 
     def begin_next(self) -> None:
         """Go on to a fresh event of the same agent call."""
-        self.context, self.event_id, self.partial = Context(self.context.invocation), _platform.new_id(), None
+        self.context, self.event_id = Context(self.context.invocation), _platform.new_id()
+        self.call_ids, self.partial = [], None
 
 
 async def stream_model_events(
@@ -81,12 +101,14 @@ async def _model_responses(
 
 
 def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _Draft) -> Event:
-    if response.partial and draft.partial and response.model_fields_set <= _TEXT_ONLY:
+    response = draft.name_calls(response)
+    is_text = response.model_fields_set <= _TEXT_ONLY and not calls_in(response)
+    if response.partial and draft.partial and is_text:
         # A long answer has hundreds of these, alike but for the text.
         return draft.partial.model_copy(update={"content": response.content, "timestamp": _platform.now()})
     actions = draft.context.actions
     event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
-    draft.partial = event if response.model_fields_set <= _TEXT_ONLY else None
+    draft.partial = event if is_text else None
     return event
 
 

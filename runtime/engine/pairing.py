@@ -26,7 +26,8 @@ def settle_latest_response(events: list[Event]) -> list[Event]:
 def pair_responses_with_calls(events: list[Event]) -> list[Event]:
     """Each event with calls followed by one event with their latest responses, in call order.
 
-    Calls without a response and responses without a call are dropped: a model refuses such a history.
+    Calls without a response and responses without a call are dropped: a model refuses such a history. What else
+    an event with responses says stays in its place.
     """
     latest = {
         part.function_response.id: part
@@ -43,6 +44,8 @@ def pair_responses_with_calls(events: list[Event]) -> list[Event]:
                 paired.append(_response_event(event, responses))
         elif not event.get_function_responses():
             paired.append(event)
+        elif beside := [part for part in _parts(event) if not part.function_response]:
+            paired.append(_with_parts(event, "user", beside))
     return paired
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from runtime.events.summaries import WHOLE
 from runtime.sessions.deltas import ScopedState
 from sessions_app.pool import fetch_all, fetch_one
 
@@ -23,7 +24,7 @@ class Append:
 
     Attributes:
         body: the event's JSON.
-        speaks: whether it has content; only the holder of the lease may add content while there is a lease.
+        speaks: whether it has content, or rewinds; only the holder of the lease may do so while there is a lease.
         timestamp: seconds since the epoch.
         lease_token: of the writer's lease; None when it has none.
         jobs: rows of `tool_job` to create with it, as JSON objects.
@@ -156,9 +157,18 @@ class Loaded:
 
 
 async def load(
-    key: SessionKey, *, after: int = 0, recent: int | None = None, since: float | None = None
+    key: SessionKey,
+    *,
+    after: int = 0,
+    recent: int | None = None,
+    since: float | None = None,
+    without_summed_up: bool = False,
 ) -> Loaded | None:
-    """A session with the events after a `seq`, of the last `recent` ones, since a time (inclusive)."""
+    """A session with the events after a `seq`, of the last `recent` ones, since a time (inclusive).
+
+    With `without_summed_up` those from the last one on that the latest whole summary stands for (spec R4), whatever
+    became of the summary later.
+    """
     app_name, user_id, session_key = key
     params = {
         "app": app_name,
@@ -168,7 +178,7 @@ async def load(
         "recent": recent,
         "since": since,
     }
-    row = await fetch_one(_LOAD, params)
+    row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD, params)
     if row is None:
         return None
     session_id, last_seq, updated_at, session_state, user_state, app_state, events = row
@@ -176,19 +186,39 @@ async def load(
     return Loaded(session_id, last_seq, updated_at, scoped, events)
 
 
-_LOAD = """
+def _load_statement(after: str) -> str:
+    return f"""
 SELECT s.id, s.last_seq, extract(epoch FROM s.updated_at)::float8, s.state,
-    coalesce(u.state, '{}'), coalesce(a.state, '{}'),
+    coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}'),
     (
-        SELECT coalesce(array_agg(e.body::text ORDER BY e.seq), '{}') FROM sessions_app_event e
+        SELECT coalesce(array_agg(e.body::text ORDER BY e.seq), '{{}}') FROM sessions_app_event e
         WHERE e.session_id = s.id
-            AND e.seq > greatest(%(after)s::bigint, s.last_seq - %(recent)s::bigint)
+            AND e.seq > greatest({after}, s.last_seq - %(recent)s::bigint)
             AND (%(since)s::float8 IS NULL OR (e.body ->> 'timestamp')::float8 >= %(since)s::float8)
     )
 FROM sessions_app_session s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""
+WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
+
+
+# Both are found from the end of the log backwards; the summary's end is the timestamp of its last event.
+_SUMMED_UP = f"""
+(
+    SELECT last.seq - 1 FROM (
+        SELECT c.seq, (c.body #>> '{{actions,compaction,endTimestamp}}')::float8 AS ends
+        FROM sessions_app_event c
+        WHERE c.session_id = s.id AND c.body -> 'customMetadata' ? '{WHOLE}'
+        ORDER BY c.seq DESC LIMIT 1
+    ) summary, LATERAL (
+        SELECT l.seq FROM sessions_app_event l
+        WHERE l.session_id = s.id AND l.seq < summary.seq AND (l.body ->> 'timestamp')::float8 = summary.ends
+        ORDER BY l.seq DESC LIMIT 1
+    ) last
+)"""  # noqa: S608
+
+_LOAD = _load_statement("%(after)s::bigint")
+_LOAD_WITHOUT_SUMMED_UP = _load_statement(_SUMMED_UP)
 
 
 async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:

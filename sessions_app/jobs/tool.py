@@ -13,7 +13,6 @@ from runtime.errors import ConfigurationError
 from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
-from sessions_app.dispatch import JOB_QUEUE
 from sessions_app.jobs.work import RetryPolicy, work
 from sessions_app.services.staging import stage_job
 
@@ -41,7 +40,7 @@ class JobTool(LongRunningFunctionTool):
         def run(task: Task[Any, None], job_id: str) -> None:
             work(self.run_here, policy, task, UUID(job_id))
 
-        options: dict[str, Any] = {"bind": True, "ignore_result": True, "queue": JOB_QUEUE, **limits}
+        options: dict[str, Any] = {"bind": True, "ignore_result": True, **limits}
         register: Callable[[Callable[..., None]], object] = shared_task(name=self.task_name, **options)
         register(run)
 

@@ -5,6 +5,7 @@ Each step is safe to repeat: a job is claimed under an attempt number, and only 
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 from collections.abc import Callable
@@ -17,9 +18,11 @@ from celery import Task
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
+from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
+from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
-from sessions_app.jobs.inside import JobCancelled
+from sessions_app.jobs.inside import JobCancelled, save_artifact
 from sessions_app.jobs.report import Reporter, show
 from sessions_app.models import JobStatus, ToolJob
 
@@ -91,10 +94,26 @@ def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd:
     except JobCancelled:
         return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
     except SoftTimeLimitExceeded:
+        if ToolJob.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
+            return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
         return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
     if is_refusal(result):
         return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))
-    return JobEnd(JobStatus.SUCCEEDED, response)
+    return JobEnd(JobStatus.SUCCEEDED, _fitting(response, job))
+
+
+def _fitting(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
+    """The result, or where it is kept when it is too large for an event."""
+    text = json.dumps(response, ensure_ascii=False)
+    if len(text) <= conf().job_result_limit:
+        return response
+    filename = f"{job.tool_name}-{str(job.pk)[:8]}.json"
+    save_artifact(filename, types.Part.from_bytes(data=text.encode(), mime_type="application/json"))
+    return {
+        "message": f"The result has {len(text)} characters; it is kept whole as the file {filename!r}.",
+        "file": filename,
+        "beginning": text[:1000],
+    }
 
 
 def _queue_again(job: ToolJob, error: Exception) -> None:
@@ -117,7 +136,7 @@ def _finish(job: ToolJob, end: JobEnd) -> None:
         **progress,
     )
     if written:
-        job.status, job.result, job.error = end.status, end.result, end.error
+        job.refresh_from_db()
         show(job)
 
 

@@ -12,13 +12,15 @@ from django.db import IntegrityError, transaction
 
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
+from runtime.events.rewound import reaches_back
+from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json
 from runtime.sessions.session import Session
 from sessions_app import hot_path, models
 from sessions_app.codec import event_from_json, event_to_json, user_pk
 from sessions_app.errors import NotFoundError, StaleLeaseError
-from sessions_app.services.history import cache
+from sessions_app.services.history import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 from sessions_app.sync import in_thread
 
@@ -76,25 +78,52 @@ class DjangoSessionService(BaseSessionService):
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
         name = (app_name, user_id, session_id)
-        key = (app_name, _pk_or_none(user_id), session_id)
-        if config and (config.num_recent_events is not None or config.after_timestamp is not None):
-            recent = config.num_recent_events
-            loaded = await hot_path.load(key, recent=recent, since=config.after_timestamp)
-            if loaded is None:
-                return None
-            return _session(name, loaded, [event_from_json(body) for body in loaded.events])
-        after = len(cache.events(name))
-        loaded = await hot_path.load(key, after=after)
-        if loaded is None:
+        config = config or GetSessionConfig()
+        if config.num_recent_events is not None or config.after_timestamp is not None:
+            recent, since = config.num_recent_events, config.after_timestamp
+            loaded = await hot_path.load(_key(name), recent=recent, since=since)
+            return _session(name, loaded, _events(loaded)) if loaded else None
+        whole = not config.without_superseded
+        found = await self._known(name, whole) or await self._read(name, whole)
+        if found is None:
+            return None
+        loaded, history = found
+        events = history.events[: loaded.last_seq - history.skipped]
+        if not whole and not history.is_plain:
+            events = without_superseded(events)
+        return _session(name, loaded, events)
+
+    async def _known(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
+        """What this process knows of the session, with what is new; None when that is of no use."""
+        history = cache.get(name)
+        if history is None or (whole and history.skipped):
+            return None
+        after = history.last_seq
+        loaded = await hot_path.load(_key(name), after=after)
+        if loaded is not None:
+            cache.extend(name, loaded.session_id, after, _events(loaded))
+        if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
-        events = cache.extend(
-            name, loaded.session_id, after, [event_from_json(body) for body in loaded.events]
-        )
-        if len(events) < loaded.last_seq:
-            # Another session had this name when the events were kept: read it whole.
-            return await self.get_session(app_name=app_name, user_id=user_id, session_id=session_id)
-        return _session(name, loaded, events[: loaded.last_seq])
+        return None if _lacks_something(history) else (loaded, history)
+
+    async def _read(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
+        """The session as it is stored. It is known from now on, unless a shorter history is known, which turns need."""
+        loaded = await hot_path.load(_key(name), without_summed_up=not whole)
+        if loaded is None:
+            return None
+        history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
+        history.add(history.skipped, _events(loaded))
+        if _lacks_something(history):
+            cache.forget(name)
+            return await self._read(name, whole=True)
+        if cache.get(name) is None:
+            cache.keep(name, history)
+        return loaded, history
+
+    async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
+        rows = models.Session.objects.filter(app_name=app_name, user_id=_pk_or_none(user_id), key=session_id)
+        return await rows.values_list("initial_state", flat=True).afirst() or {}
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         return ListSessionsResponse(sessions=await in_thread(_list, app_name, user_id))
@@ -109,7 +138,7 @@ class DjangoSessionService(BaseSessionService):
         append = hot_path.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=body,
-            speaks=event.content is not None,
+            speaks=event.content is not None or event.actions.rewind_before_invocation_id is not None,
             timestamp=event.timestamp,
             lease_token=self._lease_token,
             delta=ScopedState.split(event.actions.state_delta),
@@ -147,7 +176,7 @@ class DjangoSessionService(BaseSessionService):
         )
 
 
-def _session(name: tuple[str, str, str], loaded: hot_path.Loaded, events: list[Event]) -> Session:
+def _session(name: SessionName, loaded: hot_path.Loaded, events: list[Event]) -> Session:
     app_name, user_id, key = name
     return Session.model_construct(
         id=key,
@@ -158,6 +187,20 @@ def _session(name: tuple[str, str, str], loaded: hot_path.Loaded, events: list[E
         last_update_time=loaded.updated_at,
         last_seq=loaded.last_seq,
     )
+
+
+def _lacks_something(history: History) -> bool:
+    """Whether a rewind has brought back what a summary stood for."""
+    return history.skipped > 0 and reaches_back(history.events)
+
+
+def _events(loaded: hot_path.Loaded) -> list[Event]:
+    return [event_from_json(body) for body in loaded.events]
+
+
+def _key(name: SessionName) -> hot_path.SessionKey:
+    app_name, user_id, session_id = name
+    return (app_name, _pk_or_none(user_id), session_id)
 
 
 def _pk_or_none(user_id: str) -> Any:

@@ -230,4 +230,9 @@ def told_by_branch(events: Sequence[Event]) -> dict[str | None, list[dict[str, A
 
 def bare(events: Sequence[Event]) -> list[dict[str, Any]]:
     """The events without what differs from run to run."""
-    return [event.model_dump(mode="json", exclude={"id", "timestamp"}, exclude_none=True) for event in events]
+    differs = {"id", "timestamp", "long_running_tool_ids"}
+    return [
+        event.model_dump(mode="json", exclude=differs, exclude_none=True)
+        | {"waiting": sorted(event.long_running_tool_ids or ())}
+        for event in events
+    ]

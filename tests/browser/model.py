@@ -9,8 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-
-import httpx
+from urllib.request import urlopen
 
 from adk_site.embedded.paths import CHECKOUT
 from tests.model_server import Json, Rule, Script, Turn
@@ -25,13 +24,11 @@ class Model:
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().split()[-1]
-        self._client = httpx.Client(base_url=self.url)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()
         self._process.terminate()
         self._process.communicate()
 
@@ -44,15 +41,15 @@ class Model:
         """Begin a new script: `rules` are told by regular expressions on the last content, `turns` played in order."""
         told = [Rule(when=when, turn=turn) for when, turn in (rules or {}).items()]
         script = Script(rules=told, turns=list(turns))
-        self._client.post("/script", content=script.model_dump_json()).raise_for_status()
+        self._ask("/script", script.model_dump_json())
 
     def release(self) -> None:
         """Let the held turn go on."""
-        self._client.post("/release").raise_for_status()
+        self._ask("/release", "")
 
     def requests(self) -> list[Json]:
         """What was asked since the script began."""
-        asked: list[Json] = self._client.get("/requests").json()["requests"]
+        asked: list[Json] = self._ask("/requests")["requests"]
         return asked
 
     def wait_until_asked(self, pattern: str, seconds: float = 30) -> None:
@@ -62,6 +59,11 @@ class Model:
     def wait_until_left(self, seconds: float) -> None:
         """Wait until who asks has hung up in the middle of the answer."""
         self._wait_until(lambda request: request["disconnected"], seconds)
+
+    def _ask(self, path: str, body: str | None = None) -> Json:
+        with urlopen(f"{self.url}{path}", None if body is None else body.encode()) as response:
+            answer: Json = json.load(response)
+            return answer
 
     def _wait_until(self, holds: Callable[[Json], object], seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -14,7 +14,7 @@ from runtime.events import Event, EventActions
 from runtime.sessions import Session
 from sessions_app import conf, models
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
-from sessions_app.services.history import HistoryCache
+from sessions_app.services.history import History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
 from sessions_app.services.staging import forget_staged, stage_job, staged_jobs
 from tests.fakes import text_content
@@ -105,18 +105,21 @@ class TestCache:
         monkeypatch.setattr("sessions_app.services.history.conf", lambda: conf.Conf(cached_events=4))
         cache = HistoryCache()
         for name in "ab":
-            cache.extend((APP, "1", name), _uuid(name), 0, [said(name), said(name)])
-        cache.events((APP, "1", "a"))
-        cache.extend((APP, "1", "c"), _uuid("c"), 0, [said("c")])
-        assert [len(cache.events((APP, "1", name))) for name in "abc"] == [2, 0, 1]
+            cache.keep((APP, "1", name), History(_uuid(name), events=[said(name), said(name)]))
+        cache.get((APP, "1", "a"))
+        cache.keep((APP, "1", "c"), History(_uuid("c"), events=[said("c")]))
+        assert [cache.get((APP, "1", name)) is None for name in "abc"] == [False, True, False]
 
     def test_a_history_with_a_gap_is_not_extended(self) -> None:
-        cache = HistoryCache()
-        cache.extend((APP, "1", "a"), _uuid("a"), 0, [said("1")])
-        cache.extend((APP, "1", "a"), _uuid("a"), 2, [said("3")])
-        assert len(cache.events((APP, "1", "a"))) == 1
-        cache.extend((APP, "1", "a"), _uuid("a"), 0, [said("1"), said("2"), said("3")])
-        assert [event.text() for event in cache.events((APP, "1", "a"))] == ["1", "2", "3"]
+        cache, name = HistoryCache(), (APP, "1", "a")
+        history = History(_uuid("a"), events=[said("1")])
+        cache.keep(name, history)
+        cache.extend(name, _uuid("a"), 2, [said("3")])
+        assert len(history.events) == 1
+        cache.extend(name, _uuid("a"), 0, [said("1"), said("2"), said("3")])
+        assert [event.text() for event in history.events] == ["1", "2", "3"]
+        cache.extend(name, _uuid("b"), 3, [said("4")])
+        assert cache.get(name) is None
 
 
 class TestCommitNews:

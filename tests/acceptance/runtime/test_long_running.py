@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from itertools import permutations
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event
-from runtime.run_config import RunConfig
+from runtime.models import LlmRequest, LlmResponse
+from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
 from tests.fakes import ScriptedModel, call
@@ -221,3 +223,44 @@ def _approve() -> None:
 
 
 _approve.__name__ = "approve"
+
+
+async def test_what_a_person_says_beside_an_answer_is_sent() -> None:
+    """A7."""
+    office = Office(call("approve", "c1"), "approved!")
+    await office.say("may I?")
+    part = types.FunctionResponse(id="c1", name="approve", response={"verdict": "yes"})
+    parts = [types.Part(function_response=part), types.Part(text="and hurry")]
+    await office.conversation.say(types.Content(role="user", parts=parts))
+    assert office.sent() == ["may I?", "approve(c1)", "c1={'verdict': 'yes'}", "and hurry"]
+
+
+class Fragments(ScriptedModel):
+    """Streams its calls one by one, without ids, and then the whole; each response has objects of its own."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        def answer(*names: str, partial: bool) -> LlmResponse:
+            parts = [types.Part(text="I ask."), *(call(name) for name in names)]
+            return LlmResponse(content=types.Content(role="model", parts=parts), partial=partial)
+
+        yield answer(partial=True)
+        yield answer("approve", partial=True)
+        yield answer("note", partial=True)
+        yield answer("approve", "note", partial=False)
+
+
+async def test_ids_that_the_framework_makes_are_the_same_in_fragments_and_in_the_whole() -> None:
+    """T5, Q3."""
+    office = Office()
+    agent = office.conversation.runner.agent
+    assert isinstance(agent, LlmAgent)
+    agent.model = Fragments()
+    events = await office.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
+    _, first, second, whole = events[:4]
+    [approve], [note] = first.get_function_calls(), second.get_function_calls()
+    assert [one.id for one in whole.get_function_calls()] == [approve.id, note.id]
+    assert (approve.id or "").startswith("adk-")
+    assert first.long_running_tool_ids == whole.long_running_tool_ids == {approve.id}
+    assert second.long_running_tool_ids is None

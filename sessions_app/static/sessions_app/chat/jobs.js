@@ -6,8 +6,13 @@ import { showElapsed, showLocalTimes } from "./times.js";
 export class Jobs {
   #early = new Map();
 
-  constructor(log) {
+  /** @param onCancel is called with a job's id when its button is pressed; says whether that was sent */
+  constructor(log, { onCancel }) {
     this.log = log;
+    log.addEventListener("click", (event) => {
+      const button = event.target.closest("button[data-cancel-job]");
+      if (button) button.disabled = onCancel(button.dataset.cancelJob);
+    });
   }
 
   /** Shows a job as it is now; one whose call has not come yet waits for it. */

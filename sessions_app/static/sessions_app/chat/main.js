@@ -35,7 +35,7 @@ const PATIENCE = 1000;
 let askedAt = 0;
 const conversation = new Conversation(main, { onGap });
 const live = new LiveText(byId("live"), { onGap });
-const jobs = new Jobs(conversation.log);
+const jobs = new Jobs(conversation.log, { onCancel: (id) => socket.send("cancel_job", { id }) });
 const scroll = new Scroll(main, byId("newest"));
 const outcomes = new Outcomes(conversation, { onSendAgain: send });
 const invocations = new Invocations();

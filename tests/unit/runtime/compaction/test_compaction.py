@@ -350,4 +350,4 @@ async def test_an_app_without_a_model_needs_a_summarizer() -> None:
 )
 def test_settings_that_cannot_work_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError):
-        EventsCompactionConfig(**wrong)  # type: ignore[arg-type]
+        EventsCompactionConfig(**wrong)

@@ -22,6 +22,7 @@ STEP = st.one_of(
     st.tuples(st.just("say"), st.sampled_from(["agent", "other"]), st.sampled_from([None, "p.a", "p.b"])),
     st.tuples(st.just("call"), st.sampled_from(["agent", "other"]), st.integers(1, 2)),
     st.tuples(st.just("answer"), st.sampled_from(["agent", "user"]), st.integers(0, 3)),
+    st.tuples(st.just("answer and talk"), st.just("user"), st.integers(0, 3)),
     st.tuples(st.just("state"), st.just(""), st.just(0)),
     st.tuples(st.just("rewind"), st.just(""), st.integers(0, 3)),
     st.tuples(st.just("compact"), st.just(""), st.integers(1, 4)),
@@ -54,11 +55,14 @@ class History:
             ids = [f"c{len(self.calls) + number}" for number in range(what)]
             self.calls += ids
             self.add(called(*ids, author=who))
-        elif kind == "answer" and self.calls:
+        elif kind.startswith("answer") and self.calls:
             call_id = self.calls[max(0, len(self.calls) - 1 - what)]
             if who == "user":
                 self.invocation += 1
-            self.add(answered(who, **{call_id: len(self.session.events)}))
+            answer = answered(who, **{call_id: len(self.session.events)})
+            if kind == "answer and talk" and answer.content and answer.content.parts:
+                answer.content.parts.append(types.Part(text="and hurry"))
+            self.add(answer)
         elif kind == "state":
             self.add(Event(author="admin", invocation_id="outside"))
         elif kind == "rewind":

@@ -233,5 +233,12 @@ def test_a_turn_begins_with_the_latest_words_of_someone_else(
     events: list[Event], expected: list[str]
 ) -> None:
     """Q11."""
-    turn: Any = current_turn(events, "agent")
+    turn: Any = current_turn(events, "agent", None)
     assert story(contents_of(turn, "agent", None)) == expected
+
+
+def test_what_is_said_on_another_branch_begins_no_turn() -> None:
+    """Q11, A5: agents side by side do not hear one another."""
+    events = [user("go"), called("1", branch="p.agent"), said("mine", author="other", branch="p.other")]
+    turn: Any = current_turn(events, "agent", "p.agent")
+    assert turn == events

@@ -70,6 +70,16 @@ def test_the_words_beside_a_call_without_an_answer_stay() -> None:
     assert told(pair_responses_with_calls([event])) == ["model: I look it up."]
 
 
+def test_the_words_beside_a_response_stay_whether_or_not_there_is_a_call() -> None:
+    """A7."""
+    answer = answered("user", **{"1": "late"})
+    assert answer.content is not None and answer.content.parts
+    answer.content.parts.append(types.Part(text="and hurry"))
+    paired = pair_responses_with_calls([called("1"), said("wait"), answer])
+    assert told(paired) == ["model: f#1", "user: f#1=late", "model: wait", "user: and hurry"]
+    assert told(pair_responses_with_calls([answer])) == ["user: and hurry"]
+
+
 def test_pairing_changes_none_of_the_events() -> None:
     """Events are immutable records."""
     events = [called("1", "2"), said("wait"), answered("user", **{"2": "b"})]

@@ -1,0 +1,258 @@
+"""Long-running tools as Celery jobs: each call is answered once, whatever happens to its worker (design.md, T5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app
+from celery.exceptions import Retry
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.errors import ConfigurationError
+from runtime.tools import ToolContext
+from sessions_app import dispatch, jobs, registry, sync, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.jobs import job_tool, progress, save_artifact
+from sessions_app.jobs.cancel import cancel_job
+from sessions_app.jobs.sweeper import sweep_jobs
+from sessions_app.lifecycle import shut_down
+from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
+from tests.fakes import ScriptedModel, call
+
+RUNS: list[str] = []
+
+
+@job_tool(retry_on=(OSError,), max_retries=1)
+def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
+    """Write a report.
+
+    Args:
+        topic: What on.
+    """
+    RUNS.append(topic)
+    progress(1, 4, "Reading")
+    if topic == "unreachable":
+        raise OSError("the archive does not answer")
+    if topic == "broken":
+        raise ValueError("no such data")
+    if topic == "huge":
+        return {"text": "x" * 100_000}
+    if topic == "cancelled meanwhile":
+        ToolJob.objects.update(cancel_requested_at=timezone.now())
+        for _ in range(10_000):
+            jobs.report.time.sleep(0.01)
+            progress(2, 4, "Writing")
+    version = save_artifact("report.txt", types.Part(text=f"{pages} page(s) on {topic}"))
+    return {"summary": f"all of {topic}", "version": version}
+
+
+@pytest.fixture(autouse=True)
+def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What would be sent to workers; the tests run it themselves, as often as they like."""
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(dispatch, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name)))
+    monkeypatch.setattr(jobs.sweeper, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name)))
+    monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
+    RUNS.clear()
+    return sent
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, person: User) -> Iterator[ScriptedModel]:
+    scripted = ScriptedModel()
+    app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[write_report]))
+    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
+    yield scripted
+    sync.run(shut_down())
+
+
+def ask(person: User, model: ScriptedModel, **args: Any) -> tuple[Session, ToolJob]:
+    """A conversation in which the model called the tool."""
+    model.turns = [call("write_report", **args), "It is on its way."]
+
+    async def talk() -> UUID:
+        session = await use_cases.create_session(person, "reports")
+        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "a report, please")
+        await worker()._running[invocation_id].task
+        return session.pk
+
+    session = Session.objects.get(pk=sync.run(talk()))
+    return session, ToolJob.objects.get(session=session)
+
+
+def run_task(job: ToolJob) -> None:
+    """A worker gets the job, as Celery would call it."""
+    current_app.tasks[job.task_name].apply(args=[str(job.pk)], throw=True)
+
+
+def let_answer(session: Session, model: ScriptedModel, text: str = "Here it is.") -> None:
+    """A worker runs what is queued in the session."""
+    model.turns = [text]
+
+    async def run() -> None:
+        await worker().run_queue(session.pk)
+
+    sync.run(run())
+
+
+def responses(session: Session) -> list[dict[str, Any]]:
+    """The function responses that came from outside."""
+    rows = Event.objects.filter(session=session, author="user", kind="response").order_by("seq")
+    return [part["functionResponse"] for row in rows for part in row.body["content"]["parts"]]
+
+
+def test_a_job_is_created_with_the_event_that_records_its_call_and_answered_once(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    session, job = ask(person, model, topic="ants", pages=2)
+    assert job.status == JobStatus.QUEUED and job.args == {"topic": "ants", "pages": 2}
+    assert broker == [(str(job.pk), job.task_name)]
+    assert Invocation.objects.get(client_id="m1").status == "waiting"
+    run_task(job)
+    let_answer(session, model)
+    job.refresh_from_db()
+    assert job.status == JobStatus.SUCCEEDED and job.artifacts == {"report.txt": 0}
+    (response,) = responses(session)
+    assert response["id"] == job.call_id
+    assert response["response"] == {"status": "succeeded", "summary": "all of ants", "version": 0}
+    assert Event.objects.filter(session=session).latest("seq").text == "Here it is."
+    assert Invocation.objects.get(client_id="m1").status == "completed"
+    assert Artifact.objects.get(session=session).filename == "report.txt"
+
+
+def test_a_job_that_is_delivered_again_and_again_runs_and_answers_once(
+    person: User, model: ScriptedModel
+) -> None:
+    session, job = ask(person, model, topic="ants")
+    for _ in range(3):
+        run_task(job)
+        let_answer(session, model)
+    assert RUNS == ["ants"]
+    assert len(responses(session)) == 1
+
+
+def test_wrong_arguments_are_refused_at_once_and_make_no_job(person: User, model: ScriptedModel) -> None:
+    """T5."""
+    model.turns = [call("write_report", pages="many"), "I need a topic."]
+
+    async def talk() -> UUID:
+        session = await use_cases.create_session(person, "reports")
+        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "a report")
+        await worker()._running[invocation_id].task
+        return session.pk
+
+    session_id = sync.run(talk())
+    assert not ToolJob.objects.filter(session_id=session_id).exists()
+    assert Event.objects.filter(session_id=session_id).latest("seq").text == "I need a topic."
+
+
+def test_a_failure_reaches_the_model_as_an_error(person: User, model: ScriptedModel) -> None:
+    session, job = ask(person, model, topic="broken")
+    run_task(job)
+    let_answer(session, model, "That failed.")
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED and "no such data" in job.error
+    assert responses(session)[0]["response"]["status"] == "error"
+
+
+def test_a_declared_error_is_retried_then_told(person: User, model: ScriptedModel) -> None:
+    session, job = ask(person, model, topic="unreachable")
+    with pytest.raises(Retry):
+        run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.QUEUED and "does not answer" in job.error and not responses(session)
+    run_task(job)
+    let_answer(session, model)
+    job.refresh_from_db()
+    assert (job.status, job.attempts) == (JobStatus.FAILED, 2)
+    assert "does not answer" in responses(session)[0]["response"]["error"]
+
+
+def test_a_large_result_becomes_a_file(person: User, model: ScriptedModel) -> None:
+    session, job = ask(person, model, topic="huge")
+    run_task(job)
+    let_answer(session, model)
+    response = responses(session)[0]["response"]
+    assert len(str(response)) < 2_000
+    assert Artifact.objects.get(session=session).filename == response["file"]
+
+
+def test_a_queued_job_is_cancelled_at_once_and_the_model_hears_of_it(
+    person: User, model: ScriptedModel
+) -> None:
+    session, job = ask(person, model, topic="ants")
+    cancel_job(job.pk)
+    run_task(job)
+    let_answer(session, model)
+    assert RUNS == []
+    assert responses(session)[0]["response"]["status"] == "cancelled"
+
+
+def test_a_running_job_hears_of_its_cancellation_through_progress(person: User, model: ScriptedModel) -> None:
+    session, job = ask(person, model, topic="cancelled meanwhile")
+    run_task(job)
+    let_answer(session, model)
+    job.refresh_from_db()
+    assert job.status == JobStatus.CANCELLED
+    assert not Artifact.objects.filter(session=session).exists()
+
+
+def test_the_sweeper_sends_what_a_crash_left_unsent(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    _, job = ask(person, model, topic="ants")
+    broker.clear()
+    ToolJob.objects.update(sent_at=None, created_at=timezone.now() - timedelta(minutes=1))
+    sweep_jobs()
+    assert broker == [(str(job.pk), job.task_name)]
+    sweep_jobs()
+    assert len(broker) == 1
+
+
+def test_the_sweeper_queues_the_job_of_a_dead_worker_again_and_its_late_result_is_ignored(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    session, job = ask(person, model, topic="ants")
+    broker.clear()
+    long_ago = timezone.now() - timedelta(hours=1)
+    ToolJob.objects.update(status=JobStatus.RUNNING, attempts=1, heartbeat_at=long_ago, created_at=long_ago)
+    sweep_jobs()
+    assert broker == [(str(job.pk), job.task_name)]
+    run_task(job)
+    job.refresh_from_db()
+    assert (job.status, job.attempts) == (JobStatus.SUCCEEDED, 2)
+    assert len(responses(session)) == 0  # queued, not yet run
+    let_answer(session, model)
+    assert len(responses(session)) == 1
+
+
+def test_the_sweeper_answers_what_a_crash_left_unanswered(person: User, model: ScriptedModel) -> None:
+    session, job = ask(person, model, topic="ants")
+    ToolJob.objects.update(status=JobStatus.SUCCEEDED, result={"summary": "done"}, finished_at=timezone.now())
+    sweep_jobs()
+    sweep_jobs()
+    let_answer(session, model)
+    assert [response["response"]["summary"] for response in responses(session)] == ["done"]
+
+
+def test_a_job_tool_cannot_take_a_tool_context() -> None:
+    def bad(tool_context: ToolContext) -> str:
+        """No."""
+        return ""
+
+    with pytest.raises(ConfigurationError, match="runs in a worker"):
+        job_tool(bad)
+
+
+def test_artifacts_are_saved_inside_jobs_only() -> None:
+    with pytest.raises(ConfigurationError, match="run as a job"):
+        save_artifact("x.txt", types.Part(text="x"))
