@@ -1,10 +1,12 @@
-"""Running coroutines and event streams side by side."""
+"""Running coroutines and event streams side by side, or in a thread of their own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -71,3 +73,36 @@ async def _next_item(
         return getter.result()
     finally:
         getter.cancel()
+
+
+def iterate_in_thread(stream: AsyncGenerator[T, None], name: str) -> Generator[T, None, None]:
+    """The items of a stream that runs on an event loop in a thread of its own, for code without a loop.
+
+    The stream stands still until its next item is asked for. Closing the generator cancels it and waits for its end.
+    """
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None]] = Future()
+    items: SimpleQueue[tuple[T, asyncio.Event] | None] = SimpleQueue()
+
+    async def pump() -> None:
+        begun.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        try:
+            async with aclosing(stream):
+                async for item in stream:
+                    asked = asyncio.Event()
+                    items.put((item, asked))
+                    await asked.wait()
+        finally:
+            items.put(None)
+
+    with ThreadPoolExecutor(1, name) as pool:
+        ended = pool.submit(asyncio.run, pump())
+        loop, task = begun.result()
+        try:
+            while found := items.get():
+                yield found[0]
+                loop.call_soon_threadsafe(found[1].set)
+        except BaseException:
+            if task:
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+        ended.result()

@@ -27,6 +27,7 @@ from runtime.errors import ConfigurationError, LlmCallsLimitExceededError
 from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.run_config import RunConfig
@@ -267,11 +268,14 @@ class Context(ReadonlyContext):
         return await service.search_memory(app_name=self.session.app_name, user_id=self.user_id, query=query)
 
     async def add_session_to_memory(self) -> None:
-        """Remember this session for later ones."""
+        """Remember this session for later ones, also what a summary stands for; not what was rewound."""
         service = self.invocation.memory_service
         if service is None:
             raise ConfigurationError("No memory service is set: give the Runner a memory_service.")
-        await service.add_session_to_memory(self.session)
+        whole = await self.invocation.session_service.get_session(**owner_of(self.session))
+        session = whole or self.session
+        counting = {"events": drop_rewound(session.events)}
+        await service.add_session_to_memory(session.model_copy(update=counting))
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any | None = None) -> None:
         """Ask the person to confirm this call; the call is run again with the answer (spec T7).

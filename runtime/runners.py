@@ -7,15 +7,13 @@ Partial events take the short way: they are yielded, never committed.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import queue
-import threading
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any
 
 from runtime import types
+from runtime._tasks import iterate_in_thread
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.responder import agent_that_answers, agent_that_resumes
 from runtime.apps.app import App
@@ -109,43 +107,26 @@ class Runner:
             InvocationNotFoundError: there is nothing to continue and no message.
             InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
         """
-        session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-        invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
-        ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
-        if new_message is not None:
-            new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
-        if ctx.events():
-            self._prepare_resume(ctx)
-        elif new_message is None:
-            raise _nothing_to_run(session, invocation_id)
-        async with aclosing(self._run(ctx, new_message, state_delta)) as events:
-            async for event in events:
-                yield event
+        async with self._one_writer(user_id, session_id):
+            session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
+            invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
+            ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
+            if new_message is not None:
+                new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
+            if ctx.events():
+                self._prepare_resume(ctx)
+            elif new_message is None:
+                raise _nothing_to_run(session, invocation_id)
+            async with aclosing(self._run(ctx, new_message, state_delta)) as events:
+                async for event in events:
+                    yield event
 
     def run(self, **kwargs: Any) -> Generator[Event, None, None]:
-        """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6)."""
-        events: queue.Queue[Event | BaseException | None] = queue.Queue()
+        """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6).
 
-        async def collect() -> None:
-            async with aclosing(self.run_async(**kwargs)) as stream:
-                async for event in stream:
-                    events.put(event)
-
-        def work() -> None:
-            try:
-                asyncio.run(collect())
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
-                events.put(error)
-            events.put(None)
-
-        worker = threading.Thread(target=work, name="adk-runner")
-        worker.start()
-        while (item := events.get()) is not None:
-            if isinstance(item, BaseException):
-                worker.join()
-                raise item
-            yield item
-        worker.join()
+        Closing the generator stops the agent (spec L7).
+        """
+        return iterate_in_thread(self.run_async(**kwargs), "adk-runner")
 
     async def rewind_async(self, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> Event:
         """Undo an invocation and all that came after it, by one event that is returned (spec R3).
@@ -156,12 +137,13 @@ class Runner:
             SessionNotFoundError: there is no such session.
             InvocationNotFoundError: there is no such invocation, or it was rewound already.
         """
-        session = await self._load(user_id, session_id)
-        actions = await undo(
-            session, self.session_service, self.artifact_service, rewind_before_invocation_id
-        )
-        event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
-        return await self.session_service.append_event(session, event)
+        async with self._one_writer(user_id, session_id):
+            session = await self._load(user_id, session_id)
+            actions = await undo(
+                session, self.session_service, self.artifact_service, rewind_before_invocation_id
+            )
+            event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
+            return await self.session_service.append_event(session, event)
 
     async def compact_async(
         self, *, user_id: str, session_id: str, invocation_id: str | None = None
@@ -175,8 +157,9 @@ class Runner:
             SessionNotFoundError: there is no such session.
             ModelError: the model could not sum up.
         """
-        session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-        return await compact(self.app, self.session_service, session, invocation_id)
+        async with self._one_writer(user_id, session_id):
+            session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
+            return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
         """Close the plugins."""
@@ -261,6 +244,10 @@ class Runner:
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
         """Store the event and its actions. The agent that yielded it stands still meanwhile (spec L3)."""
         await self.session_service.append_event(ctx.session, event)
+
+    def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
+        """What keeps two invocations of one session from interleaving their events."""
+        return self.session_service.one_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
 
     async def _load(self, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session:
         session = await self.session_service.get_session(

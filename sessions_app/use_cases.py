@@ -10,9 +10,11 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
+from runtime.sessions import GetSessionConfig
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.invocations.rewinding import rewind_session
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.live.process import live
@@ -110,7 +112,10 @@ async def answer_call(
 async def _check_waits(session: Session, call_id: str, name: str) -> None:
     """The call is the session's, waits for an answer from outside, and has none."""
     loaded = await DjangoSessionService().get_session(
-        app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
+        app_name=session.app_name,
+        user_id=str(session.user_id),
+        session_id=session.key,
+        config=GetSessionConfig(without_superseded=True),
     )
     events = loaded.events if loaded else []
     call_event = find_call_event(events, call_id)
@@ -144,6 +149,16 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
             raise NotFoundError("There is nothing to stop here.")
         return
     await worker().cancel(invocation_id)
+
+
+async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
+    """Go back to before a message: it and all after it no longer count; state and files are as before (spec R3).
+
+    Raises:
+        NotFoundError: there is no such conversation or message, it is someone else's, or it was rewound already.
+        ConflictError: an answer is being written, or is queued.
+    """
+    await rewind_session(await get_session(user, session_id), invocation_id)
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:

@@ -102,7 +102,7 @@ async def _known_state(session: Session) -> dict[str, str]:
     state: dict[str, Any] = (
         {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
     )
-    return {key: one_line(value) for key, value in {**session.state, **state}.items()}
+    return {key: one_line(value) for key, value in sorted({**session.state, **state}.items())}
 
 
 def _banner() -> str:

@@ -58,13 +58,16 @@ class BaseAgent(BaseModel):
         return name
 
     def model_post_init(self, context: Any, /) -> None:
-        """Become the parent of the sub-agents."""
-        for child in self.sub_agents:
-            if child.parent_agent is not None:
+        """Become the parent of the sub-agents: of all or, when one has a parent already, of none."""
+        for index, child in enumerate(self.sub_agents):
+            is_repeated = any(child is other for other in self.sub_agents[:index])
+            parent = self if is_repeated else child.parent_agent
+            if parent is not None:
                 raise ConfigurationError(
-                    f"Agent {child.name!r} has the parent {child.parent_agent.name!r} already, so it cannot be a "
+                    f"Agent {child.name!r} has the parent {parent.name!r} already, so it cannot be a "
                     f"sub-agent of {self.name!r}, too. Use clone() for a second one."
                 )
+        for child in self.sub_agents:
             child.parent_agent = self
 
     @final
@@ -76,10 +79,11 @@ class BaseAgent(BaseModel):
         if not (ctx.resuming and has_begun(ctx)):
             context = Context(ctx)
             reply = await hooks.before_agent(self, context)
-            if reply is not None or context.has_changes():
-                yield agent_event(ctx, reply, context.actions)
             if reply is not None:
+                yield _last_event(ctx, reply, context)
                 return
+            if context.has_changes():
+                yield agent_event(ctx, None, context.actions)
         async with aclosing(self._run_async_impl(ctx)) as events:
             async for event in events:
                 yield event
@@ -91,7 +95,7 @@ class BaseAgent(BaseModel):
         context = Context(ctx)
         reply = await hooks.after_agent(self, context)
         if reply is not None or context.has_changes():
-            yield agent_event(ctx, reply, context.actions)
+            yield _last_event(ctx, reply, context)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """What the agent does; to be implemented by subclasses."""
@@ -168,3 +172,9 @@ class BaseAgent(BaseModel):
         if "sub_agents" not in update:
             copies["sub_agents"] = [child.clone() for child in self.sub_agents]
         return type(self)(**{**copies, **update})
+
+
+def _last_event(ctx: InvocationContext, reply: types.Content | None, context: Context) -> Event:
+    """What a callback says in the agent's place or after it; nothing of the agent is to follow when resumed (R1)."""
+    context.actions.end_of_agent = ctx.is_resumable or None
+    return agent_event(ctx, reply, context.actions)

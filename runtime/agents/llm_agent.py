@@ -110,13 +110,13 @@ class LlmAgent(BaseAgent):
         return config
 
     def model_post_init(self, context: Any, /) -> None:
-        """Prepare what every step needs."""
-        super().model_post_init(context)
+        """Prepare what every step needs, then become the parent of the sub-agents."""
         self._tool_sources = [_as_tool(tool) for tool in self.tools]
         self._own_model = (
             LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
         )
         self._output_schema = self._read_output_schema()
+        super().model_post_init(context)
 
     _output_schema: OutputSchema | None
     _tool_sources: list[BaseTool | BaseToolset]

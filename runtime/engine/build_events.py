@@ -81,7 +81,9 @@ def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
     if all(call.id == call_id for call, call_id in zip(calls_in(response), ids, strict=True)):
         return response
     left = iter(ids)
-    parts = [_with_call_id(part, next(left)) if part.function_call else part for part in _parts(response.content)]
+    parts = [
+        _with_call_id(part, next(left)) if part.function_call else part for part in _parts(response.content)
+    ]
     content = response.content and response.content.model_copy(update={"parts": parts})
     return response.model_copy(update={"content": content})
 

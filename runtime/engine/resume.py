@@ -157,13 +157,15 @@ def own_events(ctx: InvocationContext) -> list[Event]:
 def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str, dict[str, Any]], set[str]]:
     """The latest state of each agent, and the agents that ended.
 
-    A new state of an agent is a new start for those below it.
+    A new state of an agent is a new start for those below it, a transfer one for whom it goes to.
     """
     states: dict[str, dict[str, Any]] = {}
     ended: set[str] = set()
     for event in events:
+        ended.discard(event.actions.transfer_to_agent or "")
         if event.actions.agent_state is not None:
             states[event.author] = event.actions.agent_state
+            ended.discard(event.author)
             agent = root.find_agent(event.author)
             for below in agent.descendants() if agent else ():
                 states.pop(below.name, None)

@@ -17,11 +17,9 @@ class Capabilities:
     """What the engine must know of a model to ask it well.
 
     Attributes:
-        pairs_calls_by_id: every function call and response needs its id, framework-made ones too.
         schema_with_tools: an output schema may be asked for in a request that declares functions.
     """
 
-    pairs_calls_by_id: bool = False
     schema_with_tools: bool = False
 
 

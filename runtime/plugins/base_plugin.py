@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runtime import types
@@ -22,10 +23,13 @@ class BasePlugin:
     agent's callbacks are not called (spec Q6). What a hook raises ends the invocation as a `PluginError`.
     """
 
-    name: str = ""
-
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @cached_property
+    def name(self) -> str:
+        """What the plugin was named; the name of its class when it does not call `super().__init__` (spec Q6)."""
+        return type(self).__name__
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content

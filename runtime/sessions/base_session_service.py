@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 import copy
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from runtime.events.event import Event
 from runtime.sessions.deltas import as_json, without_temp
-from runtime.sessions.session import Session
+from runtime.sessions.session import Session, update_time
 
 
 class GetSessionConfig(BaseModel):
@@ -69,6 +70,15 @@ class BaseSessionService(abc.ABC):
         """The session's own state at its creation, which no event tells; a service that keeps none has {}."""
         return {}
 
+    def one_writer(
+        self, *, app_name: str, user_id: str, session_id: str
+    ) -> AbstractAsyncContextManager[None]:
+        """What a Runner holds while it writes to a session: whoever comes second waits, in the order of arrival.
+
+        By default nobody waits: for services that keep writers apart by other means, such as leases.
+        """
+        return nullcontext()
+
     async def append_event(self, session: Session, event: Event) -> Event:
         """Commit an event and bring `session` up to date with it; a partial event is passed through.
 
@@ -88,7 +98,7 @@ class BaseSessionService(abc.ABC):
         session.state.update(delta)
         session.state.update(copy.deepcopy(event.actions.state_delta))
         session.events.append(event)
-        session.last_update_time = event.timestamp
+        session.last_update_time = update_time(event)
         return event
 
     async def _store(self, session: Session, event: Event) -> None:  # noqa: B027 - whoever overrides append_event has none

@@ -50,9 +50,17 @@ def as_json(delta: Mapping[str, Any]) -> dict[str, Any]:
     """The delta as JSON keeps it: tuples become lists, keys of nested dicts strings.
 
     Raises:
-        StateValueError: a value is no JSON, names the key (spec S8).
+        StateValueError: a value is no JSON, or a key cannot be stored; names the key (spec S8).
     """
-    return {key: _json_value(key, value) for key, value in delta.items()}
+    return {_storable_key(key): _json_value(key, value) for key, value in delta.items()}
+
+
+def _storable_key(key: str) -> str:
+    if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
+        raise StateValueError(
+            f"State key {key!r} holds a NUL character or half a surrogate pair, which no store keeps. Rename it."
+        )
+    return key
 
 
 def _json_value(key: str, value: Any) -> Any:

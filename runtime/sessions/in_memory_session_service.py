@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from runtime import _platform
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
@@ -12,7 +16,7 @@ from runtime.events.event import Event
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json
-from runtime.sessions.session import Session
+from runtime.sessions.session import Session, update_time
 
 
 @dataclass
@@ -25,13 +29,19 @@ class _Stored:
     events: list[Event] = field(default_factory=list)
 
 
+_Key = tuple[str, str, str]
+
+
 class InMemorySessionService(BaseSessionService):
     """Keeps everything in dicts; what it returns are copies."""
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[str, str, str], _Stored] = {}
+        self._sessions: dict[_Key, _Stored] = {}
         self._app_state: dict[str, dict[str, Any]] = {}
         self._user_state: dict[tuple[str, str], dict[str, Any]] = {}
+        self._writers: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, WeakValueDictionary[_Key, asyncio.Lock]
+        ] = WeakKeyDictionary()
 
     async def create_session(
         self,
@@ -74,6 +84,14 @@ class InMemorySessionService(BaseSessionService):
         stored = self._sessions.get((app_name, user_id, session_id))
         return copy.deepcopy(stored.initial_state) if stored else {}
 
+    @asynccontextmanager
+    async def one_writer(self, *, app_name: str, user_id: str, session_id: str) -> AsyncGenerator[None, None]:
+        """Keeps the writers of one event loop apart; a lock is there for as long as someone holds or awaits it."""
+        locks = self._writers.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        lock = locks.setdefault((app_name, user_id, session_id), asyncio.Lock())
+        async with lock:
+            yield
+
     async def _store(self, session: Session, event: Event) -> None:
         stored = self._sessions.get((session.app_name, session.user_id, session.id))
         if stored is None:
@@ -81,7 +99,7 @@ class InMemorySessionService(BaseSessionService):
         scoped = ScopedState.split(copy.deepcopy(event.actions.state_delta))
         stored.events.append(event.model_copy(deep=True))
         stored.state.update(scoped.session)
-        stored.last_update_time = event.timestamp
+        stored.last_update_time = update_time(event)
         self._merge_shared(session.app_name, session.user_id, scoped)
         session.last_seq = len(stored.events)
 
@@ -89,7 +107,7 @@ class InMemorySessionService(BaseSessionService):
         self._app_state.setdefault(app_name, {}).update(scoped.app)
         self._user_state.setdefault((app_name, user_id), {}).update(scoped.user)
 
-    def _load(self, key: tuple[str, str, str]) -> Session:
+    def _load(self, key: _Key) -> Session:
         """The session with its merged state, without events."""
         app_name, user_id, session_id = key
         stored = self._sessions[key]

@@ -27,3 +27,8 @@ class Session(BaseModel):
     events: list[Event] = Field(default_factory=list)
     last_update_time: float = 0.0
     last_seq: int = Field(default=0, exclude=True, repr=False)
+
+
+def update_time(event: Event) -> float:
+    """The `last_update_time` that an event gives its session: in microseconds, which every store keeps exactly."""
+    return round(event.timestamp, 6)

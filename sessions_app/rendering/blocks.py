@@ -111,13 +111,13 @@ def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
 
 
 def readable(value: Any) -> str:
-    """A JSON value for people: a text is shown as it is."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    """A JSON value for people: a text is shown as it is, keys in order: storage does not keep theirs."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
 
 
 def one_line(value: Any) -> str:
     """A JSON value in one line that is not too long."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
@@ -135,7 +135,7 @@ def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob])
     if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
         is_yes = bool((part.function_response.response or {}).get("confirmed"))
         yield Verdict(part.function_response.id or "", is_yes)
-    elif part.function_response and not _is_transfer_done(part.function_response, event):
+    elif part.function_response and not _says_nothing(part.function_response, event):
         yield _result(part.function_response)
     if part.executable_code:
         yield Code("Code", part.executable_code.code or "")
@@ -147,8 +147,11 @@ def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob])
         yield File(part.file_data.mime_type or "unknown type")
 
 
-def _is_transfer_done(response: types.FunctionResponse, event: Event) -> bool:
-    return response.name == TRANSFER_TOOL and bool(event.actions.transfer_to_agent)
+def _says_nothing(response: types.FunctionResponse, event: Event) -> bool:
+    """A transfer is told by the actions; that a call waits for a yes, by the question that follows."""
+    if response.name == TRANSFER_TOOL and event.actions.transfer_to_agent:
+        return True
+    return response.id in event.actions.requested_tool_confirmations
 
 
 def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -> Call:
@@ -156,7 +159,7 @@ def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -
     return Call(
         call_id=call_id,
         name=call.name or "",
-        args={name: readable(value) for name, value in (call.args or {}).items()},
+        args=_readable_args(call.args),
         is_long_running=call_id in (event.long_running_tool_ids or ()),
         job=jobs.get(call_id),
     )
@@ -165,9 +168,12 @@ def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -
 def _question(call: types.FunctionCall) -> Question:
     asked = call.args or {}
     original = asked.get("originalFunctionCall") or {}
-    args = {name: readable(value) for name, value in (original.get("args") or {}).items()}
     hint = (asked.get("toolConfirmation") or {}).get("hint") or ""
-    return Question(call.id or "", hint, original.get("name") or "", args)
+    return Question(call.id or "", hint, original.get("name") or "", _readable_args(original.get("args")))
+
+
+def _readable_args(args: Mapping[str, Any] | None) -> dict[str, str]:
+    return {name: readable(value) for name, value in sorted((args or {}).items())}
 
 
 def _result(response: types.FunctionResponse) -> Result:

@@ -79,12 +79,12 @@ def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]
             url=f"{reverse('chat:artifact', args=[session_id, filename])}?{urlencode({'version': version})}",
             is_image=mimetypes.guess_type(filename)[0] in INLINE_IMAGES,
         )
-        for filename, version in artifacts.items()
+        for filename, version in sorted(artifacts.items())
     ]
 
 
 def _changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, value in state_delta.items():
+    for key, value in sorted(state_delta.items()):
         if not key.startswith(State.TEMP_PREFIX):
             yield key, one_line(value)
 

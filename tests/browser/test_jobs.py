@@ -72,7 +72,7 @@ def test_a_report_goes_on_without_the_tab_and_its_answer_is_there_afterwards(
     expect(later.answers).to_have_text(["I have started the report.", "The report is ready."])
 
     name = "sales-by-region"
-    expect(later.files).to_have_text([f"{name}.png", f"{name}.csv", f"{name}.md"])
+    expect(later.files).to_have_text([f"{name}.csv", f"{name}.md", f"{name}.png"])
     rows = list(csv.DictReader(io.StringIO(later.save(f"{name}.csv", tmp_path).decode())))
     assert len(rows) > 1 and all(float(row["total"]) > 0 for row in rows)
     assert later.save(f"{name}.md", tmp_path).startswith(b"# Sales by region")

@@ -20,6 +20,8 @@ function rowOf(panel, key) {
   const row = make("div", "");
   row.dataset.key = key;
   row.append(make("dt", "", key), make("dd", ""));
-  panel.querySelector("dl").append(row);
+  const rows = panel.querySelector("dl");
+  const next = [...rows.children].find((other) => other.dataset.key > key);
+  rows.insertBefore(row, next ?? null);
   return row;
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
+from runtime import types
 from runtime.agents import BaseAgent, InvocationContext, LoopAgent, ParallelAgent, SequentialAgent
 from runtime.agents.agent_state import BaseAgentState
+from runtime.agents.callback_context import CallbackContext
 from runtime.events import Event
 from tests.fakes import call
 from tests.unit.runtime.resume.interruption import Play, answer, confirm
@@ -31,6 +33,14 @@ class Rota(BaseAgent):
                 yield event
             if ctx.is_paused(agent):
                 return
+
+
+def bow(callback_context: CallbackContext) -> types.Content:
+    return types.Content(role="user", parts=[types.Part(text="a bow")])
+
+
+def note(callback_context: CallbackContext) -> None:
+    callback_context.state["noted"] = callback_context.state.get("noted", 0) + 1
 
 
 def transfer(name: str, call_id: str) -> object:
@@ -181,6 +191,25 @@ PLAYS = {
             "z": ["z says"],
         },
         [answer("o2"), answer("o1")],
+    ),
+    "callbacks that speak before and after": Play(
+        lambda p: SequentialAgent(
+            name="line",
+            sub_agents=[
+                p.llm("a", after_agent_callback=bow),
+                SequentialAgent(name="closed", sub_agents=[p.llm("b")], before_agent_callback=bow),
+                p.llm("c", before_agent_callback=bow),
+            ],
+            after_agent_callback=bow,
+        ),
+        {"a": [call("work", "a1"), "a says"], "b": [], "c": []},
+    ),
+    "a callback that speaks after each of two turns": Play(
+        lambda p: p.llm("root", p.llm("child", after_agent_callback=note)),
+        {
+            "root": [transfer("child", "t1"), "root says"],
+            "child": [transfer("root", "t2")],
+        },
     ),
     "a call to be confirmed": Play(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a"), p.llm("z")]),

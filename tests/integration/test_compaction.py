@@ -1,0 +1,168 @@
+"""Compaction on PostgreSQL (R4): the summary is stored, and what it stands for is loaded no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
+from runtime.events import Event, EventActions, EventCompaction
+from runtime.events.summaries import without_superseded
+from runtime.runners import Runner
+from runtime.sessions import GetSessionConfig, Session
+from runtime.tools import ToolContext
+from sessions_app import hot_path, models
+from sessions_app.services import DjangoSessionService
+from sessions_app.services.history import cache
+from tests.fakes import ScriptedModel, call, say, text_content
+from tests.unit.runtime.engine.histories import story
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+TURN = GetSessionConfig(without_superseded=True)
+
+
+class Short(BaseEventsSummarizer):
+    """Counts what it was told."""
+
+    async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
+        compaction = EventCompaction(
+            start_timestamp=0.0, end_timestamp=0.0, compacted_content=text_content(f"{len(events)} events")
+        )
+        return Event(author="user", actions=EventActions(compaction=compaction))
+
+
+def count(tool_context: ToolContext) -> int:
+    """Count up."""
+    tool_context.state["count"] = (tool_context.state.get("count") or 0) + 1
+    return int(tool_context.state["count"])
+
+
+class Chat:
+    """A session whose agent counts its turns and is compacted after every third."""
+
+    def __init__(self, person: User, overlap: int = 1) -> None:
+        self.model = ScriptedModel()
+        self.name: dict[str, Any] = {"user_id": str(person.pk), "session_id": "s"}
+        config = EventsCompactionConfig(compaction_interval=3, overlap_size=overlap, summarizer=Short())
+        agent = LlmAgent(name="agent", model=self.model, tools=[count])
+        self.service = DjangoSessionService()
+        self.runner = Runner(
+            app=App(name="shop", root_agent=agent, events_compaction_config=config),
+            session_service=self.service,
+        )
+
+    async def say(self, text: str) -> str:
+        self.model.turns = [call("count"), "done"]
+        run = self.runner.run_async(**self.name, new_message=say(text))
+        return [event async for event in run][-1].invocation_id
+
+    async def load(self, config: GetSessionConfig | None = None) -> Session:
+        session = await self.service.get_session(app_name="shop", config=config, **self.name)
+        assert session is not None
+        return session
+
+    async def load_afresh(self) -> Session:
+        """As another process does."""
+        self.forget()
+        return await self.load(TURN)
+
+    def forget(self) -> None:
+        cache.forget(("shop", self.name["user_id"], "s"))
+
+
+@pytest.fixture
+async def chat(person: User) -> Chat:
+    chat = Chat(person)
+    await chat.service.create_session(app_name="shop", **chat.name)
+    return chat
+
+
+async def rows_read(chat: Chat) -> tuple[int, int]:
+    """How many events, and how many bytes of them, the query of a turn reads."""
+    key = ("shop", int(chat.name["user_id"]), "s")
+    loaded = await hot_path.load(key, without_summed_up=True)
+    assert loaded is not None
+    return len(loaded.events), sum(map(len, loaded.events))
+
+
+async def test_what_a_turn_reads_does_not_grow_with_the_session(chat: Chat) -> None:
+    read = []
+    for turn in range(1, 16):
+        await chat.say(f"message {turn:02}")
+        if turn % 3 == 0:
+            read.append(await rows_read(chat))
+    assert [rows for rows, _ in read] == [2] * 5
+    assert max(size for _, size in read) - min(size for _, size in read) < 100
+    row = await models.Session.objects.aget(key="s")
+    assert row.last_seq == 15 * 4 + 5
+    assert row.state == {"count": 15} == (await chat.load_afresh()).state
+
+
+async def test_a_process_that_served_the_session_forgets_what_was_summed_up(chat: Chat) -> None:
+    for turn in range(7):
+        await chat.say(f"message {turn}")
+    await chat.load(TURN)
+    history = cache.get(("shop", chat.name["user_id"], "s"))
+    assert history is not None and len(history.events) == 2 + 4
+    assert story(chat.model.requests[-1].contents)[0] == "model: 17 events"
+
+
+async def test_a_session_that_is_asked_for_has_all_its_events(chat: Chat) -> None:
+    """S2: only a turn leaves some out."""
+    for turn in range(4):
+        await chat.say(f"message {turn}")
+    turn_events = (await chat.load_afresh()).events
+    everything = (await chat.load()).events
+    assert len(everything) == 4 * 4 + 1
+    assert without_superseded(everything) == turn_events == (await chat.load(TURN)).events
+    assert len((await chat.load(GetSessionConfig(num_recent_events=15))).events) == 15
+
+
+async def test_a_rewind_brings_back_what_a_summary_stood_for(chat: Chat) -> None:
+    """R3: in the process that did it, and in others."""
+    ids = [await chat.say(f"message {turn}") for turn in range(4)]
+    await chat.load_afresh()
+    await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=ids[1])
+    events = (await chat.load(TURN)).events
+    assert [event.text() for event in events if event.text()] == ["message 0", "done"]
+    assert (await chat.load_afresh()).events == events
+    await chat.say("again")
+    assert story(chat.model.requests[-1].contents)[0] == "user: message 0"
+    assert (await chat.load_afresh()).state == {"count": 2}
+
+
+async def test_a_rewind_after_a_summary_leaves_it_in_force(chat: Chat) -> None:
+    """R3."""
+    ids = [await chat.say(f"message {turn}") for turn in range(4)]
+    await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=ids[3])
+    events = (await chat.load_afresh()).events
+    assert len(events) == 2 and events[1].actions.compaction
+    assert (await rows_read(chat))[0] == 2 + 4 + 1
+
+
+async def test_a_session_whose_first_message_was_rewound_is_compacted_like_any_other(chat: Chat) -> None:
+    """R3."""
+    first = await chat.say("rewound")
+    await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=first)
+    for turn in range(3):
+        await chat.say(f"message {turn}")
+    assert (await rows_read(chat))[0] == 2
+    assert len((await chat.load_afresh()).events) == 2
+
+
+async def test_a_summary_is_stored_while_someone_else_writes(chat: Chat) -> None:
+    """design.md, "One writer per session": it says nothing, so it needs no lease."""
+    chat.runner._compacts = False
+    ids = [await chat.say(f"message {turn}") for turn in range(3)]
+    row = await models.Session.objects.aget(key="s")
+    await models.Session.objects.filter(pk=row.pk).aupdate(
+        lease_owner="other", lease_token=7, lease_expires_at="2999-01-01T00:00Z"
+    )
+    event = await chat.runner.compact_async(**chat.name, invocation_id=ids[-1])
+    assert event is not None
+    assert await chat.runner.compact_async(**chat.name, invocation_id=ids[-1]) is None
+    assert (await rows_read(chat))[0] == 2

@@ -1,0 +1,153 @@
+"""Going back to a message on PostgreSQL (R3): the log, the state and the files; what runs and what waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.errors import InvocationNotFoundError
+from runtime.runners import Runner
+from runtime.tools import ToolContext
+from sessions_app import hot_path, registry, use_cases
+from sessions_app.errors import ConflictError, NotFoundError
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.services import DjangoArtifactService, DjangoSessionService
+from tests.fakes import ScriptedModel, call
+from tests.unit.runtime.engine.histories import story
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+def remember(value: str, tool_context: ToolContext) -> str:
+    """Keep a value for the session, the user and everyone."""
+    for scope in ("", "user:", "app:"):
+        tool_context.state[f"{scope}value"] = value
+    return value
+
+
+async def write(text: str, tool_context: ToolContext) -> int:
+    """Write a file."""
+    return await tool_context.save_artifact("note.txt", types.Part(text=text))
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    scripted = ScriptedModel()
+    app = App(name="shop", root_agent=LlmAgent(name="agent", model=scripted, tools=[remember, write]))
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    return scripted
+
+
+async def told(person: User, session: Session, model: ScriptedModel, text: str, *turns: Any) -> str:
+    """A whole invocation; returns its id."""
+    model.turns = [*turns, f"you said {text}"]
+    invocation_id, _ = await use_cases.send_message(person, session.id, f"client {text}", text)
+    for running in list(worker()._running.values()):
+        await running.task
+    return invocation_id
+
+
+async def note(session: Session) -> types.Part | None:
+    return await DjangoArtifactService().load_artifact(
+        app_name="shop", user_id=str(session.user_id), session_id=session.key, filename="note.txt"
+    )
+
+
+async def test_the_session_goes_on_as_before_the_message(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "shop")
+    await told(person, session, model, "one", [call("remember", value="1"), call("write", text="1")])
+    second = await told(person, session, model, "two", [call("remember", value="2"), call("write", text="2")])
+    await use_cases.rewind(person, session.id, second)
+    stored = await Session.objects.aget(pk=session.pk)
+    assert stored.state == {"value": "1"}
+    assert (await use_cases.create_session(person, "shop")).state == {}
+    shared = await DjangoSessionService().create_session(app_name="shop", user_id=str(person.pk))
+    assert shared.state == {"user:value": "2", "app:value": "2"}
+    assert await note(session) == types.Part(text="1")
+    await told(person, session, model, "three")
+    assert [text for text in story(model.requests[-1].contents) if "write" not in text] == [
+        "user: one",
+        "model: you said one",
+        "user: three",
+    ]
+    log = [event async for event in Event.objects.filter(session=session).order_by("seq")]
+    assert [event.seq for event in log] == list(range(1, len(log) + 1))
+    rewinding = log[8]
+    assert (rewinding.author, rewinding.before) == ("user", {"value": "2"})
+    assert rewinding.body["actions"]["rewindBeforeInvocationId"] == second
+
+
+async def test_keys_of_the_creation_are_restored(person: User, model: ScriptedModel) -> None:
+    service = DjangoSessionService()
+    session = await service.create_session(
+        app_name="shop", user_id=str(person.pk), state={"value": "given", "other": 1}
+    )
+    row = await Session.objects.aget(key=session.id)
+    first = await told(person, row, model, "one", [call("remember", value="1"), call("write", text="1")])
+    await use_cases.rewind(person, row.id, first)
+    assert (await Session.objects.aget(pk=row.pk)).state == {"value": "given", "other": 1}
+    assert await note(row) == types.Part(
+        inline_data=types.Blob(data=b"", mime_type="application/octet-stream")
+    )
+
+
+async def test_nothing_is_rewound_while_something_runs_or_is_queued(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await told(person, session, model, "one")
+    message = {"role": "user", "parts": [{"text": "two"}]}
+    await hot_path.enqueue(
+        session.id, user_id=person.pk, invocation_id="e-2", client_id="two", message=message
+    )
+    with pytest.raises(ConflictError, match="Stop it first"):
+        await use_cases.rewind(person, session.id, first)
+    assert await hot_path.claim_next(session.id, owner="one", lease_seconds=60)
+    with pytest.raises(ConflictError, match="Stop it first"):
+        await use_cases.rewind(person, session.id, first)
+    await Invocation.objects.filter(invocation_id="e-2").adelete()  # the lease alone refuses it, too
+    with pytest.raises(ConflictError, match="Stop it first"):
+        await use_cases.rewind(person, session.id, first)
+    assert await Event.objects.filter(session=session).acount() == 2
+
+
+async def test_what_is_not_there_or_someone_elses_is_not_rewound(
+    person: User, model: ScriptedModel, django_user_model: type[User]
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await told(person, session, model, "one")
+    stranger = await django_user_model.objects.acreate(username="bob")
+    with pytest.raises(NotFoundError):
+        await use_cases.rewind(stranger, session.id, first)
+    with pytest.raises(NotFoundError):
+        await use_cases.rewind(person, session.id, "e-nothing")
+    await use_cases.rewind(person, session.id, first)
+    with pytest.raises(NotFoundError):
+        await use_cases.rewind(person, session.id, first)
+    runner = Runner(app=registry.get_app("shop"), session_service=DjangoSessionService())
+    with pytest.raises(InvocationNotFoundError, match=first):
+        await runner.rewind_async(
+            user_id=str(person.pk), session_id=session.key, rewind_before_invocation_id=first
+        )
+
+
+async def test_jobs_of_rewound_calls_are_cancelled_and_answer_nobody(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await told(person, session, model, "one")
+    job = await ToolJob.objects.acreate(
+        session=session, invocation_id=first, call_id="c1", tool_name="t", task_name="t", agent_name="agent"
+    )
+    await Invocation.objects.filter(invocation_id=first).aupdate(status="waiting")
+    await use_cases.rewind(person, session.id, first)
+    await job.arefresh_from_db()
+    assert job.status == "cancelled" and job.delivered_at is not None
+    rows = [(row.invocation_id, row.status) async for row in Invocation.objects.filter(session=session)]
+    assert rows == [(first, "cancelled")]
