@@ -120,6 +120,8 @@ class Runner:
             async with aclosing(self._run(ctx, new_message, state_delta)) as events:
                 async for event in events:
                     yield event
+        if self._compacts:
+            await self._compact_after(ctx)
 
     def run(self, **kwargs: Any) -> Generator[Event, None, None]:
         """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6).
@@ -157,9 +159,9 @@ class Runner:
             SessionNotFoundError: there is no such session.
             ModelError: the model could not sum up.
         """
-        async with self._one_writer(user_id, session_id):
-            session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-            return await compact(self.app, self.session_service, session, invocation_id)
+        # Not as the one writer: an answer does not wait for a summary, which holds whatever is written meanwhile.
+        session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
+        return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
         """Close the plugins."""
@@ -181,8 +183,6 @@ class Runner:
                     await self._commit(ctx, event)
                 yield await ask("on_event_callback", invocation_context=ctx, event=event) or event
         await ask("after_run_callback", invocation_context=ctx)
-        if self._compacts:
-            await self._compact_after(ctx)
 
     async def _compact_after(self, ctx: InvocationContext) -> None:
         """The answer is given by now: what goes wrong here does not take it back, and is tried again next time."""

@@ -204,7 +204,7 @@ WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # no
 
 # Both are found from the end of the log backwards; the summary's end is the timestamp of its last event.
 _SUMMED_UP = f"""
-(
+coalesce((
     SELECT last.seq - 1 FROM (
         SELECT c.seq, (c.body #>> '{{actions,compaction,endTimestamp}}')::float8 AS ends
         FROM sessions_app_event c
@@ -215,7 +215,7 @@ _SUMMED_UP = f"""
         WHERE l.session_id = s.id AND l.seq < summary.seq AND (l.body ->> 'timestamp')::float8 = summary.ends
         ORDER BY l.seq DESC LIMIT 1
     ) last
-)"""  # noqa: S608
+), 0)"""  # noqa: S608
 
 _LOAD = _load_statement("%(after)s::bigint")
 _LOAD_WITHOUT_SUMMED_UP = _load_statement(_SUMMED_UP)

@@ -71,16 +71,17 @@ def render_job(job: ToolJob) -> SafeString:
 
 
 def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
-    """Links to versions of files of the session, given as {filename: version}."""
-    return [
+    """Links to versions of files of the session, given as {filename: version}: pictures first, then by name."""
+    links = [
         FileLink(
             name=filename.removeprefix(State.USER_PREFIX),
             version=version,
             url=f"{reverse('chat:artifact', args=[session_id, filename])}?{urlencode({'version': version})}",
             is_image=mimetypes.guess_type(filename)[0] in INLINE_IMAGES,
         )
-        for filename, version in sorted(artifacts.items())
+        for filename, version in artifacts.items()
     ]
+    return sorted(links, key=lambda link: (not link.is_image, link.name))
 
 
 def _changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

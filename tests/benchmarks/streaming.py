@@ -25,6 +25,8 @@ from tests.benchmarks.people import make_person
 
 PEOPLE = 200
 TURNS = 5
+PAUSE = 2.0
+"""A person reads the answer before the next message: for up to so many seconds."""
 IDLE = 1_000
 
 
@@ -54,11 +56,13 @@ async def measure() -> list[str]:
     bare = await _stream("tests.benchmarks.bare:application", bare_doors, _say_anything)
     doors = await in_thread(_make_doors, PEOPLE)
     ours = await _stream("adk_site.asgi:application", doors, _say_message)
+    hasty = await _stream("adk_site.asgi:application", doors, _say_message, pause=0.1)
     idle = await _idle_kilobytes(doors)
     return [
         f"{PEOPLE} people, {CHUNKS} words each at 20 ms, one process:",
         f"  bare Daphne consumer: {bare}",
         f"  this site:            {ours}",
+        f"  without any pause:    {hasty}",
         f"  chunks per CPU second: {ours.rate:.0f}, {ours.rate / bare.rate:.0%} of the bare consumer's {bare.rate:.0f}",
         f"idle sockets: {idle:.1f} KB each ({IDLE} of them)",
     ]
@@ -86,13 +90,13 @@ class Result:
         )
 
 
-async def _stream(application: str, doors: list[Door], say: Say) -> Result:
+async def _stream(application: str, doors: list[Door], say: Say, *, pause: float = PAUSE) -> Result:
     with daphne(application, "tests.benchmarks.settings") as (port, process):
         seen = Seen()
         sockets = [await _enter(port, door) for door in doors]
-        await _person(sockets[0], say, Seen(), 1)  # the first turn of a process fills its caches
+        await _person(sockets[0], say, Seen(), 1, 0)  # the first turn of a process fills its caches
         before = cpu_seconds(process)
-        await asyncio.gather(*(_person(socket, say, seen, TURNS) for socket in sockets))
+        await asyncio.gather(*(_person(socket, say, seen, TURNS, pause) for socket in sockets))
         cpu = cpu_seconds(process) - before
         for socket in sockets:
             await socket.close()
@@ -109,14 +113,14 @@ async def _enter(port: int, door: Door) -> ClientConnection:
     return socket
 
 
-async def _person(socket: ClientConnection, say: Say, seen: Seen, turns: int) -> None:
-    await asyncio.sleep(random.random() if turns > 1 else 0)
+async def _person(socket: ClientConnection, say: Say, seen: Seen, turns: int, pause: float) -> None:
+    await asyncio.sleep((1 + pause) * random.random() if turns > 1 else 0)
     for _ in range(turns):
         started = time.time()
         await say(socket)
         await _read_answer(socket, seen)
         seen.turns.append(time.time() - started)
-        await asyncio.sleep(0.1 * random.random())
+        await asyncio.sleep(pause * random.random())
 
 
 async def _read_answer(socket: ClientConnection, seen: Seen) -> None:

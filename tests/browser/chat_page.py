@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
-from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, WebSocketRoute, expect
 
 ANSWER_MILLISECONDS = 20_000
 
@@ -19,7 +19,7 @@ class ChatPage:
         self.base_url = base_url
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        page.on("console", self._note)
         self.connection = Connection(page)
         self.log = page.get_by_role("log")
         self.live = page.locator("#live")
@@ -27,6 +27,11 @@ class ChatPage:
         self.box = page.get_by_label("Message", exact=True)
         self.send_button = page.get_by_role("button", name="Send", exact=True)
         self.stop_button = page.get_by_role("button", name="Stop", exact=True)
+        self.send_again_button = page.get_by_role("button", name="Send again")
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(f"{message.text} ({message.location['url']})")
 
     # Getting there
 
@@ -47,7 +52,7 @@ class ChatPage:
 
     def open(self, address: str) -> None:
         """Go to a chat."""
-        self.page.goto(urljoin(self.base_url, address))
+        self.page.goto(self.address(address))
         self.wait_until_connected()
 
     def reload(self) -> None:
@@ -56,6 +61,15 @@ class ChatPage:
 
     def wait_until_connected(self) -> None:
         expect(self.status).to_have_text("Connected")
+
+    def address(self, path: str) -> str:
+        """The whole address of a path of the site."""
+        return urljoin(self.base_url, path)
+
+    @property
+    def session_id(self) -> str:
+        """The id in the address of the chat that is open."""
+        return urlsplit(self.page.url).path.split("/")[2]
 
     # Talking
 

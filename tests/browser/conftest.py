@@ -59,9 +59,7 @@ def signed_in(browser: Browser, site: Stack) -> Callable[[str], StorageState]:
 
 
 @pytest.fixture
-def open_tab(
-    browser: Browser, site: Stack, signed_in: Callable[[str], StorageState]
-) -> Iterator[OpenTab]:
+def open_tab(browser: Browser, site: Stack, signed_in: Callable[[str], StorageState]) -> Iterator[OpenTab]:
     """Opens tabs; at the end no page may have reported an error or asked another host for anything."""
     windows: dict[str, BrowserContext] = {}
     tabs: list[ChatPage] = []

@@ -54,7 +54,9 @@ class Model:
 
     def wait_until_asked(self, pattern: str, seconds: float = 30) -> None:
         """Wait until somebody asks with a last content that matches."""
-        self._wait_until(lambda request: re.search(pattern, json.dumps(request["body"]["contents"][-1])), seconds)
+        self._wait_until(
+            lambda request: re.search(pattern, json.dumps(request["body"]["contents"][-1])), seconds
+        )
 
     def wait_until_left(self, seconds: float) -> None:
         """Wait until who asks has hung up in the middle of the answer."""

@@ -23,7 +23,8 @@ addEventListener("DOMContentLoaded", () => {
     const texts = document.querySelectorAll("#log article.agent .prose, #live .growing");
     seen.push([...texts].map((one) => one.textContent).join("").trim());
   };
-  new MutationObserver(look).observe(document.getElementById("main"), { subtree: true, childList: true, characterData: true });
+  const everything = { subtree: true, childList: true, characterData: true };
+  new MutationObserver(look).observe(document.getElementById("main"), everything);
 });
 """
 
@@ -87,7 +88,9 @@ def test_a_second_tab_sees_the_message_and_the_words_as_they_come(
 
 def test_the_history_after_a_reload_is_what_was_shown_live(chat: ChatPage, model: Model) -> None:
     model.play(
-        Turn(thoughts=["Who is it?"], text=["Noted. "], calls=[Call(name="remember_name", args={"name": "Bo"})]),
+        Turn(
+            thoughts=["Who is it?"], text=["Noted. "], calls=[Call(name="remember_name", args={"name": "Bo"})]
+        ),
         Turn(text=["Hello **Bo**!"]),
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "technical"})]),
         Turn(calls=[Call(name="find_guide", args={"problem": "the wifi is gone"})]),

@@ -41,6 +41,18 @@ def test_from_the_sign_in_page_to_an_answer_that_streams_word_by_word(
     chat.page.close()
 
 
+def test_a_chat_is_called_after_its_first_message_at_once_and_later(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Yes."]))
+    chat.send("Is there a lamp\n that " + "really " * 20 + "works?")
+    chat.wait_for_answer("Yes.")
+    title = "Is there a lamp that " + "really " * 7 + "really…"
+    for _ in ("live", "after a reload"):
+        expect(chat.page.get_by_role("heading", level=1)).to_have_text(title)
+        expect(chat.page.locator("[aria-current=page] .item-title")).to_have_text(title)
+        expect(chat.page).to_have_title(f"{title} · Agents")
+        chat.reload()
+
+
 def test_thoughts_are_kept_apart_from_the_answer(chat: ChatPage, model: Model) -> None:
     model.play(Turn(thoughts=["Lamps need ", "a bulb."], text=["Change ", "the bulb."], hold_before=[2]))
     chat.send("It is dark")

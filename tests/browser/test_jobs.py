@@ -22,12 +22,13 @@ REPORT_SECONDS = 60
 SUCCEEDED = r'"status": "succeeded"'
 
 
-def play_report(model: Model, topic: str, then: Turn) -> None:
-    """A message that mentions a report starts the job; `then` is what the agent says when it has ended."""
+def play_report(model: Model, topic: str, then: Turn, cancelled: Turn | None = None) -> None:
+    """A message that mentions a report starts the job; `then` is what the agent says when it has succeeded."""
     call = Call(name="write_report", args={"topic": topic, "group_by": "region"})
     model.play(
         rules={
             SUCCEEDED: then,
+            r'"status": "cancelled"': cancelled or then,
             r'"status": "queued"': Turn(text=["I have started the report."]),
             "report": Turn(calls=[call]),
         }
@@ -72,7 +73,7 @@ def test_a_report_goes_on_without_the_tab_and_its_answer_is_there_afterwards(
     expect(later.answers).to_have_text(["I have started the report.", "The report is ready."])
 
     name = "sales-by-region"
-    expect(later.files).to_have_text([f"{name}.csv", f"{name}.md", f"{name}.png"])
+    expect(later.files).to_have_text([f"{name}.png", f"{name}.csv", f"{name}.md"])
     rows = list(csv.DictReader(io.StringIO(later.save(f"{name}.csv", tmp_path).decode())))
     assert len(rows) > 1 and all(float(row["total"]) > 0 for row in rows)
     assert later.save(f"{name}.md", tmp_path).startswith(b"# Sales by region")
@@ -95,3 +96,16 @@ def test_an_open_tab_sees_the_job_end_and_the_agent_answer(chat: ChatPage, model
     live = chat.shown()
     chat.reload()
     assert chat.shown() == live
+
+
+def test_a_job_that_the_person_cancels_ends_and_the_agent_is_told(chat: ChatPage, model: Model) -> None:
+    play_report(model, "sales", then=Turn(text=["It succeeded."]), cancelled=Turn(text=["As you wish."]))
+    chat.send("A report on sales")
+    wait_for_more(chat.page, 0)
+    chat.job("Write report").get_by_role("button", name="Cancel").click()
+    expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
+    chat.wait_for_answer("As you wish.")
+    chat.wait_until_idle()
+    expect(chat.errors_shown).to_have_count(0)
+    chat.reload()
+    expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")

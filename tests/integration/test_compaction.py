@@ -102,6 +102,32 @@ async def test_what_a_turn_reads_does_not_grow_with_the_session(chat: Chat) -> N
     assert row.state == {"count": 15} == (await chat.load_afresh()).state
 
 
+async def test_another_process_reads_all_of_a_session_that_has_no_summary(chat: Chat) -> None:
+    for turn in range(2):
+        await chat.say(f"message {turn}")
+    everything = (await chat.load()).events
+    assert len(everything) == 2 * 4
+    assert (await chat.load_afresh()).events == everything
+    assert (await rows_read(chat))[0] == 2 * 4
+
+
+async def test_a_summary_whose_end_is_not_in_the_log_hides_nothing(chat: Chat) -> None:
+    """One that was copied from elsewhere."""
+    for turn in range(3):
+        await chat.say(f"message {turn}")
+    everything = (await chat.load()).events
+    compaction = everything[-1].actions.compaction
+    assert compaction is not None
+    foreign = compaction.model_copy(update={"end_timestamp": compaction.end_timestamp + 0.5})
+    event = Event(
+        author="user",
+        custom_metadata=everything[-1].custom_metadata,
+        actions=EventActions(compaction=foreign),
+    )
+    await chat.service.append_event(await chat.load(), event)
+    assert (await rows_read(chat))[0] == len(everything) + 1
+
+
 async def test_a_process_that_served_the_session_forgets_what_was_summed_up(chat: Chat) -> None:
     for turn in range(7):
         await chat.say(f"message {turn}")

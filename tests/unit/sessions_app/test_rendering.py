@@ -175,7 +175,7 @@ def test_a_call_shows_its_name_and_arguments() -> None:
     (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
     assert (card["data-call-id"], card["data-state"]) == ("c1", "open")
     assert "<code>find_order</code>" in html
-    assert "<dt>order</dt><dd>A-1</dd><dt>deep</dt><dd>true</dd>" in html
+    assert "<dt>deep</dt><dd>true</dd><dt>order</dt><dd>A-1</dd>" in html
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ const main = byId("main");
 const { session, socket: socketPath, events: eventsUrl } = main.dataset;
 
 const PATIENCE = 1000;
+const LONGEST_TITLE = 80;
 let askedAt = 0;
 const conversation = new Conversation(main, { onGap });
 const live = new LiveText(byId("live"), { onGap });
@@ -133,13 +134,20 @@ function showActivity() {
   byId("working").hidden = !isRunning || !live.isEmpty;
 }
 
-// The first message is the title, as on the server.
+// The first message is the title, shortened as on the server.
 function nameChat(text) {
   const unnamed = document.querySelector(".bar-title[data-unnamed]");
   if (!unnamed || !text) return;
   delete unnamed.dataset.unnamed;
-  for (const place of [unnamed, ...document.querySelectorAll('[aria-current="page"] .item-title')]) place.textContent = text;
-  document.title = document.title.replace("New chat", () => text);
+  const title = titleFrom(text);
+  for (const place of [unnamed, ...document.querySelectorAll('[aria-current="page"] .item-title')]) place.textContent = title;
+  document.title = document.title.replace("New chat", () => title);
+}
+
+function titleFrom(text) {
+  const characters = [...text.trim().replace(/\s+/g, " ")];
+  if (characters.length <= LONGEST_TITLE) return characters.join("");
+  return `${characters.slice(0, LONGEST_TITLE).join("").replace(/ [^ ]*$/, "")}…`;
 }
 
 function notice(text) {

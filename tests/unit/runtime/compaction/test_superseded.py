@@ -74,9 +74,9 @@ class Log:
                 await self.add(said(f"w{self.clock}", author=what))
             case "call":
                 await self.call(f"c{self.clock}", what)
-            case "answer" if self.calls:
+            case "answer" if waiting := await self.waiting():
                 self.invocation += 1
-                await self.add(answered("user", **{self.calls[-1 - min(what, len(self.calls) - 1)]: "yes"}))
+                await self.add(answered("user", **{waiting[-1 - min(what, len(waiting) - 1)]: "yes"}))
             case "state":
                 await self.add(Event(author="admin", invocation_id="outside"))
             case "rewind":
@@ -97,6 +97,12 @@ class Log:
         await self.add(event)
         if end == "done":
             await self.add(answered("root", **{call_id: "done"}))
+
+    async def waiting(self) -> list[str]:
+        """The calls that wait for an answer, and those that were rewound, whose answers come too late."""
+        kept = drop_rewound(await self.loaded())
+        pending, made = pending_calls(kept), {call_id for event in kept for call_id in call_ids(event)}
+        return [call_id for call_id in self.calls if call_id in pending or call_id not in made]
 
     async def check(self) -> None:
         whole, short = await self.loaded(), await self.loaded(without_superseded=True)

@@ -74,7 +74,7 @@ class History:
     def _compact(self, length: int) -> None:
         content = types.Content(role="model", parts=[types.Part(text=f"summary of {length}")])
         compaction = EventCompaction(
-            start_timestamp=0.0, end_timestamp=float(length), compacted_content=content
+            start_timestamp=float(length // 2), end_timestamp=float(length), compacted_content=content
         )
         self.add(Event(author="user", actions=EventActions(compaction=compaction)))
 

@@ -39,10 +39,6 @@ def bow(callback_context: CallbackContext) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text="a bow")])
 
 
-def note(callback_context: CallbackContext) -> None:
-    callback_context.state["noted"] = callback_context.state.get("noted", 0) + 1
-
-
 def transfer(name: str, call_id: str) -> object:
     return call("transfer_to_agent", call_id, agent_name=name)
 
@@ -200,16 +196,8 @@ PLAYS = {
                 SequentialAgent(name="closed", sub_agents=[p.llm("b")], before_agent_callback=bow),
                 p.llm("c", before_agent_callback=bow),
             ],
-            after_agent_callback=bow,
         ),
         {"a": [call("work", "a1"), "a says"], "b": [], "c": []},
-    ),
-    "a callback that speaks after each of two turns": Play(
-        lambda p: p.llm("root", p.llm("child", after_agent_callback=note)),
-        {
-            "root": [transfer("child", "t1"), "root says"],
-            "child": [transfer("root", "t2")],
-        },
     ),
     "a call to be confirmed": Play(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a"), p.llm("z")]),

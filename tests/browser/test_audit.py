@@ -1,0 +1,128 @@
+"""Contract: staff audit what happened, nobody else does, and nobody sees somebody else's chat (issue 2, step 6).
+
+Acceptance point 12.
+"""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import STAFF, OpenTab
+from tests.browser.model import Model
+from tests.browser.test_jobs import REPORT_SECONDS, play_report
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def audit_url(chat: ChatPage) -> str:
+    return f"{chat.base_url}/admin/sessions_app/session/{chat.session_id}/change/"
+
+
+def cells(page: Page, selector: str) -> list[str]:
+    return [text.strip() for text in page.locator(selector).all_inner_texts()]
+
+
+def test_staff_see_the_events_in_order_and_what_each_changed(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="remember_name", args={"name": "Grace"})]),
+        Turn(text=["Hello Grace."]),
+        Turn(calls=[Call(name="remember_name", args={"name": "Hopper"})]),
+        Turn(text=["Hello Hopper."]),
+    )
+    chat.send("I am Grace")
+    chat.wait_for_answer("Hello Grace.")
+    chat.wait_until_idle()
+    chat.send("No, Hopper")
+    chat.wait_for_answer("Hello Hopper.")
+    chat.wait_until_idle()
+
+    audit = open_tab(STAFF).page
+    audit.goto(f"{chat.base_url}/admin/sessions_app/session/")
+    audit.get_by_role("link", name="I am Grace").first.click()
+    expect(audit).to_have_url(re.compile(chat.session_id))
+    events = audit.locator(".audit-event")
+    expect(events).to_have_count(8)
+    assert cells(audit, ".audit-seq") == [str(number) for number in range(1, 9)]
+    assert cells(audit, ".audit-author") == ["user", "help_desk", "help_desk", "help_desk"] * 2
+    expect(events.nth(0)).to_contain_text("I am Grace")
+
+    changed = events.nth(6)
+    changed.locator("summary").first.click()
+    row = changed.locator(".audit-diff tbody tr")
+    expect(row).to_have_count(1)
+    expect(row.locator("th")).to_have_text("user:name")
+    expect(row.locator("td")).to_have_text(["user", '"Grace"', '"Hopper"'])
+    expect(audit.get_by_role("region", name="Invocations").locator("tbody tr")).to_have_count(2)
+    expect(audit.locator(".audit [data-status=completed]").first).to_be_visible()
+
+
+def test_staff_see_the_job_and_can_change_nothing(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    play_report(model, "returns", then=Turn(text=["Counted."]))
+    chat.send("A report on returns")
+    expect(chat.answers.last).to_have_text("Counted.", timeout=REPORT_SECONDS * 1000)
+    chat.wait_until_idle()
+
+    audit = open_tab(STAFF).page
+    audit.goto(audit_url(chat))
+    job = audit.get_by_role("region", name="Jobs").locator("tbody tr")
+    expect(job).to_contain_text("succeeded")
+    expect(job).to_contain_text("returns-by-region.png")
+    job.get_by_role("link", name="write_report").click()
+    expect(audit.get_by_text("returns-by-region.png").first).to_be_visible()
+    for path in ("session", "event", "invocation", "tooljob", "artifact"):
+        audit.goto(f"{chat.base_url}/admin/sessions_app/{path}/")
+        expect(audit.get_by_role("link", name=re.compile("^Add "))).to_have_count(0)
+        audit.locator("#result_list tbody th a, #result_list tbody td a").first.click()
+        expect(audit.locator("#content")).to_be_visible()
+        expect(audit.locator("input[name=_save], .deletelink")).to_have_count(0)
+    assert audit.request.get(f"{audit_url(chat)}../delete/").status == 403
+
+
+def test_the_admin_is_for_staff(chat: ChatPage) -> None:
+    page = chat.page
+    page.goto(audit_url(chat))
+    expect(page.locator(".audit-event")).to_have_count(0)
+    expect(page).to_have_url(re.compile("/admin/login/"))
+    expect(page.get_by_text("not authorized")).to_be_visible()
+
+
+def test_somebody_elses_chat_is_not_there(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    model.play(Turn(calls=[Call(name="open_ticket", args={"problem": "A lamp"})]), Turn(text=["It is open."]))
+    chat.send("My lamp is broken")
+    chat.wait_for_answer("It is open.")
+    file = chat.files.get_attribute("href")
+
+    stranger = open_tab(STAFF)
+    for path in (chat.page.url, f"{chat.page.url}events/?before=9", f"{chat.base_url}{file}"):
+        assert stranger.page.request.get(path).status == 404
+    stranger.page.goto(chat.base_url)
+    assert stranger.page.evaluate(CLOSE_CODE, f"/ws/chat/{chat.session_id}/") == 4404
+    assert stranger.page.evaluate(CLOSE_CODE, "/ws/chat/00000000-0000-4000-8000-000000000000/") == 4404
+
+
+CLOSE_CODE = """(path) => new Promise((resolve) => {
+  new WebSocket(path.replace(/^/, location.origin.replace("http", "ws"))).onclose = (close) => resolve(close.code);
+})"""
+
+
+def test_a_socket_opens_only_for_who_is_signed_in_and_from_this_site(chat: ChatPage) -> None:
+    address = f"ws://{urlsplit(chat.base_url).netloc}/ws/chat/{chat.session_id}/"
+    own = chat.base_url
+    cookies = "; ".join(f"{one['name']}={one['value']}" for one in chat.page.context.cookies())  # type: ignore[typeddict-item]
+    headers = {"Cookie": cookies}
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(address, origin="https://elsewhere.example", additional_headers=headers)  # type: ignore[arg-type]
+    with connect(address, origin=own) as nobody, pytest.raises(ConnectionClosed) as closed:  # type: ignore[arg-type]
+        nobody.recv()
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
+    with connect(address, origin=own, additional_headers=headers) as mine:  # type: ignore[arg-type]
+        mine.send('{"v": 1, "type": "hello", "after": 0}')
+        assert '"ready"' in str(mine.recv())

@@ -1,0 +1,141 @@
+"""Contract: the pages fit a phone, the keyboard and a screen reader, light and dark (acceptance points 22 and 25)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+SERIOUS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+  .filter(({ impact }) => ["serious", "critical"].includes(impact))
+  .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
+TOO_WIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest("pre, .scroll, .chips, .visually-hidden"))
+  .map((one) => one.outerHTML.slice(0, 150))"""
+SMALL = """() => [...document.querySelectorAll("button, summary, .file, nav a")]
+  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.5)
+  .map((one) => one.outerHTML.slice(0, 150))"""
+WIDE_ANSWER = (
+    "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
+    "```text\n" + "x" * 300 + "\n```\n\n" + "W" * 200
+)
+
+
+def play_everything(model: Model) -> None:
+    """An answer with one of each kind of row."""
+    model.play(
+        Turn(thoughts=["Let me see."], calls=[Call(name="remember_name", args={"name": "N" * 150})]),
+        Turn(calls=[Call(name="open_ticket", args={"problem": "P" * 150})]),
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="order_status", args={"order_number": 7})]),
+        Turn(text=[WIDE_ANSWER]),
+    )
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
+    chosen: Literal["light", "dark"] = request.param
+    return chosen
+
+
+@pytest.fixture
+def full_chat(chat: ChatPage, model: Model) -> Iterator[ChatPage]:
+    play_everything(model)
+    chat.send("Show me everything " + "Q" * 150)
+    chat.wait_for_answer("a long heading")
+    chat.wait_until_idle()
+    yield chat
+
+
+def serious_problems(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text())
+    found: list[str] = page.evaluate(SERIOUS)
+    return found
+
+
+def test_a_checker_finds_no_serious_problem_on_any_page(
+    full_chat: ChatPage, scheme: Literal["light", "dark"]
+) -> None:
+    page = full_chat.page
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    full_chat.known_state.locator("summary").click()
+    for card in full_chat.log.locator("summary").all():
+        card.click()
+    assert serious_problems(page) == []
+    for path in ("/", "/no-such-page"):
+        page.goto(full_chat.address(path))
+        assert serious_problems(page) == []
+    full_chat.errors.clear()  # the browser reports the page that is not there
+
+
+def test_a_checker_finds_no_serious_problem_on_the_sign_in_page(browser: Browser, site: Stack) -> None:
+    page = browser.new_page()
+    page.goto(site.base_url)
+    assert serious_problems(page) == []
+    page.close()
+
+
+def test_nothing_is_wider_than_a_phone_and_everything_can_be_hit(full_chat: ChatPage) -> None:
+    page = full_chat.page
+    page.set_viewport_size({"width": 360, "height": 740})
+    for address in (page.url, full_chat.base_url):
+        page.goto(address)
+        page.evaluate("document.querySelectorAll('#main details').forEach((one) => (one.open = true))")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate(TOO_WIDE) == []
+        assert page.evaluate(SMALL) == []
+
+
+def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> None:
+    chat.page.set_viewport_size({"width": 360, "height": 740})
+    chats = chat.page.get_by_role("navigation", name="Chats")
+    expect(chats).to_be_hidden()
+    chat.page.get_by_role("button", name="Chats", exact=True).click()
+    expect(chats).to_be_visible()
+    expect(chats.get_by_role("button", name="Sign out")).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    expect(chats).to_be_hidden()
+
+
+def test_an_answer_is_read_out_once_when_it_is_whole(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Piece ", "by piece."], hold_before=[1]))
+    chat.send("Hello")
+    expect(chat.growing).to_have_text("Piece ")
+    expect(chat.log).not_to_contain_text("Piece")
+    expect(chat.live).to_have_attribute("aria-live", "off")
+    model.release()
+    chat.wait_for_answer("Piece by piece.")
+
+
+def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPage, model: Model) -> None:
+    lines = [f"line {number}\n\n" for number in range(80)]
+    model.play(Turn(text=[*lines, "the end"], hold_before=[40, 60]))
+    chat.send("A long one")
+    expect(chat.growing).to_contain_text("line 39")
+    expect(chat.growing.last).to_be_in_viewport()
+    assert chat.page.evaluate(FROM_END) < 5
+    chat.page.mouse.wheel(0, -600)
+    chat.page.wait_for_function(f"() => {FROM_END} > 300")
+    place = chat.page.evaluate("scrollY")
+    model.release()
+    newest = chat.page.get_by_role("button", name="New messages")
+    expect(newest).to_be_visible()
+    expect(chat.growing).to_contain_text("line 59")
+    assert chat.page.evaluate("scrollY") == place
+    newest.click()
+    expect(newest).to_be_hidden()
+    model.release()
+    chat.wait_for_answer("the end")
+    chat.page.wait_for_function(f"() => {FROM_END} < 5")
+
+
+FROM_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"

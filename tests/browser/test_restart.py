@@ -1,0 +1,85 @@
+"""Contract: stopped or killed in the middle of an answer, the site says afterwards what became of it.
+
+Issue 2, step 7; spec R1: what a dead process left is taken up from its events, or failed with a sentence.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+TAKEN_UP = "The server was restarted. This answer was taken up again."
+GIVEN_UP = "The server was restarted before this answer was complete, and it could not be taken up again."
+TAKE_UP_MILLISECONDS = 30_000
+
+
+@pytest.fixture
+def interrupted(chat: ChatPage, model: Model, site: Stack) -> Iterator[ChatPage]:
+    """A chat with a whole answer, and one that stands at its second word."""
+    model.play(
+        Turn(calls=[Call(name="remember_name", args={"name": "Ada"})]),
+        Turn(text=["Hello Ada."]),
+        Turn(text=["It takes ", "two days."], hold_before=[1]),
+        Turn(text=["It takes ", "three days."], hold_before=[1]),
+    )
+    chat.send("I am Ada")
+    chat.wait_for_answer("Hello Ada.")
+    chat.wait_until_idle()
+    chat.send("How long does it take?")
+    expect(chat.growing).to_have_text("It takes ")
+    yield chat
+    if site.process.poll() is not None:
+        site.start()
+    chat.errors.clear()  # the browser reports each attempt to reach a site that is down
+
+
+def test_after_ctrl_c_the_answer_is_taken_up_and_the_page_says_so(
+    interrupted: ChatPage, model: Model, site: Stack
+) -> None:
+    chat = interrupted
+    whole = chat.shown()
+    assert site.interrupt() == 0
+    expect(chat.status).to_have_text("Reconnecting…")
+    site.start()
+    chat.wait_until_connected()
+    expect(chat.marks).to_have_text([TAKEN_UP], timeout=TAKE_UP_MILLISECONDS)
+    expect(chat.growing).to_have_text("It takes ")
+    model.release()
+    chat.wait_for_answer("It takes three days.")
+    chat.wait_until_idle()
+    live = chat.shown()
+    assert live[: len(whole)] == whole
+    chat.reload()
+    assert chat.shown() == live
+    expect(chat.answers).to_have_text(["Hello Ada.", "It takes three days."])
+    expect(chat.messages).to_have_text(["I am Ada", "How long does it take?"])
+
+
+def test_an_answer_that_is_killed_again_and_again_is_given_up_and_can_be_asked_for_anew(
+    interrupted: ChatPage, model: Model, site: Stack
+) -> None:
+    chat = interrupted
+    site.kill()
+    expect(chat.status).to_have_text("Reconnecting…")
+    site.start()
+    expect(chat.marks).to_have_text([TAKEN_UP], timeout=TAKE_UP_MILLISECONDS)
+    expect(chat.growing).to_have_text("It takes ")
+    site.kill()
+    model.play(Turn(text=["It takes four days."]))
+    site.start()
+    expect(chat.errors_shown).to_contain_text(GIVEN_UP, timeout=TAKE_UP_MILLISECONDS)
+    expect(chat.growing).to_have_count(0)
+    chat.reload()
+    expect(chat.errors_shown).to_contain_text(GIVEN_UP)
+    chat.send_again_button.click()
+    chat.wait_for_answer("It takes four days.")
+    chat.wait_until_idle()
+    expect(chat.messages).to_have_text(["I am Ada", "How long does it take?", "How long does it take?"])
+    expect(chat.answers).to_have_text(["Hello Ada.", "It takes four days."])

@@ -1,0 +1,73 @@
+"""Contract: what people, models and tools wrote is text, whatever it looks like (acceptance points 16 and 17)."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import STAFF, OpenTab
+from tests.browser.model import Model
+from tests.browser.test_audit import audit_url
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+HOSTILE = (
+    "<img src=x onerror=pwned()> <script>pwned()</script> <svg onload=pwned()></svg> "
+    "[link](javascript:pwned()) ![picture](https://elsewhere.example/x.png) "
+    "<iframe srcdoc='<script>parent.pwned()</script>'></iframe> <a href=javascript:pwned()>click</a> "
+    "\"'></title></textarea></script><script>pwned()</script>"
+)
+WATCH = "window.calls = 0; window.pwned = () => { window.calls += 1; };"
+PARTS_THAT_ACT = "#log :is(img, script:not([type]), svg:not([aria-hidden]), iframe, [onerror], [onload])"
+
+
+def test_markup_from_anybody_does_nothing(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    chat.page.add_init_script(WATCH)
+    chat.reload()
+    model.play(
+        Turn(
+            thoughts=[HOSTILE],
+            text=[HOSTILE, f"\n\n```html\n{HOSTILE}\n```\n"],
+            hold_before=[2],
+            calls=[Call(name="remember_name", args={"name": HOSTILE})],
+        ),
+        Turn(calls=[Call(name="open_ticket", args={"problem": HOSTILE, HOSTILE: HOSTILE})]),
+        Turn(calls=[Call(name=HOSTILE, args={})]),
+        Turn(text=["That was all."]),
+    )
+    chat.send(HOSTILE)
+    expect(chat.growing).to_contain_text("onerror")
+    assert chat.page.evaluate("calls") == 0
+    model.release()
+    chat.wait_for_answer("That was all.")
+    chat.wait_until_idle()
+    for _ in ("live", "after a reload"):
+        expect(chat.log.locator("article").first).to_contain_text("<img src=x onerror=pwned()>")
+        expect(chat.page.locator(PARTS_THAT_ACT)).to_have_count(0)
+        expect(chat.page.locator("a[href^='javascript:' i]")).to_have_count(0)
+        for fold in chat.log.locator("summary").all():
+            fold.click()
+        assert chat.page.evaluate("calls") == 0
+        chat.reload()
+
+    audit = open_tab(STAFF)
+    audit.page.add_init_script(WATCH)
+    audit.page.goto(audit_url(chat))
+    expect(audit.page.locator(".audit-event").first).to_be_visible()
+    audit.page.locator(".audit-event > summary").first.click()
+    assert audit.page.evaluate("calls") == 0
+
+
+def test_every_page_forbids_scripts_that_are_not_its_own_and_files_are_not_sniffed(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(calls=[Call(name="open_ticket", args={"problem": "<b>x</b>"})]), Turn(text=["Open."]))
+    chat.send("A ticket")
+    chat.wait_for_answer("Open.")
+    for path in ("/", chat.page.url, "/accounts/login/", "/admin/login/", "/no-such-page"):
+        headers = chat.page.request.get(chat.address(path)).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+    file = chat.page.request.get(chat.address(chat.files.get_attribute("href") or ""))
+    assert file.headers["x-content-type-options"] == "nosniff"
+    assert file.headers["content-disposition"].startswith("attachment")

@@ -1,0 +1,95 @@
+"""Contract: what is stopped or fails keeps what there is, says so in a sentence, and can be asked again.
+
+Acceptance points 8 and 11.
+"""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.model_server import Failure, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+STOP_SECONDS = 2.0
+FAILURES = {
+    "quota": (
+        Turn(
+            failure=Failure(
+                http_status=429, status="RESOURCE_EXHAUSTED", message="No quota is left.", retry_delay="3600s"
+            )
+        ),
+        "No quota is left.",
+    ),
+    "server": (
+        Turn(failure=Failure(http_status=500, status="INTERNAL", message="It broke.", retry_after="3600")),
+        "It broke.",
+    ),
+    "safety": (Turn(block_reason="SAFETY"), "SAFETY"),
+}
+
+
+def test_stop_ends_the_answer_and_keeps_what_was_said(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["So far ", "and no further."], hold_before=[1]), Turn(text=["Next."]))
+    chat.send("Go on and on")
+    expect(chat.growing).to_have_text("So far ")
+    other = open_tab()
+    other.open(chat.page.url)
+    other.stop_button.click()
+    model.wait_until_left(STOP_SECONDS)
+    for tab in (chat, other):
+        expect(tab.marks).to_have_text(["Stopped"])
+        tab.wait_until_idle()
+        expect(tab.answers).to_have_text(["So far"])
+        expect(tab.errors_shown).to_have_count(0)
+    live = chat.shown()
+    chat.reload()
+    assert chat.shown() == live
+    expect(chat.marks).to_have_text(["Stopped"])
+
+    chat.send("And now?")
+    chat.wait_for_answer("Next.")
+
+
+def test_a_stop_before_the_first_word_is_marked_too(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Never said."], hold_before=[0]))
+    chat.send("Hello")
+    model.wait_until_asked("Hello")
+    chat.stop_button.click()
+    expect(chat.marks).to_have_text(["Stopped"])
+    chat.wait_until_idle()
+    chat.reload()
+    expect(chat.marks).to_have_text(["Stopped"])
+    expect(chat.answers).to_have_count(0)
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_model_that_fails_is_told_in_a_sentence_and_can_be_asked_again(
+    chat: ChatPage, model: Model, kind: str
+) -> None:
+    failure, sentence = FAILURES[kind]
+    model.play(failure, Turn(text=["Now it works."]))
+    chat.send("Can you hear me?")
+    expect(chat.errors_shown).to_have_count(1)
+    expect(chat.errors_shown).to_contain_text(sentence)
+    expect(chat.log).not_to_contain_text("Traceback")
+    expect(chat.messages).to_have_text(["Can you hear me?"])
+    chat.reload()
+    expect(chat.errors_shown).to_have_count(1)
+
+    chat.send_again_button.click()
+    chat.wait_for_answer("Now it works.")
+    expect(chat.messages).to_have_text(["Can you hear me?", "Can you hear me?"])
+
+
+def test_an_answer_that_the_model_breaks_off_is_kept_and_told(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Half an "], ending="cut"), Turn(text=["A whole answer."]))
+    chat.send("Tell me")
+    expect(chat.errors_shown).to_have_count(1)
+    expect(chat.answers).to_have_text(["Half an"])
+    chat.send_again_button.click()
+    chat.wait_for_answer("A whole answer.")
