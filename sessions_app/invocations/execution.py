@@ -14,6 +14,7 @@ from runtime.errors import SessionNotFoundError
 from runtime.events.calls import call_ids, events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.runners import Runner
+from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
 from sessions_app import dispatch, hot_path
 from sessions_app.conf import conf
@@ -101,6 +102,7 @@ class Execution:
             session_service=self._sessions,
             artifact_service=DjangoArtifactService(),
             memory_service=DjangoMemoryService(),
+            compacts=False,
         )
         config = RunConfig(streaming_mode=StreamingMode.SSE, max_llm_calls=conf().invocation_model_calls)
         events = runner.run_async(
@@ -119,10 +121,22 @@ class Execution:
         for event in closing_events(self.claim, session.events, self._growing(), outcome):
             await self._sessions.append_event(session, event)
 
+    async def compact(self) -> None:
+        """Sum up what is due (spec R4), after the end and without the lease: the next message need not wait."""
+        claim = self.claim
+        sessions = DjangoSessionService(on_commit=self._publish)
+        runner = Runner(app=get_app(claim.app_name), session_service=sessions)
+        await runner.compact_async(
+            user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
+        )
+
     async def _session(self) -> Session:
         claim = self.claim
         session = await self._sessions.get_session(
-            app_name=claim.app_name, user_id=str(claim.user_id), session_id=claim.session_key
+            app_name=claim.app_name,
+            user_id=str(claim.user_id),
+            session_id=claim.session_key,
+            config=GetSessionConfig(without_superseded=True),
         )
         if session is None:
             raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,6 +24,7 @@ from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.notices import invocation_notice
 from sessions_app.pool import UNAVAILABLE
+from sessions_app.registry import get_app
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +53,7 @@ class InvocationWorker:
         self._running: dict[str, _Running] = {}
         self._heartbeat: asyncio.Task[Any] | None = None
         self._closing = False
+        self._beside: set[asyncio.Task[None]] = set()
         news.relay.on_cancel = self.cancel_here
 
     async def start(
@@ -105,9 +108,10 @@ class InvocationWorker:
         for one in running:
             self._stop(one.claim.invocation_id, HANDED_OVER)
         await asyncio.gather(*(one.task for one in running), return_exceptions=True)
-        if self._heartbeat:
-            self._heartbeat.cancel()
-            await asyncio.gather(self._heartbeat, return_exceptions=True)
+        others = [*self._beside, *([self._heartbeat] if self._heartbeat else [])]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     def _start(self, claim: Claim) -> asyncio.Task[Any]:
         task = asyncio.create_task(self._work(claim), name=f"invocation {claim.invocation_id}")
@@ -137,7 +141,21 @@ class InvocationWorker:
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.forget_text(claim.session_id, claim.invocation_id)
+        if get_app(claim.app_name).events_compaction_config is not None:
+            self._later(self._compact(execution))
         return await self.start_next(claim.session_id) if more_is_queued else None
+
+    async def _compact(self, execution: Execution) -> None:
+        try:
+            await execution.compact()
+        except Exception:  # the answer is complete; the next invocation tries again
+            logger.exception("Session %s was not compacted", execution.claim.session_id)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the invocations; a stop of the process drops it."""
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def _outcome(self, execution: Execution) -> tuple[Outcome, bool] | None:
         """How the run ended, and whether its end is in the log already; None when it is not ours any more."""

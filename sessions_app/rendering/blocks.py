@@ -112,7 +112,9 @@ def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
 
 def readable(value: Any) -> str:
     """A JSON value for people: a text is shown as it is, keys in order: storage does not keep theirs."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    return (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    )
 
 
 def one_line(value: Any) -> str:

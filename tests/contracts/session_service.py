@@ -206,6 +206,28 @@ class AppendContract:
         assert loaded.last_update_time == session.last_update_time == session.events[-1].timestamp
         assert loaded == session
 
+    async def test_a_clock_finer_than_microseconds_makes_no_difference(
+        self, sessions: BaseSessionService, ada: str
+    ) -> None:
+        """Q15."""
+        session = await opened(sessions, ada)
+        for timestamp in (1_700_000_000.1234567, 1_700_000_000.1234565, 1_700_000_000.9999999):
+            await sessions.append_event(session, said("tick", timestamp=timestamp))
+            assert await stored(sessions, session) == session
+
+    async def test_what_is_done_to_an_event_after_its_commit_is_not_stored(
+        self, sessions: BaseSessionService, ada: str
+    ) -> None:
+        """S2."""
+        session = await opened(sessions, ada)
+        event = await sessions.append_event(session, said("kept", n=[1]))
+        assert event.content is not None and event.content.parts
+        event.content.parts[0].text = "changed"
+        event.actions.state_delta["n"].append(2)
+        loaded = await stored(sessions, session)
+        assert texts(loaded) == ["kept"]
+        assert loaded.events[0].actions.state_delta == {"n": [1]}
+
     async def test_a_commit_is_seen_by_sessions_loaded_later_only(
         self, sessions: BaseSessionService, ada: str
     ) -> None:
@@ -283,6 +305,19 @@ class AppendContract:
         assert texts(session) == []
         loaded = await stored(sessions, session)
         assert (loaded.events, loaded.state, loaded.last_update_time) == ([], {}, session.last_update_time)
+
+    @pytest.mark.parametrize("key", ["nul\0", "half\ud800", "\udc00"])
+    @pytest.mark.parametrize("prefix", ["", "user:", "app:"])
+    async def test_a_key_that_cannot_be_stored_is_named_and_stores_nothing(
+        self, sessions: BaseSessionService, ada: str, prefix: str, key: str
+    ) -> None:
+        """S7, S8."""
+        session = await opened(sessions, ada)
+        with pytest.raises(StateValueError, match=re.escape(repr(prefix + key))):
+            await sessions.append_event(session, changed({"good": 1, prefix + key: 1}))
+        assert (await stored(sessions, session)).state == {}
+        with pytest.raises(StateValueError, match=re.escape(repr(prefix + key))):
+            await opened(sessions, ada, state={prefix + key: 1})
 
     async def test_a_bad_value_creates_no_session(self, sessions: BaseSessionService, ada: str) -> None:
         """S8."""

@@ -29,7 +29,7 @@ def test_merging_undoes_splitting_for_all_but_temp(delta: dict[str, int]) -> Non
     assert ScopedState.split(delta).merged() == without_temp(delta)
 
 
-@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3))
+@given(st.dictionaries(st.text(st.characters(codec="utf-8", exclude_characters="\0")), VALUES, max_size=3))
 def test_what_json_can_hold_is_kept_as_it_is_and_shares_nothing(delta: dict[str, Any]) -> None:
     """S8."""
     result = as_json(delta)
