@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
 
 from runtime import types
 from runtime.events.event import Event
@@ -16,13 +19,8 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def event_to_json(event: Event) -> str:
-    """The event as the ADK API gives it: camelCase, without what is unset.
-
-    PostgreSQL's JSON cannot hold the character NUL: it becomes U+FFFD, so that a tool that read a binary file does
-    not lose the turn.
-    """
-    text = event.model_dump_json(by_alias=True, exclude_none=True)
-    return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
+    """The event as the ADK API gives it: camelCase, without what is unset."""
+    return _storable_json(event)
 
 
 def event_from_json(body: str) -> Event:
@@ -32,7 +30,13 @@ def event_from_json(body: str) -> Event:
 
 def content_to_json(content: types.Content) -> dict[str, Any]:
     """A content as JSON values."""
-    return content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    values: dict[str, Any] = json.loads(_storable_json(content))
+    return values
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text column can hold it: PostgreSQL has neither NUL nor half a surrogate pair."""
+    return "\0" not in text and text == _with_whole_characters(text)
 
 
 def user_pk(user_id: str) -> Any:
@@ -47,3 +51,21 @@ def user_pk(user_id: str) -> Any:
         raise NotFoundError(
             f"User {user_id!r} is not known: user_id is the primary key of a Django user, as text."
         ) from error
+
+
+def _storable_json(model: BaseModel) -> str:
+    """As JSON that PostgreSQL can hold: NUL and half a surrogate pair become U+FFFD.
+
+    So a tool that read a binary file, or a model that was cut off within a character, does not lose the turn.
+    """
+    try:
+        text = model.model_dump_json(by_alias=True, exclude_none=True)
+    except PydanticSerializationError:
+        values = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+        text = _with_whole_characters(json.dumps(values, ensure_ascii=False))
+    return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
+
+
+def _with_whole_characters(text: str) -> str:
+    """With U+FFFD for each half of a surrogate pair that stands alone."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -65,11 +65,12 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         raise InvalidInputError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
         )
+    text = text.replace("\0", "\ufffd")
     queued = await worker().start(
         session_id,
         user_id=user.pk,
         client_id=client_id,
-        message=content_to_json(types.UserContent(text.replace("\0", "\ufffd"))),
+        message=content_to_json(types.UserContent(text)),
         title=title_from(text),
     )
     if queued is None:

@@ -128,20 +128,23 @@ async def claim_next(session_id: UUID, *, owner: str, lease_seconds: float) -> C
     return Claim(*row) if row else None
 
 
+# The session's row is locked first, as everywhere; the invocation's too, so that it is not cancelled meanwhile.
 _CLAIM = """
-WITH next AS (
-    SELECT id FROM sessions_app_invocation
-    WHERE session_id = %(session)s AND status = 'queued' ORDER BY id LIMIT 1
+WITH s AS (
+    SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_owner = '' FOR UPDATE
+), next AS (
+    SELECT q.id, q.session_id FROM s JOIN sessions_app_invocation q ON q.session_id = s.id
+    WHERE q.status = 'queued' ORDER BY q.id LIMIT 1 FOR UPDATE OF q SKIP LOCKED
 ), lease AS (
-    UPDATE sessions_app_session
-    SET lease_token = lease_token + 1, lease_owner = %(owner)s,
+    UPDATE sessions_app_session t
+    SET lease_token = t.lease_token + 1, lease_owner = %(owner)s,
         lease_expires_at = now() + make_interval(secs => %(ttl)s)
-    WHERE id = %(session)s AND lease_owner = '' AND EXISTS (SELECT FROM next)
-    RETURNING id, app_name, user_id, key, lease_token
+    FROM next WHERE t.id = next.session_id
+    RETURNING t.id, t.app_name, t.user_id, t.key, t.lease_token
 )
 UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
-FROM lease, next WHERE i.id = next.id AND i.status = 'queued'
+FROM lease, next WHERE i.id = next.id
 RETURNING lease.id, lease.app_name, lease.user_id, lease.key, i.invocation_id, i.client_id, i.message,
     lease.lease_token, i.attempts"""
 

@@ -106,19 +106,22 @@ s AS (
     RETURNING t.id, t.last_seq, old.state AS before
 )"""
 
+# The user's state is locked and written before the app's, also when its row is new: all who write both do it so.
 _USER_STATE = """
 old_user AS (
     SELECT state FROM sessions_app_userstate
     WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
 ), user_state AS (
     INSERT INTO sessions_app_userstate AS t (app_name, user_id, state)
-    SELECT %(app)s, %(user)s, %(user_delta)s FROM s WHERE %(user_delta)s <> '{}'
+    SELECT %(app)s, %(user)s, %(user_delta)s FROM s LEFT JOIN old_user ON true WHERE %(user_delta)s <> '{}'
     ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state
+    RETURNING t.id
 )"""
 
 _APP_STATE = """
 old_app AS (
-    SELECT state FROM sessions_app_appstate WHERE app_name = %(app)s AND %(app_delta)s <> '{}' FOR UPDATE
+    SELECT state FROM sessions_app_appstate
+    WHERE app_name = %(app)s AND %(app_delta)s <> '{}' AND (SELECT count(*) FROM user_state) >= 0 FOR UPDATE
 ), app_state AS (
     INSERT INTO sessions_app_appstate AS t (app_name, state)
     SELECT %(app)s, %(app_delta)s FROM s WHERE %(app_delta)s <> '{}'

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
+from typing import Any
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Now
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
 
 
 def storage_path(artifact: Artifact, filename: str) -> str:
@@ -52,3 +56,9 @@ class Artifact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.filename} v{self.version}"
+
+
+@receiver(post_delete, sender=Artifact)
+def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
+    """The bytes go with their row, also when it goes with its session or user; not before that is certain."""
+    transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)

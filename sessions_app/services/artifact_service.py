@@ -12,12 +12,13 @@ from django.db.models import Max, Q, QuerySet
 from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.errors import SessionNotFoundError
-from sessions_app.codec import user_pk
+from sessions_app.codec import is_storable, user_pk
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import Artifact, Session
 from sessions_app.sync import in_thread
 
 USER_PREFIX = "user:"
+NAME_LENGTH = 1024
 ATTEMPTS = 10
 
 
@@ -67,6 +68,8 @@ def _session_pk(app_name: str, user: Any, session_id: str) -> Any:
 
 
 def _versions(app_name: str, user_id: str, session_id: str, filename: str) -> QuerySet[Artifact]:
+    if not is_storable(filename):
+        return Artifact.objects.none()
     rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id), filename=filename)
     if filename.startswith(USER_PREFIX):
         return rows.filter(session__isnull=True)
@@ -76,6 +79,11 @@ def _versions(app_name: str, user_id: str, session_id: str, filename: str) -> Qu
 def _save(
     app_name: str, user_id: str, session_id: str, filename: str, data: bytes, mime_type: str, kind: str
 ) -> int:
+    if len(filename) > NAME_LENGTH or not is_storable(filename):
+        raise InvalidInputError(
+            f"Artifact name {filename[:80]!r} cannot be stored: give at most {NAME_LENGTH} characters, "
+            "no NUL among them."
+        )
     user = user_pk(user_id)
     session = None if filename.startswith(USER_PREFIX) else _session_pk(app_name, user, session_id)
     artifact = Artifact(
@@ -125,9 +133,7 @@ def _names(app_name: str, user_id: str, session_id: str) -> list[str]:
 
 
 def _delete(app_name: str, user_id: str, session_id: str, filename: str) -> None:
-    for artifact in _versions(app_name, user_id, session_id, filename):
-        artifact.file.delete(save=False)
-        artifact.delete()
+    _versions(app_name, user_id, session_id, filename).delete()
 
 
 def _version_numbers(app_name: str, user_id: str, session_id: str, filename: str) -> list[int]:

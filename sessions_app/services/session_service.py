@@ -16,14 +16,15 @@ from runtime.events.rewound import reaches_back
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json
-from runtime.sessions.session import Session
+from runtime.sessions.session import Session, update_time
 from sessions_app import hot_path, models
-from sessions_app.codec import event_from_json, event_to_json, user_pk
-from sessions_app.errors import NotFoundError, StaleLeaseError
+from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
+from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.history import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 from sessions_app.sync import in_thread
 
+KEY_LENGTH = 255
 StagedJobs = Callable[[Event], list[dict[str, Any]]]
 
 
@@ -68,6 +69,10 @@ class DjangoSessionService(BaseSessionService):
     ) -> Session:
         scoped = ScopedState.split(as_json(state or {}))
         key = (session_id or "").strip() or str(uuid4())
+        if len(key) > KEY_LENGTH or not is_storable(key):
+            raise InvalidInputError(
+                f"Session id {key[:80]!r} cannot be stored: give at most {KEY_LENGTH} characters, no NUL among them."
+            )
         await in_thread(_create, app_name, user_pk(user_id), key, scoped)
         session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key)
         if session is None:
@@ -130,8 +135,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         cache.forget((app_name, user_id, session_id))
-        rows = models.Session.objects.filter(app_name=app_name, user_id=_pk_or_none(user_id), key=session_id)
-        await rows.adelete()
+        await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
 
     async def _store(self, session: Session, event: Event) -> None:
         body = event_to_json(event)
@@ -139,7 +143,7 @@ class DjangoSessionService(BaseSessionService):
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=body,
             speaks=event.content is not None or event.actions.rewind_before_invocation_id is not None,
-            timestamp=event.timestamp,
+            timestamp=update_time(event),
             lease_token=self._lease_token,
             delta=ScopedState.split(event.actions.state_delta),
             jobs=self._staged_jobs(event) if self._staged_jobs else (),
@@ -149,7 +153,8 @@ class DjangoSessionService(BaseSessionService):
             raise await self._refusal(session)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
-        cache.extend(name, committed.session_id, committed.seq - 1, [event])
+        # An event of its own: what the writer does to this one later is not in the log.
+        cache.extend(name, committed.session_id, committed.seq - 1, [event_from_json(body)])
         session.last_seq = committed.seq
         if self._on_commit:
             self._on_commit(CommittedEvent(committed.session_id, committed.seq, event, body, append.jobs))
@@ -223,6 +228,14 @@ def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
         raise AlreadyExistsError(
             f"Session {key!r} exists already. Use get_session, or another id."
         ) from error
+
+
+def _delete(app_name: str, user: Any, key: str) -> None:
+    rows = models.Session.objects.filter(app_name=app_name, user_id=user, key=key)
+    with transaction.atomic():
+        # Its row first, as an append does: neither waits for the other in a circle, nor is an event left over.
+        if session := rows.select_for_update().first():
+            session.delete()
 
 
 def _list(app_name: str, user_id: str | None) -> list[Session]:

@@ -13,19 +13,19 @@ from sessions_app.models import AppState, UserState
 
 
 def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
-    """Merge the `app:` and `user:` parts of a delta, in one statement each."""
+    """Merge the `user:` and `app:` parts of a delta, in one statement each: the user's first, as an append does."""
     with connection.cursor() as cursor:
-        if scoped.app:
-            cursor.execute(
-                "INSERT INTO sessions_app_appstate AS t (app_name, state) VALUES (%s, %s::jsonb) "
-                "ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state",
-                [app_name, json.dumps(scoped.app)],
-            )
         if scoped.user:
             cursor.execute(
                 "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
                 "ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state",
                 [app_name, user, json.dumps(scoped.user)],
+            )
+        if scoped.app:
+            cursor.execute(
+                "INSERT INTO sessions_app_appstate AS t (app_name, state) VALUES (%s, %s::jsonb) "
+                "ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state",
+                [app_name, json.dumps(scoped.app)],
             )
 
 

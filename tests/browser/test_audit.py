@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
@@ -115,14 +116,14 @@ CLOSE_CODE = """(path) => new Promise((resolve) => {
 
 def test_a_socket_opens_only_for_who_is_signed_in_and_from_this_site(chat: ChatPage) -> None:
     address = f"ws://{urlsplit(chat.base_url).netloc}/ws/chat/{chat.session_id}/"
-    own = chat.base_url
-    cookies = "; ".join(f"{one['name']}={one['value']}" for one in chat.page.context.cookies())  # type: ignore[typeddict-item]
+    own = Origin(chat.base_url)
+    cookies = "; ".join(f"{one.get('name')}={one.get('value')}" for one in chat.page.context.cookies())
     headers = {"Cookie": cookies}
     with pytest.raises(InvalidStatus, match="403"):
-        connect(address, origin="https://elsewhere.example", additional_headers=headers)  # type: ignore[arg-type]
-    with connect(address, origin=own) as nobody, pytest.raises(ConnectionClosed) as closed:  # type: ignore[arg-type]
+        connect(address, origin=Origin("https://elsewhere.example"), additional_headers=headers)
+    with connect(address, origin=own) as nobody, pytest.raises(ConnectionClosed) as closed:
         nobody.recv()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
-    with connect(address, origin=own, additional_headers=headers) as mine:  # type: ignore[arg-type]
+    with connect(address, origin=own, additional_headers=headers) as mine:
         mine.send('{"v": 1, "type": "hello", "after": 0}')
         assert '"ready"' in str(mine.recv())

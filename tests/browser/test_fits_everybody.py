@@ -19,7 +19,8 @@ SERIOUS = """async () => (await axe.run(document, { resultTypes: ["violations"] 
   .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
 TOO_WIDE = """() => [...document.querySelectorAll("body *")]
-  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest("pre, .scroll, .chips, .visually-hidden"))
+  .filter((one) => !one.closest("pre, .scroll, .chips, .item-title, .visually-hidden"))
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
   .map((one) => one.outerHTML.slice(0, 150))"""
 SMALL = """() => [...document.querySelectorAll("button, summary, .file, nav a")]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.5)
@@ -50,7 +51,7 @@ def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
 @pytest.fixture
 def full_chat(chat: ChatPage, model: Model) -> Iterator[ChatPage]:
     play_everything(model)
-    chat.send("Show me everything " + "Q" * 150)
+    chat.send("Q" * 150 + " and everything else")
     chat.wait_for_answer("a long heading")
     chat.wait_until_idle()
     yield chat

@@ -48,7 +48,9 @@ class Person:
         address = f"ws://127.0.0.1:{port}/ws/chat/{self.session_id}/"
         headers = {"Cookie": self.cookie, "Origin": f"http://127.0.0.1:{port}"}
         try:
-            async with connect(address, additional_headers=headers, compression=None, open_timeout=5) as socket:
+            async with connect(
+                address, additional_headers=headers, compression=None, open_timeout=5
+            ) as socket:
                 await socket.send(self._frame("hello", after=max(self.log, default=0)))
                 if client_id is not None:
                     await socket.send(self._frame("message", id=client_id, text=text))

@@ -41,14 +41,18 @@ class Site:
 
     def kill_one(self, chance: random.Random) -> str:
         """Kill something without warning, and start it again."""
-        target = chance.choice([*WEB, *WEB, "worker1", "worker2", "worker1", "worker2", "beat", "postgres", "redis"])
+        target = chance.choice(
+            [*WEB, *WEB, "worker1", "worker2", "worker1", "worker2", "beat", "postgres", "redis"]
+        )
         self.kills[target] = self.kills.get(target, 0) + 1
         if target == "postgres":
             _kill_tree(int((self.data / "postgres" / "postmaster.pid").read_text().split()[0]))
             Postgres(self.data).start()
         elif target == "redis":
             for process in psutil.process_iter(["name", "cmdline"]):
-                if process.info["name"] == "redis-server" and str(self.data) in " ".join(process.info["cmdline"]):
+                if process.info["name"] == "redis-server" and str(self.data) in " ".join(
+                    process.info["cmdline"]
+                ):
                     process.kill()
             Redis(self.data).start()
         else:
@@ -80,7 +84,18 @@ class Site:
                 old.unlink()
             command = [*celery, "beat", "--schedule", str(schedule), "--pidfile=", "-l", "ERROR"]
         else:
-            command = [*celery, "worker", "-n", f"{name}@chaos", "-Q", "celery,jobs", "-c", "2", "-l", "ERROR"]
+            command = [
+                *celery,
+                "worker",
+                "-n",
+                f"{name}@chaos",
+                "-Q",
+                "celery,jobs",
+                "-c",
+                "2",
+                "-l",
+                "ERROR",
+            ]
         environment = {
             **os.environ,
             "DATABASE_URL": self.database_url,

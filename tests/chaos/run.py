@@ -88,6 +88,8 @@ def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
     for number, door in enumerate(doors):
         session_id = door.path.split("/")[3]
         Session.objects.filter(pk=session_id).update(app_name="chaos", key=uuid4().hex)
-        person = Person(number, Session.objects.get(pk=session_id).pk, door.cookie, ports, random.Random(seed + number))
+        person = Person(
+            number, Session.objects.get(pk=session_id).pk, door.cookie, ports, random.Random(seed + number)
+        )
         people.append(person)
     return people

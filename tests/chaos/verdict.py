@@ -90,7 +90,10 @@ def _shared_counts(people: list[Person]) -> list[str]:
         for event in Event.objects.filter(kind="response")
         if "app:notes" in event.body.get("actions", {}).get("stateDelta", {})
     )
-    stored = [AppState.objects.filter(app_name="chaos").first(), UserState.objects.filter(app_name="chaos").first()]
+    stored = [
+        AppState.objects.filter(app_name="chaos").first(),
+        UserState.objects.filter(app_name="chaos").first(),
+    ]
     return [
         f"{type(row).__name__} counts {row.state['notes']} of {notes} notes"
         for row in stored
@@ -99,7 +102,11 @@ def _shared_counts(people: list[Person]) -> list[str]:
 
 
 def _left_over() -> list[str]:
-    problems = [f"{row.client_id} is still {row.status}" for row in Invocation.objects.filter(status__in=AT_WORK)]
+    problems = [
+        f"{row.client_id} is still {row.status}" for row in Invocation.objects.filter(status__in=AT_WORK)
+    ]
     problems += [f"session {row.key} is still leased" for row in Session.objects.exclude(lease_owner="")]
-    problems += [f"job {row.id} was not answered" for row in ToolJob.objects.filter(delivered_at__isnull=True)]
+    problems += [
+        f"job {row.id} was not answered" for row in ToolJob.objects.filter(delivered_at__isnull=True)
+    ]
     return problems

@@ -1,4 +1,4 @@
-"""What every memory service does: F3, Q15. Run by test_in_memory.py.
+"""What every memory service does: F3, Q15. Run by test_in_memory.py and test_django.py.
 
 The modules that run it provide the fixtures `memory` and `sessions` (the services), `ada` and `bob` (user ids).
 """

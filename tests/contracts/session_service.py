@@ -6,6 +6,7 @@ The modules that run it provide the fixtures `sessions` (the service), `ada` and
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -212,7 +213,7 @@ class AppendContract:
         """Q15."""
         session = await opened(sessions, ada)
         for timestamp in (1_700_000_000.1234567, 1_700_000_000.1234565, 1_700_000_000.9999999):
-            await sessions.append_event(session, said("tick", timestamp=timestamp))
+            await sessions.append_event(session, said("tick", at=timestamp))
             assert await stored(sessions, session) == session
 
     async def test_what_is_done_to_an_event_after_its_commit_is_not_stored(

@@ -11,8 +11,9 @@ from runtime.errors import SessionNotFoundError
 from runtime.sessions import BaseSessionService
 from sessions_app.errors import NotFoundError
 from sessions_app.lifecycle import shut_down
-from sessions_app.services import DjangoArtifactService, DjangoSessionService
+from sessions_app.services import DjangoArtifactService, DjangoMemoryService, DjangoSessionService
 from tests.contracts.artifact_service import ArtifactServiceContract, Shelf
+from tests.contracts.memory_service import MemoryServiceContract
 from tests.contracts.session_service import (
     APP,
     AppendContract,
@@ -49,6 +50,11 @@ def artifacts() -> DjangoArtifactService:
     return DjangoArtifactService()
 
 
+@pytest.fixture
+def memory() -> DjangoMemoryService:
+    return DjangoMemoryService()
+
+
 class TestSessionLife(SessionLifeContract):
     pass
 
@@ -62,6 +68,10 @@ class TestGetConfig(GetConfigContract):
 
 
 class TestArtifacts(ArtifactServiceContract):
+    pass
+
+
+class TestMemory(MemoryServiceContract):
     pass
 
 

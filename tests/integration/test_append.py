@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -11,18 +12,20 @@ from uuid import UUID
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from django.db import connections
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from psycopg import AsyncConnection
 
 from runtime import types
-from runtime.errors import StateValueError
+from runtime.errors import SessionNotFoundError, StateValueError
 from runtime.events import Event, EventActions
 from runtime.sessions import Session
 from sessions_app import hot_path, models
 from sessions_app.errors import StaleLeaseError
 from sessions_app.hot_path import Claim
 from sessions_app.lifecycle import shut_down
+from sessions_app.pool import fetch_all
 from sessions_app.services import DjangoSessionService
 from tests.fakes import text_content
 
@@ -33,6 +36,10 @@ MESSAGE = {"role": "user", "parts": [{"text": "hello"}]}
 
 def said(text: str, **delta: Any) -> Event:
     return Event(author="clerk", content=text_content(text), actions=EventActions(state_delta=delta))
+
+
+def texts(session: Session) -> list[str]:
+    return [event.text() for event in session.events]
 
 
 def changed(**delta: Any) -> Event:
@@ -195,6 +202,19 @@ class TestLog:
         stored = row.body["content"]["parts"][0]["functionResponse"]["response"]
         assert stored == {"a\ufffdb": "\\\ufffd\ufffd\\u0000"}
 
+    async def test_half_a_surrogate_pair_becomes_a_replacement_character(self, person: User) -> None:
+        """A model that is cut off within a character does not lose the turn."""
+        session = await opened(person)
+        call = types.FunctionCall(name="read", id="c1", args={"path": "a\udc00b"})
+        event = said("x\ud800y \ud83d\ude00 \0")
+        assert event.content is not None and event.content.parts
+        event.content.parts.append(types.Part(function_call=call))
+        await DjangoSessionService().append_event(session, event)
+        text, asked = (await log(session))[0].body["content"]["parts"]
+        assert text["text"] == "x\ufffdy \U0001f600 \ufffd"
+        assert asked["functionCall"]["args"] == {"path": "a\ufffdb"}
+        assert texts(await loaded(session)) == [text["text"]]
+
     async def test_an_event_of_a_bad_value_leaves_no_trace(self, person: User) -> None:
         """S7, S8."""
         session = await opened(person)
@@ -320,6 +340,34 @@ class TestManyWriters:
         expected = {f"{scope}:{key}": 1 for key in keys for scope in ("user", "app")}
         assert await state_of_the_user(person) == expected
 
+    @pytest.mark.parametrize("user_state", [{}, {"user:a": 1}], ids=["new", "known"])
+    async def test_a_session_is_created_while_another_writes_the_same_scopes(
+        self, person: User, user_state: dict[str, Any]
+    ) -> None:
+        """All lock the user's state before the app's, also where the user has none yet."""
+        both = {"user:b": 2, "app:b": 2}
+        session = await opened(person, {"app:a": 1, **user_state})
+        async with held("SELECT FROM sessions_app_appstate FOR UPDATE"):
+            append = asyncio.create_task(DjangoSessionService().append_event(session, changed(**both)))
+            await blocked(1)
+            create = asyncio.create_task(opened(person, both))
+            await blocked(2)
+        await asyncio.gather(append, create)
+        assert await state_of_the_user(person) == {"app:a": 1, **user_state, **both}
+
+    async def test_a_session_is_deleted_while_another_writes(self, person: User) -> None:
+        """The writers are told; no event is left over, nobody waits in a circle."""
+        session = await opened(person)
+        claim = await claimed(session)
+        mine = DjangoSessionService(lease_token=claim.lease_token)
+        writes = [asyncio.create_task(mine.append_event(await loaded(session), said("x"))) for _ in range(8)]
+        await DjangoSessionService().delete_session(
+            app_name=APP, user_id=session.user_id, session_id=session.id
+        )
+        for result in await asyncio.gather(*writes, return_exceptions=True):
+            assert isinstance(result, Event | SessionNotFoundError)
+        assert not await models.Event.objects.aexists()
+
 
 class TestClaims:
     """An invocation is run by one process, one at a time in a session."""
@@ -393,6 +441,27 @@ class TestClaims:
             await hot_path.finish(claim, status="completed")
         assert order == ["e-0", "e-1", "e-2"]
 
+    async def test_what_is_being_cancelled_is_not_claimed_and_takes_no_lease(self, person: User) -> None:
+        session = await opened(person)
+        await enqueued(session)
+        pk = await enqueued(session, "m2", "e-2")
+        cancel = "UPDATE sessions_app_invocation SET status = 'cancelled' WHERE invocation_id = '{}'"
+        async with held(cancel.format("e-1")):
+            second = await hot_path.claim_next(pk, owner="one", lease_seconds=60)
+        assert second is not None and second.invocation_id == "e-2"
+        await hot_path.hand_over(second)
+        async with held(cancel.format("e-2")):
+            assert await hot_path.claim_next(pk, owner="one", lease_seconds=60) is None
+        assert (await row_of(session)).lease_owner == ""
+
+    async def test_a_lease_under_which_nothing_runs_is_freed(self, person: User) -> None:
+        session = await opened(person)
+        claim = await claimed(session)
+        await models.Invocation.objects.all().aupdate(status="cancelled")
+        await enqueued(session, "m2", "e-2")
+        second = await taken_over(claim)
+        assert second.invocation_id == "e-2"
+
     async def test_only_what_has_expired_is_taken_over(self, person: User) -> None:
         session = await opened(person)
         claim = await claimed(session)
@@ -411,6 +480,25 @@ class TestClaims:
         assert not await hot_path.finish(old, status="completed")
         row = await models.Invocation.objects.aget(invocation_id=old.invocation_id)
         assert (row.status, row.owner) == ("running", "two")
+
+
+@asynccontextmanager
+async def held(statement: str) -> AsyncIterator[None]:
+    """Run a statement in a transaction of its own that keeps its locks, and commits at the end."""
+    parameters = connections["default"].get_connection_params()
+    parameters = {
+        name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")
+    }
+    async with await AsyncConnection.connect(**parameters) as connection:
+        await connection.execute(statement)
+        yield
+
+
+async def blocked(count: int) -> None:
+    """Wait until so many statements wait for a lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    while (await fetch_all(waiting, {}))[0][0] < count:
+        await asyncio.sleep(0.01)
 
 
 async def together(*jobs: Callable[[], Awaitable[None]]) -> None:

@@ -77,7 +77,9 @@ def test_two_that_reach_for_the_same_invocation_a_thousand_times_never_interleav
         runs = [threads.submit(asyncio.run, _reach(session, name, barrier)) for name in ("one", "two")]
         won = [run.result() for run in runs]
     assert sum(won) == ROUNDS
-    rows = list(Row.objects.filter(session=session).order_by("seq").values_list("seq", "invocation_id", "text"))
+    rows = list(
+        Row.objects.filter(session=session).order_by("seq").values_list("seq", "invocation_id", "text")
+    )
     assert [seq for seq, _, _ in rows] == list(range(1, ROUNDS * EVENTS_OF_AN_INVOCATION + 1))
     assert [invocation for _, invocation, _ in rows] == [
         f"e-{number}" for number in range(ROUNDS) for _ in range(EVENTS_OF_AN_INVOCATION)

@@ -59,7 +59,9 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What would be sent to workers; the tests run it themselves, as often as they like."""
     sent: list[tuple[str, str]] = []
     monkeypatch.setattr(dispatch, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name)))
-    monkeypatch.setattr(jobs.sweeper, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name)))
+    monkeypatch.setattr(
+        jobs.sweeper, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name))
+    )
     monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     RUNS.clear()
@@ -236,7 +238,7 @@ def test_the_sweeper_queues_the_job_of_a_dead_worker_again_and_its_late_result_i
 
 
 def test_the_sweeper_answers_what_a_crash_left_unanswered(person: User, model: ScriptedModel) -> None:
-    session, job = ask(person, model, topic="ants")
+    session, _job = ask(person, model, topic="ants")
     ToolJob.objects.update(status=JobStatus.SUCCEEDED, result={"summary": "done"}, finished_at=timezone.now())
     sweep_jobs()
     sweep_jobs()

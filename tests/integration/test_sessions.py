@@ -8,15 +8,18 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from runtime import types
 from runtime.events import Event, EventActions
 from runtime.sessions import Session
 from sessions_app import conf, models
+from sessions_app.errors import InvalidInputError
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
 from sessions_app.services.history import History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
 from sessions_app.services.staging import forget_staged, stage_job, staged_jobs
+from sessions_app.sync import in_thread
 from tests.fakes import text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -187,6 +190,51 @@ class TestFiles:
         await DjangoArtifactService().delete_artifact(**owner, filename="a")
         assert not path.exists()
         assert not await models.Artifact.objects.aexists()
+
+    async def test_the_bytes_go_with_the_session_and_with_the_user(self, person: User) -> None:
+        session = await opened(person)
+        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        for name in ("a", "user:b"):
+            await DjangoArtifactService().save_artifact(**owner, filename=name, artifact=types.Part(text="x"))
+        mine, users = [Path(row.file.path) async for row in models.Artifact.objects.order_by("filename")]
+        await DjangoSessionService().delete_session(**owner)
+        assert (mine.exists(), users.exists()) == (False, True)
+        await person.adelete()
+        assert not users.exists()
+
+    async def test_bytes_stay_when_their_row_is_not_deleted_after_all(self, person: User) -> None:
+        def fail() -> None:
+            with transaction.atomic():
+                models.Session.objects.all().delete()
+                raise LookupError("not after all")
+
+        session = await opened(person)
+        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        await DjangoArtifactService().save_artifact(**owner, filename="a", artifact=types.Part(text="x"))
+        with pytest.raises(LookupError):
+            await in_thread(fail)
+        assert await DjangoArtifactService().load_artifact(**owner, filename="a") == types.Part(text="x")
+
+    @pytest.mark.parametrize("filename", ["nul\0", "half\ud800", "x" * 1025])
+    async def test_a_name_that_cannot_be_stored_is_refused_with_a_sentence(
+        self, person: User, filename: str
+    ) -> None:
+        session = await opened(person)
+        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        files = DjangoArtifactService()
+        with pytest.raises(InvalidInputError, match="cannot be stored"):
+            await files.save_artifact(**owner, filename=filename, artifact=types.Part(text="x"))
+        assert await files.load_artifact(**owner, filename=filename) is None
+        assert await files.list_versions(**owner, filename=filename) == []
+        await files.delete_artifact(**owner, filename=filename)
+
+
+@pytest.mark.parametrize("session_id", ["x" * 256, "nul\0", "half\ud800"])
+async def test_a_session_id_that_cannot_be_stored_is_refused_with_a_sentence(
+    person: User, session_id: str
+) -> None:
+    with pytest.raises(InvalidInputError, match="cannot be stored"):
+        await opened(person, session_id=session_id)
 
 
 def _uuid(name: str) -> Any:

@@ -93,6 +93,15 @@ async def stored(runner: Runner, ids: dict[str, str]) -> Session:
     return found
 
 
+async def _run(runner: Runner, ids: dict[str, str], message: str) -> list[Event]:
+    return [event async for event in runner.run_async(**ids, new_message=say(message))]
+
+
+def _is_question(request: LlmRequest) -> bool:
+    """Whether a person said the last thing."""
+    return not any(part.function_response for part in request.contents[-1].parts or [])
+
+
 async def test_a_session_that_there_is_not_is_named() -> None:
     """L1."""
     runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel()))
@@ -280,6 +289,61 @@ async def test_code_inside_a_loop_may_use_it_too_and_gets_the_exceptions() -> No
         for event in runner.run(**ids, new_message=say("go")):
             seen.append(event)
     assert outline(seen) == ["clerk: step()", "clerk: =step"]
+
+
+def test_code_without_a_loop_that_stops_listening_stops_the_agent() -> None:
+    """L6, L7: the agent stands still until the next event is asked for, and ends when none is."""
+    told: list[str] = []
+    runner = InMemoryRunner(Steps(name="steps", told=told))
+    ids = asyncio.run(opened(runner))
+    events = runner.run(**ids, new_message=say("go"))
+    next(events)
+    assert told == []
+    events.close()
+    assert told == ["closed"]
+    assert outline(asyncio.run(stored(runner, ids)).events) == ["user: go", "steps: one"]
+    assert "adk-runner" not in str(threading.enumerate())
+
+
+async def test_invocations_of_one_session_come_one_after_the_other() -> None:
+    """Two writers never interleave; sessions do not wait for one another."""
+    gate = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait for the gate."""
+        await gate.wait()
+        return "open"
+
+    model = ScriptedModel(rule=lambda request: call("wait") if _is_question(request) else "done")
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=model, tools=[wait]))
+    ids, others = await opened(runner), await opened(runner)
+    runs = [asyncio.create_task(_run(runner, ids, message)) for message in ("first", "second", "third")]
+    elsewhere = asyncio.create_task(_run(runner, others, "elsewhere"))
+    while len(model.requests) < 2:
+        await asyncio.sleep(0)
+    assert len(runs) == 3 and not any(run.done() for run in runs)
+    gate.set()
+    await asyncio.gather(*runs, elsewhere)
+    turn = ["clerk: wait()", "clerk: =wait", "clerk: done"]
+    expected = ["user: first", *turn, "user: second", *turn, "user: third", *turn]
+    assert outline((await stored(runner, ids)).events) == expected
+
+
+async def test_an_invocation_whose_caller_stopped_listening_lets_the_next_one_run() -> None:
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel(turns=["one", "two"])))
+    ids = await opened(runner)
+    async for _ in runner.run_async(**ids, new_message=say("first")):
+        break
+    assert outline(await _run(runner, ids, "second")) == ["clerk: two"]
+
+
+def test_a_session_may_be_run_on_one_event_loop_after_another() -> None:
+    """L6."""
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel(rule=lambda request: "done")))
+    ids = asyncio.run(opened(runner))
+    for _ in range(2):
+        assert outline(runner.run(**ids, new_message=say("go"))) == ["clerk: done"]
+        assert outline(asyncio.run(_run(runner, ids, "go"))) == ["clerk: done"]
 
 
 async def test_an_app_brings_its_name_agent_and_plugins() -> None:

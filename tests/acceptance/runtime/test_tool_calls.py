@@ -299,6 +299,20 @@ async def test_an_error_callback_may_answer_for_a_tool_that_raises(is_async: boo
     assert outline(events)[-1] == "clerk: sorry"
 
 
+async def test_a_response_that_is_used_again_gets_fresh_ids_and_stays_as_it_is() -> None:
+    """Q3: one that a callback keeps, for example."""
+    kept = LlmResponse(content=types.Content(role="model", parts=[call("add", a=1)]))
+    again = [kept, kept, None]
+    agent = clerk(
+        "done", tools=[add], before_model_callback=lambda callback_context, llm_request: again.pop(0)
+    )
+    events = await Conversation(agent).say("go")
+    first, second = (one.id for event in events for one in event.get_function_calls())
+    assert first != second
+    assert kept.content and kept.content.parts and kept.content.parts[0].function_call
+    assert kept.content.parts[0].function_call.id is None
+
+
 async def test_ids_that_the_model_left_out_are_made_and_not_sent_back() -> None:
     """Q3."""
     agent = clerk([call("add", a=1), call("add", "own", a=2)], "ok", tools=[add])

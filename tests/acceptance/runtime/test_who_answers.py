@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.agents import BaseAgent, LlmAgent
+from runtime.agents import BaseAgent, LlmAgent, ParallelAgent
 from runtime.models import LlmRequest
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, outline
@@ -171,3 +171,17 @@ async def test_after_a_transfer_the_target_without_contents_sees_the_transfer() 
     await conversation.say("my bill?")
     texts = [part.text for content in requests(billing)[0].contents for part in content.parts or []]
     assert "hi" not in texts and "Hello." not in str(texts)
+
+
+async def test_agents_side_by_side_without_contents_keep_the_question() -> None:
+    """Q11, A5: what the others say on their branches begins no turn."""
+
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    quick = agent("quick", "done at once")
+    forgetful = agent("forgetful", call("ping"), "done", include_contents="none", tools=[ping])
+    await Conversation(ParallelAgent(name="both", sub_agents=[quick, forgetful])).say("question")
+    for request in requests(forgetful):
+        assert request.contents[0].parts[0].text == "question"

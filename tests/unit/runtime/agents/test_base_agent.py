@@ -88,6 +88,18 @@ def test_an_agent_has_one_parent() -> None:
         BaseAgent(name="parent", sub_agents=[twin, twin])
 
 
+def test_an_agent_that_cannot_be_made_leaves_its_children_free() -> None:
+    """A1."""
+    free, taken = BaseAgent(name="free"), BaseAgent(name="taken")
+    BaseAgent(name="parent", sub_agents=[taken])
+    with pytest.raises(ValueError, match="'taken'"):
+        BaseAgent(name="second", sub_agents=[free, taken])
+    with pytest.raises(ValueError, match="no-such-model"):
+        LlmAgent(name="third", model="no-such-model", sub_agents=[free])
+    assert free.parent_agent is None
+    assert BaseAgent(name="fourth", sub_agents=[free]).sub_agents == [free]
+
+
 def test_a_clone_is_a_tree_of_its_own() -> None:
     """Q16."""
     root = tree()

@@ -88,3 +88,13 @@ async def test_every_plugin_is_closed_and_the_failures_are_told_together() -> No
     with pytest.raises(PluginError, match=r"'one'.*'two'"):
         await manager.close()
     assert bare.closed
+
+
+def test_a_plugin_that_does_not_call_its_base_is_named_after_its_class() -> None:
+    """Q6."""
+    bare, named = Bare(), BasePlugin("named")
+    manager = PluginManager([bare, type("Other", (Bare,), {})(), named])
+    assert manager.get_plugin("Bare") is bare
+    assert manager.get_plugin("named") is named
+    with pytest.raises(ValueError, match="'Bare'"):
+        manager.register_plugin(Bare())
