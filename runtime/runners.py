@@ -27,6 +27,7 @@ from runtime.engine.build_events import agent_event, user_event
 from runtime.engine.credentials import take_credentials
 from runtime.engine.resume import recorded_states
 from runtime.engine.rewind import undo
+from runtime.engine.stopping import Stoppable
 from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
@@ -83,6 +84,7 @@ class Runner:
         self.memory_service = memory_service
         self.plugin_manager = PluginManager(app.plugins)
         self._compacts = compacts and app.events_compaction_config is not None
+        self._running: dict[str, Stoppable] = {}
 
     async def run_async(
         self,
@@ -117,11 +119,29 @@ class Runner:
                 self._prepare_resume(ctx)
             elif new_message is None:
                 raise _nothing_to_run(session, invocation_id)
-            async with aclosing(self._run(ctx, new_message, state_delta)) as events:
-                async for event in events:
+            run = self._running[ctx.invocation_id] = Stoppable()
+            try:
+                async with aclosing(run.events(self._run(ctx, new_message, state_delta))) as events:
+                    async for event in events:
+                        yield event
+                for event in run.closing_events(ctx) if run.is_stopped else ():
+                    await self._commit(ctx, event)
                     yield event
+            finally:
+                del self._running[ctx.invocation_id]
         if self._compacts:
             await self._compact_after(ctx)
+
+    def cancel(self, invocation_id: str) -> bool:
+        """Stop an invocation that this Runner runs (spec R2); False when it runs none of this id.
+
+        Its `run_async` ends at the next await of agent, model or tool, after the events that record the stop: the
+        text that had come, marked `interrupted`, and answers for the calls left open.
+        """
+        run = self._running.get(invocation_id)
+        if run is not None:
+            run.stop()
+        return run is not None
 
     def run(self, **kwargs: Any) -> Generator[Event, None, None]:
         """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6).

@@ -33,6 +33,14 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
     return seals
 
 
+def interrupted_event(author: str, invocation_id: str, text: str = "", *, thought: bool = False) -> Event:
+    """What an agent had said when it was interrupted; without text, only that it was."""
+    content = None
+    if text:
+        content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
+    return Event(author=author, invocation_id=invocation_id, content=content, interrupted=True)
+
+
 def _sealable(event: Event) -> Iterable[types.FunctionCall]:
     waiting = event.long_running_tool_ids or set()
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runtime import types
-from runtime.engine.abort import seal_events
+from runtime.engine.abort import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.hot_path import Claim
@@ -45,26 +45,19 @@ def closing_events(
     claim: Claim, events: Sequence[Event], growing: Iterable[Fragment], outcome: Outcome
 ) -> list[Event]:
     """The text that was streamed so far, answers for the calls left open, and why it ended."""
-    author = _last_agent(events, claim.app_name)
-    closing = [_interrupted(fragment) for fragment in growing]
-    end = None
-    if outcome.status == InvocationStatus.FAILED:
-        end = Event(author=author, error_code=outcome.error_code, error_message=outcome.error_message)
-    elif not closing:
-        end = Event(author=author, interrupted=True)
-    closing += seal_events(events, claim.invocation_id, SEAL)
-    if end is not None:
-        closing.append(end)
-    for event in closing:
-        event.invocation_id = claim.invocation_id
-    return closing
+    author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
+    closing = [
+        interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
+        for fragment in growing
+    ]
+    has_text = bool(closing)
+    closing += seal_events(events, invocation_id, SEAL)
+    if outcome.status != InvocationStatus.FAILED:
+        return closing if has_text else [*closing, interrupted_event(author, invocation_id)]
+    code, message = outcome.error_code, outcome.error_message
+    end = Event(author=author, invocation_id=invocation_id, error_code=code, error_message=message)
+    return [*closing, end]
 
 
 def _last_agent(events: Sequence[Event], otherwise: str) -> str:
     return next((event.author for event in reversed(events) if event.author != "user"), otherwise)
-
-
-def _interrupted(fragment: Fragment) -> Event:
-    part = types.Part(text=fragment.text, thought=fragment.thought or None)
-    content = types.Content(role="model", parts=[part])
-    return Event(author=fragment.author, content=content, interrupted=True)
