@@ -57,7 +57,7 @@ Node = Llm | Workflow
 def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
     """Trees of a few agents; those that may not fail have no silent tools, either."""
     tools = TOOLS if may_fail else KEPT
-    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES), min_size=1, max_size=3)
+    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES), min_size=1, max_size=3).map(_decided)
     turn: st.SearchStrategy[Any] = st.one_of(st.sampled_from(["yes", "well then"]), calls, calls)
     if may_fail:
         turn = st.one_of(turn, turn, turn, st.builds(LookupError, st.just("no model")))
@@ -65,6 +65,12 @@ def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
     return st.recursive(
         leaf, lambda nodes: st.one_of(_workflows(nodes), _coordinators(nodes, turn)), max_leaves=4
     )
+
+
+def _decided(calls: list[Call]) -> list[Call]:
+    """A failure stands alone: which of its siblings finish first, in their threads, differs from run to run."""
+    failing = [call for call in calls if call.tool == "fail"]
+    return failing[:1] or calls
 
 
 def _workflows(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:

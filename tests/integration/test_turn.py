@@ -54,3 +54,14 @@ async def test_a_turn_is_stored_event_by_event_with_the_state_before_each_change
     invocation = await Invocation.objects.filter(session=session).afirst()
     assert invocation is not None and invocation.status == "completed"
     assert len(model.requests[-1].contents) == 7
+
+
+async def test_what_postgresql_cannot_hold_is_replaced_in_the_message_and_in_the_title(
+    person: User, model: ScriptedModel
+) -> None:
+    model.turns = ["Hello."]
+    session = await use_cases.create_session(person, "counter")
+    invocation_id, _ = await use_cases.send_message(person, session.id, "m1", "hi\0")
+    await worker()._running[invocation_id].task
+    assert (await Session.objects.aget(pk=session.id)).title == "hi\ufffd"
+    assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"
