@@ -20,6 +20,7 @@ from sessions_app.errors import (
 from sessions_app.live.text import Fragment
 
 VERSION = 1
+PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
 CLOSE_NOT_FOUND = 4404
@@ -46,7 +47,7 @@ class Message(ClientFrame):
     """What the person says. The browser makes the id, so that a retry starts nothing twice."""
 
     type: Literal["message"]
-    id: str = Field(min_length=1, max_length=128)
+    id: str = Field(min_length=1, max_length=128, pattern=PRINTABLE)
     text: str = Field(min_length=1)
 
 
@@ -54,7 +55,7 @@ class Cancel(ClientFrame):
     """Stop the invocation."""
 
     type: Literal["cancel"]
-    invocation_id: str = Field(max_length=64)
+    invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
 
 
 class CancelJob(ClientFrame):
@@ -68,7 +69,7 @@ class Confirm(ClientFrame):
     """Yes or no to a call that asks for it (spec T7)."""
 
     type: Literal["confirm"]
-    call_id: str = Field(max_length=128)
+    call_id: str = Field(max_length=128, pattern=PRINTABLE)
     confirmed: bool
     payload: Any = None
 
@@ -77,7 +78,7 @@ class Respond(ClientFrame):
     """The answer to a long-running call that waits for the person (spec T5)."""
 
     type: Literal["respond"]
-    call_id: str = Field(max_length=128)
+    call_id: str = Field(max_length=128, pattern=PRINTABLE)
     name: str = Field(max_length=128)
     response: dict[str, Any]
 

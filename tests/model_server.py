@@ -32,6 +32,9 @@ _MODEL_PATH = re.compile(
 )
 
 
+_CACHES_PATH = re.compile(r"/v1(?:beta)?/cachedContents")
+
+
 class Call(BaseModel):
     name: str
     args: Json = {}
@@ -110,10 +113,16 @@ class RecordedRequest:
 
 
 class ModelServer:
-    """The server, as an asynchronous context manager. `rule` may choose a turn before the script does."""
+    """The server, as an asynchronous context manager. `rule` may choose a turn before the script does.
+
+    `cached` has what it was asked to cache; `cache_failure` and `cache_expires` say what it answers to that.
+    """
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
         self.requests: list[RecordedRequest] = []
+        self.cached: list[Json] = []
+        self.cache_failure: Failure | None = None
+        self.cache_expires = "2999-01-01T00:00:00Z"
         self.rule: Callable[[RecordedRequest], Turn | None] = lambda request: None
         self._script = Script()
         self._arrived: asyncio.Queue[RecordedRequest] = asyncio.Queue()
@@ -236,6 +245,9 @@ class _Connection(asyncio.Protocol):
 
     async def _answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> None:
         path = target.partition("?")[0]
+        if method == "POST" and _CACHES_PATH.fullmatch(path):
+            self._send_cached(json.loads(body))
+            return
         call = _MODEL_PATH.fullmatch(path)
         if call is None or method != "POST":
             answer = self._server.control(method, path, body)
@@ -250,6 +262,14 @@ class _Connection(asyncio.Protocol):
             await self._send_stream(turn)
         else:
             await self._send_whole(turn)
+
+    def _send_cached(self, body: Json) -> None:
+        self._server.cached.append(body)
+        if self._server.cache_failure is not None:
+            self._send_failure(self._server.cache_failure)
+            return
+        name = f"cachedContents/{len(self._server.cached)}"
+        self._send_json(200, {"name": name, "expireTime": self._server.cache_expires})
 
     async def _send_whole(self, turn: Turn) -> None:
         if turn.hold_before:

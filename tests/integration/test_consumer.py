@@ -1,0 +1,184 @@
+"""The websocket protocol of design.md, frame by frame, through Channels' own test client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser, User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import registry, use_cases
+from sessions_app.conf import conf
+from sessions_app.models import Event, Invocation, Session
+from sessions_app.routing import websocket_urlpatterns
+from tests.fakes import ScriptedModel
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    scripted = ScriptedModel(rule=lambda request: "one two three")
+    app = App(name="echo", root_agent=LlmAgent(name="echo", model=scripted))
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    return scripted
+
+
+class Tab:
+    """A browser's end of the socket."""
+
+    def __init__(self, user: Any, session: Session) -> None:
+        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+        self.socket.scope["user"] = user
+
+    async def open(self, after: int = 0) -> dict[str, Any]:
+        """Connect and say hello; returns the `ready` frame."""
+        connected, _ = await self.socket.connect()
+        assert connected
+        await self.send(type="hello", after=after)
+        return await self.receive()
+
+    async def send(self, **frame: Any) -> None:
+        await self.socket.send_to(text_data=json.dumps({"v": 1, **frame}))
+
+    async def receive(self) -> dict[str, Any]:
+        frame: dict[str, Any] = json.loads(await self.socket.receive_from(timeout=5))
+        return frame
+
+    async def until_done(self) -> list[dict[str, Any]]:
+        """The frames up to the end of an invocation."""
+        frames = []
+        while not frames or frames[-1].get("status") not in ("completed", "failed", "cancelled"):
+            frames.append(await self.receive())
+        return frames
+
+    async def close_code(self) -> int:
+        message = await self.socket.receive_output(timeout=5)
+        assert message["type"] == "websocket.close"
+        return int(message["code"])
+
+
+async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = Tab(person, session)
+    ready = await tab.open()
+    assert (ready["type"], ready["seq"], ready["invocation"], ready["jobs"]) == ("ready", 0, None, [])
+    await tab.send(type="message", id="m1", text="hi")
+    frames = await tab.until_done()
+    events = [frame for frame in frames if frame["type"] == "event"]
+    assert [(frame["seq"], frame["event"]["author"]) for frame in events] == [(1, "user"), (2, "echo")]
+    partials = [frame for frame in frames if frame["type"] == "partial"]
+    assert "".join(frame["text"] for frame in partials) in ("", "one two three ")
+    assert all(frame["event_id"] == events[1]["event"]["id"] for frame in partials)
+    assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
+    await tab.socket.disconnect()
+
+
+async def test_a_message_sent_twice_starts_one_invocation_and_is_told_both_times(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = Tab(person, session)
+    await tab.open()
+    await tab.send(type="message", id="m1", text="hi")
+    await tab.until_done()
+    await tab.send(type="message", id="m1", text="hi")
+    again = await tab.receive()
+    assert (again["type"], again["client_id"], again["status"]) == ("invocation", "m1", "completed")
+    assert await Invocation.objects.filter(session=session).acount() == 1
+    await tab.socket.disconnect()
+
+
+async def test_who_comes_back_gets_what_is_missing_once_and_in_order(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "echo")
+    first = Tab(person, session)
+    await first.open()
+    for number in range(3):
+        await first.send(type="message", id=f"m{number}", text="hi")
+        await first.until_done()
+    await first.socket.disconnect()
+    second = Tab(person, session)
+    ready = await second.open(after=2)
+    assert ready["seq"] == 6
+    assert [(await second.receive())["seq"] for _ in range(4)] == [3, 4, 5, 6]
+    await second.socket.disconnect()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "not json",
+        '{"v": 1, "type": "dance"}',
+        '{"v": 1, "type": "hello", "after": -1}',
+        '{"v": 1, "type": "message", "id": "a\\u0000", "text": "x"}',
+        '{"v": 1, "type": "message", "id": "m", "text": "   "}',
+        '{"v": 2, "type": "ping"}',
+    ],
+)
+async def test_a_bad_frame_is_answered_with_an_error_and_the_socket_stays_open(
+    person: User, model: ScriptedModel, frame: str
+) -> None:
+    tab = Tab(person, await use_cases.create_session(person, "echo"))
+    await tab.open()
+    await tab.socket.send_to(text_data=frame)
+    answer = await tab.receive()
+    assert (answer["type"], answer["code"]) == ("error", "invalid")
+    await tab.send(type="ping")
+    assert (await tab.receive())["type"] == "pong"
+    await tab.socket.disconnect()
+
+
+async def test_too_large_and_too_many_close_with_their_codes(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = Tab(person, session)
+    await tab.open()
+    await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
+    assert (await tab.receive())["type"] == "error"
+    assert await tab.close_code() == 4413
+    tab = Tab(person, session)
+    await tab.open()
+    for _ in range(conf().frames_per_minute):
+        await tab.send(type="ping")
+    answers = [await tab.receive() for _ in range(conf().frames_per_minute)]
+    assert answers[-1]["type"] == "error"
+    assert await tab.close_code() == 4429
+
+
+async def test_a_stranger_learns_nothing_but_the_close_code(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "echo")
+    stranger = await get_user_model().objects.acreate_user("eve")
+    for user, code in ((stranger, 4404), (AnonymousUser(), 4401)):
+        tab = Tab(user, session)
+        await tab.socket.connect()
+        assert await tab.close_code() == code
+    gone = Tab(person, Session(id=uuid4()))
+    await gone.socket.connect()
+    assert await gone.close_code() == 4404
+
+
+async def test_who_joins_in_the_middle_gets_the_text_so_far(person: User, model: ScriptedModel) -> None:
+    model.pause = 0.1
+    session = await use_cases.create_session(person, "echo")
+    first = Tab(person, session)
+    await first.open()
+    await first.send(type="message", id="m1", text="hi")
+    while (await first.receive())["type"] != "partial":
+        await asyncio.sleep(0)
+    second = Tab(person, session)
+    ready = await second.open()
+    assert ready["invocation"]["status"] == "running"
+    frames = await second.until_done()
+    partials = [frame for frame in frames if frame["type"] == "partial"]
+    assert partials[0]["offset"] == 0 and partials[0]["text"].startswith("one")
+    await first.socket.disconnect()
+    await second.socket.disconnect()
