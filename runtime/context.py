@@ -37,6 +37,7 @@ from runtime.sessions.state import State
 
 if TYPE_CHECKING:
     from runtime.agents.base_agent import BaseAgent
+    from runtime.agents.context_cache_config import ContextCacheConfig
     from runtime.plugins.plugin_manager import PluginManager
 
 RunChild = Callable[
@@ -87,6 +88,7 @@ class InvocationContext:
         end_invocation: set it to stop this agent call after the current step.
         resuming: whether this agent call goes on with what the log tells, rather than beginning.
         run_child: how a tool runs an agent in a session of its own; the Runner provides it.
+        context_cache_config: how the model's provider may cache what the agents send.
     """
 
     invocation_id: str
@@ -103,6 +105,7 @@ class InvocationContext:
     resuming: bool = False
     scope: InvocationScope = field(default_factory=InvocationScope)
     run_child: RunChild | None = None
+    context_cache_config: ContextCacheConfig | None = None
 
     @property
     def app_name(self) -> str:

@@ -292,6 +292,7 @@ class Runner:
             run_config=run_config,
             scope=InvocationScope(is_resumable=self._is_resumable),
             run_child=self._run_child,
+            context_cache_config=self.app.context_cache_config,
         )
 
     async def _run_child(

@@ -9,9 +9,9 @@ class ContextCacheConfig(BaseModel):
     """Settings of an app for providers with a cache of their own.
 
     Attributes:
-        cache_intervals: invocations that may use one cached context before it is made anew.
+        cache_intervals: requests that may use one cached context before it is made anew.
         ttl_seconds: how long the provider keeps it.
-        min_tokens: requests shorter than this are not cached.
+        min_tokens: a context shorter than this, by estimate, is not cached.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

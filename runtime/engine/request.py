@@ -27,7 +27,12 @@ async def build_request(agent: LlmAgent, ctx: InvocationContext, model: BaseLlm)
     `agent.tools`, then `before_model` of the plugins and of the agent.
     """
     tools = await resolve_tools(agent, ctx)
-    request = LlmRequest(model=model.model, contents=build_contents(agent, ctx), config=_config(agent))
+    request = LlmRequest(
+        model=model.model,
+        contents=build_contents(agent, ctx),
+        config=_config(agent),
+        cache_config=ctx.context_cache_config,
+    )
     instructions = await render_instructions(agent, ctx)
     request.append_instructions(instructions.system)
     if agent.code_executor:

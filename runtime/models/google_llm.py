@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
-from google.genai.models import AsyncModels
+from google.genai.client import AsyncClient
 from pydantic import Field
 
 from runtime import types
+from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities
+from runtime.models.google_cache import CachedPrefix, PrefixCache
 from runtime.models.google_client import ChunkStream, client_for_running_loop
 from runtime.models.google_errors import FAILURES, as_stream_error, stream_cut
 from runtime.models.google_request import PLACEHOLDER, as_google_config
@@ -19,6 +23,16 @@ from runtime.models.google_retry import RetryPolicy, with_retries
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.streaming import StreamedAnswer
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+# Shared by all objects of the class: an agent may have a new one for every request.
+_prefixes = PrefixCache()
+
+# What Gemini says of a cached content that has expired.
+_GONE = ("NOT_FOUND", "PERMISSION_DENIED")
 
 # The first generation that takes an output schema and function declarations in one request.
 _SCHEMA_WITH_TOOLS_SINCE = 3
@@ -31,6 +45,9 @@ class Gemini(BaseLlm):
     raises `ModelError`. An answer that breaks off later is never asked for again: the last response holds
     what had come, without its function calls, and has `STREAM_CUT`, or the code of the failure, as its
     `error_code`.
+
+    Where the request has a `cache_config`, Gemini keeps its instruction, its tools and what was said before the
+    last turn, and later requests name that in place of sending it. What cannot be cached is sent whole.
 
     Attributes:
         model: the name the model is asked under when the request has none.
@@ -62,32 +79,36 @@ class Gemini(BaseLlm):
         """See `BaseLlm`; raises `ConfigurationError` when no API key is known."""
         client = await client_for_running_loop(self.api_key, self.base_url)
         answer = self._stream if stream else self._answer
-        async with aclosing(answer(client.aio.models, llm_request)) as responses:
+        async with aclosing(answer(client.aio, llm_request)) as responses:
             async for response in responses:
                 yield response
 
     async def _answer(
-        self, models: AsyncModels, llm_request: LlmRequest
+        self, client: AsyncClient, llm_request: LlmRequest
     ) -> AsyncGenerator[LlmResponse, None]:
-        model, config = llm_request.model or self.model, as_google_config(llm_request)
+        model = llm_request.model or self.model
 
-        async def ask() -> types.GenerateContentResponse:
+        async def ask(config: types.GenerateContentConfigDict) -> types.GenerateContentResponse:
             async with asyncio.timeout(self.timeout):
-                return await models.generate_content(model=model, contents=PLACEHOLDER, config=config)
+                return await client.models.generate_content(model=model, contents=PLACEHOLDER, config=config)
 
-        yield LlmResponse.create(await with_retries(ask, RetryPolicy.of(self.retry_options)))
+        yield LlmResponse.create(await self._ask(client, llm_request, ask))
 
     async def _stream(
-        self, models: AsyncModels, llm_request: LlmRequest
+        self, client: AsyncClient, llm_request: LlmRequest
     ) -> AsyncGenerator[LlmResponse, None]:
-        model, config = llm_request.model or self.model, as_google_config(llm_request)
+        model = llm_request.model or self.model
 
-        async def open_stream() -> tuple[ChunkStream, types.GenerateContentResponse | None]:
-            chunks = await models.generate_content_stream(model=model, contents=PLACEHOLDER, config=config)
+        async def open_stream(
+            config: types.GenerateContentConfigDict,
+        ) -> tuple[ChunkStream, types.GenerateContentResponse | None]:
+            chunks = await client.models.generate_content_stream(
+                model=model, contents=PLACEHOLDER, config=config
+            )
             stream = ChunkStream(chunks, self.timeout)
             return stream, await stream.next()
 
-        stream, chunk = await with_retries(open_stream, RetryPolicy.of(self.retry_options))
+        stream, chunk = await self._ask(client, llm_request, open_stream)
         answer, failure = StreamedAnswer(), None
         async with aclosing(stream):
             while chunk is not None:
@@ -102,3 +123,33 @@ class Gemini(BaseLlm):
         if failure is None and not answer.is_complete:
             failure = stream_cut()
         yield answer.final(failure)
+
+    async def _ask(
+        self,
+        client: AsyncClient,
+        llm_request: LlmRequest,
+        ask: Callable[[types.GenerateContentConfigDict], Awaitable[T]],
+    ) -> T:
+        """Ask, with retries, for what Gemini does not keep of the request; for all of it if that is gone by now."""
+        policy = RetryPolicy.of(self.retry_options)
+        prefix = await self._cached_prefix(client, llm_request)
+        if prefix is not None:
+            config = as_google_config(prefix.rest_of(llm_request))
+            try:
+                return await with_retries(lambda: ask(config), policy)
+            except ModelError as error:
+                if error.code not in _GONE:
+                    raise
+                _prefixes.forget(prefix)
+                logger.warning("Gemini lost a cached context, which is sent whole instead: %s", error)
+        whole = as_google_config(llm_request)
+        return await with_retries(lambda: ask(whole), policy)
+
+    async def _cached_prefix(self, client: AsyncClient, llm_request: LlmRequest) -> CachedPrefix | None:
+        model = llm_request.model or self.model
+
+        async def create(config: types.CreateCachedContentConfigDict) -> types.CachedContent:
+            async with asyncio.timeout(self.timeout):
+                return await client.caches.create(model=model, config=config)
+
+        return await _prefixes.prefix_of(llm_request, f"{model}\n{self.base_url}\n{self.api_key}", create)

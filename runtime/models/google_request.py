@@ -23,18 +23,22 @@ def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict
     their place. The config is a dict because google-genai copies a model deeply.
     """
     config = llm_request.config
-    http_options = config.http_options or types.HttpOptions()
-    contents = _CONTENTS.dump_python(
-        _ending_with_user(llm_request.contents), mode="json", by_alias=True, exclude_none=True
-    )
-    extra_body = {**(http_options.extra_body or {}), "contents": contents}
     sent = {
         **dict(config),
-        "http_options": http_options.model_copy(update={"extra_body": extra_body}),
+        "http_options": with_contents(config.http_options, _ending_with_user(llm_request.contents)),
         # Function calls are the engine's business.
         "automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True),
     }
     return cast("types.GenerateContentConfigDict", sent)
+
+
+def with_contents(options: types.HttpOptions | None, contents: list[types.Content]) -> types.HttpOptions:
+    """The options with the contents in their body; an empty list adds none."""
+    options = options or types.HttpOptions()
+    if not contents:
+        return options
+    as_json = _CONTENTS.dump_python(contents, mode="json", by_alias=True, exclude_none=True)
+    return options.model_copy(update={"extra_body": {**(options.extra_body or {}), "contents": as_json}})
 
 
 PLACEHOLDER = types.Content(role="user", parts=[types.Part(text="…")])

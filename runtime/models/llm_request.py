@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from runtime import types
 
 if TYPE_CHECKING:
+    from runtime.agents.context_cache_config import ContextCacheConfig
     from runtime.tools.base_tool import BaseTool
 
 
@@ -23,12 +24,14 @@ class LlmRequest:
         contents: the history as the model sees it.
         config: everything else that is sent. It belongs to this request alone.
         tools_dict: the tools the model may call, by name; not sent.
+        cache_config: how the provider may cache what is sent; None leaves it to the provider.
     """
 
     model: str | None = None
     contents: list[types.Content] = field(default_factory=list)
     config: types.GenerateContentConfig = field(default_factory=types.GenerateContentConfig)
     tools_dict: dict[str, BaseTool] = field(default_factory=dict)
+    cache_config: ContextCacheConfig | None = None
 
     def append_instructions(self, instructions: list[str]) -> None:
         """Add paragraphs to the system instruction, a blank line between them."""

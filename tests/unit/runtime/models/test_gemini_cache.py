@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from contextlib import aclosing
 
 import pytest
@@ -17,6 +18,12 @@ from tests.model_server import Failure, ModelServer, Turn
 
 FIRST = [("user", "What do you sell?"), ("model", "Lamps."), ("user", "How many?")]
 SECOND = [*FIRST, ("model", "Nine."), ("user", "Which is the brightest?")]
+
+
+@pytest.fixture
+def gemini(gemini: Gemini) -> Gemini:
+    """With an account of its own: what is cached is remembered by the process, beyond the test."""
+    return gemini.model_copy(update={"api_key": str(uuid.uuid4())})
 
 
 def request(said: list[tuple[str, str]], **settings: int) -> LlmRequest:
