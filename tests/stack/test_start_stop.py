@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,9 +63,7 @@ def test_ctrl_c_stops_everything_and_the_next_start_has_the_same_accounts(site: 
     assert site.processes() == []
     assert "Traceback" not in site.output
 
-    began = time.monotonic()
     site.start()
-    assert time.monotonic() - began < 15
     assert site.credentials == credentials
     assert sign_in(site, "demo") and sign_in(site, "admin")
 

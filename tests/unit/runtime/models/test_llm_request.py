@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from runtime import types
 from runtime.models import LlmRequest
 from runtime.tools.base_tool import BaseTool
@@ -90,8 +88,4 @@ def test_q13_an_output_schema_asks_for_json() -> None:
 
 def test_m1_a_request_takes_a_long_history_without_copying_it() -> None:
     contents = [types.Content(role="user", parts=[types.Part(text="Hi")])] * 5_000
-    LlmRequest(contents=contents)
-    started = time.perf_counter()
-    request = LlmRequest(contents=contents)
-    assert time.perf_counter() - started < 0.005  # some 6 microseconds; validation would take a second
-    assert request.contents is contents
+    assert LlmRequest(contents=contents).contents is contents
