@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 from django.conf import settings
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
+KNOWN_ONLY = ConfigDict(extra="forbid")
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=KNOWN_ONLY)
 class Price:
     """What a model costs for a million tokens, in whatever currency the site counts in.
 
@@ -25,7 +28,7 @@ class Price:
     cached_input: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=KNOWN_ONLY)
 class Conf:
     """What a site may set in `settings.ADK`. Times are in seconds.
 
@@ -70,7 +73,7 @@ class Conf:
     invocation_model_calls: int = 100
     invocation_tokens: int = 0
     invocation_cost: float = 0.0
-    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
     invocation_attempts: int = 5
     job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
@@ -93,10 +96,14 @@ class Conf:
     def price(self, model: str) -> Price | None:
         """What the model costs: of the names that it begins with, the longest counts."""
         known = [name for name in self.prices if model.startswith(name)]
-        return Price(**self.prices[max(known, key=len)]) if known else None
+        return self.prices[max(known, key=len)] if known else None
 
 
 @lru_cache(maxsize=1)
 def conf() -> Conf:
-    """The settings in force."""
+    """The settings in force.
+
+    Raises:
+        pydantic.ValidationError: `settings.ADK` has something that is unknown, or of the wrong type.
+    """
     return Conf(**getattr(settings, "ADK", {}))

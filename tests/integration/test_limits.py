@@ -103,7 +103,7 @@ async def test_where_messages_interrupt_the_newest_stops_what_came_before(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(queue_policy="interrupt")
-    model.turns = [asyncio.Event(), "three"]
+    model.rule = lambda request: "three" if "message 3" in str(request.contents[-1]) else asyncio.Event()
     session = await use_cases.create_session(person, "words")
     for number in (1, 2, 3):
         await use_cases.send_message(person, session.pk, f"m{number}", f"message {number}")
