@@ -104,6 +104,7 @@ class Execution:
         problem = why_not_resumable(get_app(self.claim.app_name).root_agent, events)
         if problem:
             raise CannotGoOnError(problem)
+        self._events = list(events)
         self._spending = Spending(self._conf, events)
         if not events[-1].is_final_response() or events[-1].author == "user":
             await self._sessions.append_event(session, resumed_event(events, self.claim.attempts))
