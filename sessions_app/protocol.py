@@ -65,6 +65,15 @@ class CancelJob(ClientFrame):
     id: UUID
 
 
+class AnswerJob(ClientFrame):
+    """The answer to what the job asks: yes or no, or words. `number` says which of its questions, from 0."""
+
+    type: Literal["answer_job"]
+    id: UUID
+    number: int = Field(ge=0)
+    answer: bool | str
+
+
 class Confirm(ClientFrame):
     """Yes or no to a call that asks for it (spec T7)."""
 
@@ -89,7 +98,7 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | CancelJob | Confirm | Respond | Ping
+AnyClientFrame = Hello | Message | Cancel | CancelJob | AnswerJob | Confirm | Respond | Ping
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )

@@ -11,15 +11,17 @@ from django.db.models.functions import Now
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.sessions import GetSessionConfig
+from sessions_app import dispatch
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.rewinding import rewind_session
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
+from sessions_app.jobs.questions import Answer, answer_question
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
-from sessions_app.notices import invocation_notice
+from sessions_app.notices import invocation_notice, job_notice
 from sessions_app.registry import get_app
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.sync import in_thread
@@ -163,15 +165,33 @@ async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
-    """Stop a job, queued or running; one that has ended stays as it is.
+    """Stop a job, queued, running or waiting; one that has ended stays as it is.
 
     Raises:
         NotFoundError: there is none, or it is someone else's.
     """
+    await _check_is_own_job(user, session_id, job_id)
+    await in_thread(cancel_job_here, job_id)
+
+
+async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: Answer) -> None:
+    """Answer the question that a job waits with; `number` counts its questions from 0. The first answer counts.
+
+    Raises:
+        NotFoundError: there is no such job, or it is someone else's.
+        ConflictError: the question was answered already, or the job has ended.
+        InvalidInputError: the answer does not fit the question.
+    """
+    await _check_is_own_job(user, session_id, job_id)
+    job = await in_thread(answer_question, job_id, number, answer, by=user.get_username())
+    live().hub.publish_notice(session_id, job_notice(job))
+    dispatch.send_job_soon(job.pk, job.task_name)
+
+
+async def _check_is_own_job(user: User, session_id: UUID, job_id: UUID) -> None:
     session = await get_session(user, session_id)
     if not await ToolJob.objects.filter(session=session, pk=job_id).aexists():
         raise NotFoundError("There is no such job in this conversation.")
-    await in_thread(cancel_job_here, job_id)
 
 
 def title_from(text: str) -> str:

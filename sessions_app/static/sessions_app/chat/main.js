@@ -36,7 +36,10 @@ const LONGEST_TITLE = 80;
 let askedAt = 0;
 const conversation = new Conversation(main, { onGap });
 const live = new LiveText(byId("live"), { onGap });
-const jobs = new Jobs(conversation.log, { onCancel: (id) => socket.send("cancel_job", { id }) });
+const jobs = new Jobs(conversation.log, {
+  onCancel: (id) => socket.send("cancel_job", { id }),
+  onAnswer: (answer) => socket.send("answer_job", answer),
+});
 const scroll = new Scroll(main, byId("newest"));
 const outcomes = new Outcomes(conversation, { onSendAgain: send });
 const invocations = new Invocations();
@@ -73,6 +76,10 @@ const handlers = {
   invocation: learn,
   job(frame) {
     jobs.show(frame);
+    if (frame.question) {
+      byId("asked").textContent = frame.question.text; // the cards are not read out: they change all the time
+      scroll.announce();
+    }
   },
   error(frame) {
     composer.allowStop();
