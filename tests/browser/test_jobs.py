@@ -22,9 +22,11 @@ REPORT_SECONDS = 60
 SUCCEEDED = r'"status": "succeeded"'
 
 
-def play_report(model: Model, topic: str, then: Turn, cancelled: Turn | None = None) -> None:
+def play_report(
+    model: Model, topic: str, then: Turn, cancelled: Turn | None = None, precise: bool = False
+) -> None:
     """A message that mentions a report starts the job; `then` is what the agent says when it has succeeded."""
-    call = Call(name="write_report", args={"topic": topic, "group_by": "region"})
+    call = Call(name="write_report", args={"topic": topic, "group_by": "region", "precise": precise})
     model.play(
         rules={
             SUCCEEDED: then,
@@ -109,3 +111,32 @@ def test_a_job_that_the_person_cancels_ends_and_the_agent_is_told(chat: ChatPage
     expect(chat.errors_shown).to_have_count(0)
     chat.reload()
     expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
+
+
+def test_a_job_that_asks_waits_for_the_answer_of_any_tab_and_then_goes_on(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(
+        model, "sales", then=Turn(text=["Done."]), cancelled=Turn(text=["As you wish."]), precise=True
+    )
+    chat.send("A precise report on sales")
+    job = chat.job("Write report")
+    expect(job).to_have_attribute("data-status", "waiting")
+    expect(job).to_contain_text("A precise report computes for some minutes. Go ahead?")
+    chat.wait_for_answer("I have started the report.")
+    chat.reload()
+    other = open_tab()
+    other.open(chat.page.url)
+    approve = chat.job("Write report").get_by_role("button", name="Approve")
+    approve.focus()
+    approve.press("Enter")
+    for tab in (chat, other):
+        expect(tab.job("Write report").locator(".job-answer")).to_contain_text(
+            re.compile(r"Go ahead\? Approved by demo, \d")
+        )
+        expect(tab.job("Write report").get_by_role("button", name="Approve")).to_have_count(0)
+    wait_for_more(other.page, 0)
+    other.job("Write report").get_by_role("button", name="Cancel").click()
+    chat.wait_for_answer("As you wish.")
+    chat.reload()
+    expect(chat.job("Write report")).to_contain_text("Approved by demo")
