@@ -32,6 +32,7 @@ from sessions_app.protocol import (
     Message,
     Ping,
     Respond,
+    Retry,
 )
 from sessions_app.rendering import render_event
 
@@ -122,6 +123,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await use_cases.send_message(self._user, self._session_id, client_id, text)
             case Cancel(invocation_id=invocation_id):
                 await use_cases.cancel(self._user, self._session_id, invocation_id)
+            case Retry(invocation_id=invocation_id):
+                await use_cases.retry(self._user, self._session_id, invocation_id)
             case CancelJob(id=job_id):
                 await use_cases.cancel_job(self._user, self._session_id, job_id)
             case AnswerJob(id=job_id, number=number, answer=said):

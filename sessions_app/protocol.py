@@ -58,6 +58,13 @@ class Cancel(ClientFrame):
     invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
 
 
+class Retry(ClientFrame):
+    """Try the failed invocation again."""
+
+    type: Literal["retry"]
+    invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
+
+
 class CancelJob(ClientFrame):
     """Stop the job."""
 
@@ -98,7 +105,7 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | CancelJob | AnswerJob | Confirm | Respond | Ping
+AnyClientFrame = Hello | Message | Cancel | Retry | CancelJob | AnswerJob | Confirm | Respond | Ping
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )

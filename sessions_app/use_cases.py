@@ -15,6 +15,7 @@ from sessions_app import dispatch
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.invocations.retrying import failed_invocation, has_to_begin_anew, queue_again
 from sessions_app.invocations.rewinding import rewind_session
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
@@ -152,6 +153,27 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
             raise NotFoundError("There is nothing to stop here.")
         return
     await worker().cancel(invocation_id)
+
+
+async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
+    """Try the last invocation again, which failed: it goes on from its events, and its message is not said twice.
+
+    A message to agents that recorded no state to go on from is sent once more, as a new invocation.
+
+    Raises:
+        NotFoundError: there is no such invocation, or it is someone else's.
+        ConflictError: it did not fail, is being tried again already, or the conversation has gone on.
+    """
+    session = await get_session(user, session_id)
+    failed = await failed_invocation(session, invocation_id)
+    if await has_to_begin_anew(session, failed):
+        again = f"retry:{invocation_id}"
+        await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message, title="")
+        return
+    row = await queue_again(session, invocation_id)
+    notice = invocation_notice(row.invocation_id, row.client_id, row.status)
+    live().hub.publish_notice(session_id, notice)
+    await worker().start_next(session_id)
 
 
 async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:

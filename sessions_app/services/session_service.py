@@ -46,6 +46,7 @@ class DjangoSessionService(BaseSessionService):
         lease_token: of the invocation that writes; without one, content is refused while someone else runs.
         on_commit: called after each commit.
         staged_jobs: the job rows that are to be created with an event.
+        view: what of the log is to be seen, when that is not everything.
     """
 
     def __init__(
@@ -54,10 +55,12 @@ class DjangoSessionService(BaseSessionService):
         lease_token: int | None = None,
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
+        view: Callable[[list[Event]], list[Event]] | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
+        self._view = view
 
     async def create_session(
         self,
@@ -96,7 +99,7 @@ class DjangoSessionService(BaseSessionService):
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
-        return _session(name, loaded, events)
+        return _session(name, loaded, self._view(events) if self._view else events)
 
     async def _known(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
         """What this process knows of the session, with what is new; None when that is of no use."""

@@ -27,7 +27,7 @@ class ChatPage:
         self.box = page.get_by_label("Message", exact=True)
         self.send_button = page.get_by_role("button", name="Send", exact=True)
         self.stop_button = page.get_by_role("button", name="Stop", exact=True)
-        self.send_again_button = page.get_by_role("button", name="Send again")
+        self.retry_button = page.get_by_role("button", name="Try again")
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type == "error":

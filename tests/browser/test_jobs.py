@@ -113,6 +113,28 @@ def test_a_job_that_the_person_cancels_ends_and_the_agent_is_told(chat: ChatPage
     expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
 
 
+def test_the_answer_to_a_job_that_failed_is_tried_again_from_any_tab(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(model, "sales", then=Turn(block_reason="SAFETY"))
+    chat.send("A report on sales")
+    expect(chat.retry_button).to_be_visible(timeout=REPORT_SECONDS * 1000)
+    expect(chat.errors_shown).to_contain_text("SAFETY")
+    other = open_tab()
+    other.open(chat.page.url)
+    play_report(model, "sales", then=Turn(text=["The report ", "is ready."]))
+    other.retry_button.click()
+    for tab in (chat, other):
+        tab.wait_for_answer("The report is ready.")
+        tab.wait_until_idle()
+        expect(tab.retry_button).to_have_count(0)
+        expect(tab.answers).to_have_text(["I have started the report.", "The report is ready."])
+    live = chat.shown()
+    chat.reload()
+    assert chat.shown() == live
+    expect(chat.retry_button).to_have_count(0)
+
+
 def test_a_job_that_asks_waits_for_the_answer_of_any_tab_and_then_goes_on(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
