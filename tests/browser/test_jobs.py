@@ -5,12 +5,15 @@ Acceptance points 5 and 6.
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from sessions_app.models import ToolJob
+from sessions_app.rendering import render_job
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
@@ -162,3 +165,32 @@ def test_a_job_that_asks_waits_for_the_answer_of_any_tab_and_then_goes_on(
     chat.wait_for_answer("As you wish.")
     chat.reload()
     expect(chat.job("Write report")).to_contain_text("Approved by demo")
+
+
+def test_a_question_in_words_keeps_what_is_being_written_and_sends_it(chat: ChatPage, model: Model) -> None:
+    play_report(model, "sales", then=Turn(text=["Done."]), precise=True)
+    chat.send("A precise report on sales")
+    job = chat.job("Write report")
+    expect(job.get_by_role("button", name="Approve")).to_be_visible()
+    chat.wait_until_idle()
+    asked = {
+        "text": "Signed by whom?",
+        "kind": "text",
+        "options": [],
+        "asked_at": "2026-11-21T12:00:00+00:00",
+    }
+    call_id = str(job.get_attribute("data-call-id"))
+    row = ToolJob(call_id=call_id, tool_name="write_report", status="waiting", question=asked, answers=[])
+    frame = {"type": "job", "call_id": call_id, "html": str(render_job(row)), "question": asked}
+    chat.connection.tell(**frame)
+    field = job.get_by_role("textbox", name="Signed by whom?")
+    expect(chat.page.get_by_role("status").filter(has_text="Signed by whom?")).to_have_count(1)
+    field.press_sequentially("Ada L")
+    chat.connection.tell(**frame)  # as after every reconnect
+    expect(field).to_be_focused()
+    field.press_sequentially("ovelace")
+    field.press("Enter")
+    sent = json.loads(chat.connection.sent[-1])
+    assert sent == {"v": 1, "type": "answer_job", "id": str(row.id), "number": 0, "answer": "Ada Lovelace"}
+    expect(chat.page.get_by_role("alert")).to_have_text("There is no such job in this conversation.")
+    expect(job.get_by_role("button", name="Answer")).to_be_enabled()

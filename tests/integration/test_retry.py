@@ -11,9 +11,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
-from runtime.apps import App
+from runtime.apps import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
+from runtime.events import EventActions, EventCompaction
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
@@ -52,6 +54,16 @@ def look_up(word: str) -> str:
 def count_words(book: str) -> dict[str, int]:
     """Count the words of a book."""
     return {"words": len(book)}
+
+
+class Short(BaseEventsSummarizer):
+    """Sums everything up in a word."""
+
+    async def maybe_summarize_events(self, *, events: list[RuntimeEvent]) -> RuntimeEvent | None:
+        summary = EventCompaction(
+            start_timestamp=0.0, end_timestamp=0.0, compacted_content=text_content("ants")
+        )
+        return RuntimeEvent(author="user", actions=EventActions(compaction=summary))
 
 
 class Custom(BaseAgent):
@@ -218,6 +230,21 @@ async def test_nothing_is_tried_again_after_something_newer_or_a_rewind(
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, other, invocation_id)
     assert await statuses(session) == ["failed", "completed"] and await statuses(other) == ["failed"]
+
+
+async def test_what_failed_is_not_summed_up_until_it_is_answered(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=Short())
+    app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    session, invocation_id = await told(person, model, broken())
+    await asyncio.gather(*worker()._beside)
+    assert await log_of(session) == ["user: what is an ant?", "words: error"]
+    model.turns = ["An insect."]
+    await retry(person, session, invocation_id)
+    await asyncio.gather(*worker()._beside)
+    assert (await log_of(session))[2:] == ["words: An insect.", "user: state"]
 
 
 async def test_nobody_tries_for_someone_else_or_what_is_not_there(person: User, model: ScriptedModel) -> None:
