@@ -48,7 +48,9 @@ async def has_to_begin_anew(session: Session, row: Invocation) -> bool:
 
 def _queue_again(session: Session, invocation_id: str) -> Invocation:
     with transaction.atomic():
-        Session.objects.select_for_update().get(pk=session.pk)  # its row first, as whoever adds something
+        Session.objects.select_for_update().filter(
+            pk=session.pk
+        ).first()  # its row first, as whoever adds something
         row = _failed(session, invocation_id)
         row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
         row.started_at = row.finished_at = None

@@ -69,7 +69,7 @@ def confirm(question: str) -> bool:
     same each time: an answer is to the very words of its question.
 
     Raises:
-        ConfigurationError: called outside of a job, or the question is empty.
+        ConfigurationError: called outside of a job, or the question or an option is empty.
         JobCancelled: someone cancelled the job.
     """
     return _job("confirm").ask(Question(question, "confirm")) is True

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runtime.errors import ConfigurationError
 from sessions_app.conf import conf
-from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.models import JobStatus, ToolJob
 
 Answer = bool | str
@@ -26,7 +26,7 @@ class Question:
         kind: what answers it: yes or no, one of the `options`, or a text.
 
     Raises:
-        ConfigurationError: there is nothing to read.
+        ConfigurationError: the text or an option is empty.
     """
 
     text: str
@@ -34,8 +34,10 @@ class Question:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.text.strip():
-            raise ConfigurationError("A job asks the person an empty question. Say what is to be decided.")
+        if not all(text.strip() for text in (self.text, *self.options)):
+            raise ConfigurationError(
+                "A job asks an empty question, or offers an empty option. Say what is meant."
+            )
 
     def as_json(self) -> dict[str, Any]:
         """For the job's row, with the time."""
@@ -54,11 +56,14 @@ def answer_question(job_id: UUID, number: int, answer: Answer, by: str) -> ToolJ
         by: the name of the person.
 
     Raises:
+        NotFoundError: there is no such job.
         ConflictError: the question was answered already, or the job has ended.
         InvalidInputError: the answer does not fit the question.
     """
     with transaction.atomic():
-        job = ToolJob.objects.select_for_update().get(pk=job_id)
+        job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
+        if job is None:
+            raise NotFoundError("There is no such job in this conversation.")
         if job.is_finished:
             raise ConflictError("The job has ended; it needs no answer any more.")
         if job.question is None or number != len(job.answers):

@@ -282,5 +282,6 @@ def test_staff_see_what_was_asked_and_who_answered_when(
 def test_questions_are_for_jobs_only_and_say_something() -> None:
     with pytest.raises(ConfigurationError, match="run as a job"):
         confirm("Really?")
-    with pytest.raises(ConfigurationError, match="empty question"):
-        jobs.questions.Question(" ", "text")
+    for text, options in ((" ", ()), ("How?", ("by post", ""))):
+        with pytest.raises(ConfigurationError, match="empty"):
+            jobs.questions.Question(text, "choice", options)
