@@ -22,6 +22,7 @@ from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
 from sessions_app.notices import job_fields
 from sessions_app.protocol import (
+    AnswerJob,
     AnyClientFrame,
     Cancel,
     CancelJob,
@@ -31,6 +32,7 @@ from sessions_app.protocol import (
     Message,
     Ping,
     Respond,
+    Retry,
 )
 from sessions_app.rendering import render_event
 
@@ -121,8 +123,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await use_cases.send_message(self._user, self._session_id, client_id, text)
             case Cancel(invocation_id=invocation_id):
                 await use_cases.cancel(self._user, self._session_id, invocation_id)
+            case Retry(invocation_id=invocation_id):
+                await use_cases.retry(self._user, self._session_id, invocation_id)
             case CancelJob(id=job_id):
                 await use_cases.cancel_job(self._user, self._session_id, job_id)
+            case AnswerJob(id=job_id, number=number, answer=said):
+                await use_cases.answer_job(self._user, self._session_id, job_id, number, said)
             case Confirm(call_id=call_id, confirmed=confirmed, payload=payload):
                 answer = {"confirmed": confirmed, "payload": payload}
                 await use_cases.answer_call(

@@ -58,11 +58,27 @@ class Cancel(ClientFrame):
     invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
 
 
+class Retry(ClientFrame):
+    """Try the failed invocation again."""
+
+    type: Literal["retry"]
+    invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
+
+
 class CancelJob(ClientFrame):
     """Stop the job."""
 
     type: Literal["cancel_job"]
     id: UUID
+
+
+class AnswerJob(ClientFrame):
+    """The answer to what the job asks: yes or no, or words. `number` says which of its questions, from 0."""
+
+    type: Literal["answer_job"]
+    id: UUID
+    number: int = Field(ge=0)
+    answer: bool | str
 
 
 class Confirm(ClientFrame):
@@ -89,7 +105,7 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | CancelJob | Confirm | Respond | Ping
+AnyClientFrame = Hello | Message | Cancel | Retry | CancelJob | AnswerJob | Confirm | Respond | Ping
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )

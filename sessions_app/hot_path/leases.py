@@ -17,6 +17,7 @@ class Claim:
 
     Attributes:
         attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
+        is_retried: it had failed, and somebody wants it tried again.
         standing: the session's row and state at that moment, when the claim brought them.
         excess: the limit on invocations at once that it exceeds: "person", "app" or none.
     """
@@ -30,6 +31,7 @@ class Claim:
     message: dict[str, Any]
     lease_token: int
     attempts: int = 1
+    is_retried: bool = False
     standing: Loaded | None = None
     excess: str = ""
 
@@ -58,7 +60,7 @@ UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
 FROM lease, next WHERE i.id = next.id
 RETURNING lease.id, lease.app_name, lease.user_id, lease.key, i.invocation_id, i.client_id, i.message,
-    lease.lease_token, i.attempts"""
+    lease.lease_token, i.attempts, i.error_code <> ''"""
 
 
 async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> set[UUID]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from runtime import types
 from runtime.engine.abort import interrupted_event, seal_events
@@ -17,19 +18,27 @@ RESUMED = "adk_resumed"
 SEAL = "The call was interrupted; it may have had effects."
 
 
-def begun_as(claim: Claim, events: Sequence[Event]) -> str | None:
-    """The invocation id under which an earlier attempt wrote the claim's message; None when it did not come to that.
+def begun_as(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
+    """The event with which an earlier attempt wrote the invocation's message; None when it did not come to that.
 
     An answer to a call may stand under the call's own invocation (spec R1).
     """
-    content = types.Content.model_validate(claim.message)
+    content = types.Content.model_validate(message)
     answered = {part.function_response.id for part in content.parts or [] if part.function_response}
     for event in reversed(events):
         if event.author == "user" and (
-            event.invocation_id == claim.invocation_id or answered & response_ids(event)
+            event.invocation_id == invocation_id or answered & response_ids(event)
         ):
-            return event.invocation_id
+            return event
     return None
+
+
+def without_failures(begun: Event | None, events: list[Event]) -> list[Event]:
+    """The log for one who tries again what `begun` began: without the text and the errors that cut it off."""
+    if begun is None:
+        return events
+    first = next(index for index, event in enumerate(events) if event is begun)
+    return [*events[:first], *(e for e in events[first:] if not (e.error_code or e.interrupted))]
 
 
 def resumed_event(events: Sequence[Event], attempt: int) -> Event:
@@ -46,7 +55,7 @@ def closing_events(
 ) -> list[Event]:
     """The message if it came to nothing, the text streamed so far, answers for the calls left open, why it ended."""
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
-    closing = [] if begun_as(claim, events) else [_message_event(claim)]
+    closing = [] if begun_as(invocation_id, claim.message, events) else [_message_event(claim)]
     texts = [
         interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
         for fragment in growing

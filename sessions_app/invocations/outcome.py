@@ -24,5 +24,5 @@ RESTARTED = Outcome(
     InvocationStatus.FAILED,
     "INTERRUPTED",
     "The server was restarted before this answer was complete, and it could not be taken up again. "
-    "Send the message again for the rest.",
+    "Try again for the rest.",
 )

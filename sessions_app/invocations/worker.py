@@ -152,7 +152,7 @@ class InvocationWorker:
 
     async def _work(self, claim: Claim) -> asyncio.Task[Any] | None:
         """Run the invocation, end it whatever happens, and return the task of what was queued behind it."""
-        more_is_queued = True
+        more_is_queued, ending = True, None
         execution = Execution(claim, self._live.hub)
         try:
             self._tell(claim, InvocationStatus.RUNNING)
@@ -163,7 +163,8 @@ class InvocationWorker:
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.forget_text(claim.session_id, claim.invocation_id)
-        if get_app(claim.app_name).events_compaction_config is not None:
+        has_failed = ending is not None and ending[0].status == InvocationStatus.FAILED
+        if get_app(claim.app_name).events_compaction_config is not None and not has_failed:
             self._later(self._compact(execution))
         return await self.start_next(claim.session_id) if more_is_queued else None
 
@@ -287,7 +288,7 @@ async def close_worker() -> None:
 def _failure(invocation_id: str, error: Exception) -> Outcome:
     """For the person a sentence; what exactly went wrong is in the log under the invocation's id."""
     message = (
-        "Something went wrong while answering. Your message is kept; send it again, or tell the people who run this "
+        "Something went wrong while answering. Your message is kept; try again, or tell the people who run this "
         f"site that {invocation_id} failed."
     )
     return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message)

@@ -1,4 +1,4 @@
-"""Stopping a job: at once while it waits, else by asking its function to stop (design.md)."""
+"""Stopping a job: at once while nobody works at it, else by asking its function to stop (design.md)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def cancel_job(job_id: UUID) -> None:
     that. The model is told that the job was cancelled.
     """
     end: dict[str, Any] = {"status": JobStatus.CANCELLED, "error": CANCELLED, "finished_at": Now()}
-    waiting = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
-    if waiting.update(cancel_requested_at=Now(), **end):
+    idle = ToolJob.objects.filter(pk=job_id, status__in=(JobStatus.QUEUED, JobStatus.WAITING))
+    if idle.update(cancel_requested_at=Now(), question=None, **end):
         show(ToolJob.objects.get(pk=job_id))
         answer(job_id)
     elif ToolJob.objects.filter(pk=job_id, status=JobStatus.RUNNING).update(cancel_requested_at=Now()):

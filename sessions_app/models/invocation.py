@@ -9,7 +9,10 @@ from django.db.models.functions import Now
 
 
 class InvocationStatus(models.TextChoices):
-    """queued -> running -> completed | failed | cancelled | waiting; waiting -> completed when it is answered."""
+    """queued -> running -> completed | failed | cancelled | waiting.
+
+    waiting -> completed when it is answered, failed -> queued when it is tried again.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -26,8 +29,8 @@ class Invocation(models.Model):
         invocation_id: the ADK id, on every event of it.
         client_id: made by whoever sent the message; sending it again starts nothing.
         message: the content to run, as JSON.
-        error_code: why it failed, for programs; `error_message` is for people.
-        attempts: how often a process began to run it.
+        error_code: why it failed, for programs; `error_message` is for people. Kept while it is tried again.
+        attempts: how often a process began to run it, since it was last asked for.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")

@@ -10,10 +10,11 @@ from django.db.models.functions import Now
 
 
 class JobStatus(models.TextChoices):
-    """queued -> running -> succeeded | failed | cancelled."""
+    """queued -> running -> succeeded | failed | cancelled; running -> waiting, for a person -> queued."""
 
     QUEUED = "queued"
     RUNNING = "running"
+    WAITING = "waiting"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -32,6 +33,8 @@ class ToolJob(models.Model):
         sent_at: when the broker took it; a sweeper sends what has none.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
+        question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
+        answers: the questions that were answered, in order, each with its `answer`, `by` whom, and when (`at`).
         delivered_at: when its answer was queued as an invocation of the session.
     """
 
@@ -51,6 +54,8 @@ class ToolJob(models.Model):
     result = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, default="", db_default="")
     artifacts = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    question = models.JSONField(null=True, blank=True)
+    answers = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())

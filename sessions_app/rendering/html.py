@@ -66,8 +66,14 @@ def render_event(
 
 
 def render_job(job: ToolJob) -> SafeString:
-    """The job as one `<section id="job-<uuid>">`: state, progress, files, error."""
-    return render_to_string("chat/job.html", {"job": job, "files": file_links(job.session_id, job.artifacts)})
+    """The job as one `<section id="job-<uuid>">`: state, progress, questions and answers, files, error."""
+    context = {
+        "job": job,
+        "question": job.question and _with_times(job.question),
+        "answers": [_with_times(answered) for answered in job.answers],
+        "files": file_links(job.session_id, job.artifacts),
+    }
+    return render_to_string("chat/job.html", context)
 
 
 def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
@@ -82,6 +88,12 @@ def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]
         for filename, version in artifacts.items()
     ]
     return sorted(links, key=lambda link: (not link.is_image, link.name))
+
+
+def _with_times(question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a job's row keeps of a question, its times as times."""
+    times = {key: datetime.fromisoformat(question[key]) for key in ("asked_at", "at") if key in question}
+    return {**question, **times}
 
 
 def _changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
