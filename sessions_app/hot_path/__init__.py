@@ -3,10 +3,12 @@
 It stands beside the models that own the columns; everything else uses the ORM.
 """
 
+from sessions_app.hot_path.cancelling import CancelRequest, is_stopped_by_staff, request_cancel
 from sessions_app.hot_path.leases import (
     Claim,
     Finished,
     Queued,
+    Renewed,
     claim_next,
     enqueue,
     finish,
@@ -32,11 +34,13 @@ from sessions_app.hot_path.log import (
 
 __all__ = [
     "Append",
+    "CancelRequest",
     "Claim",
     "Committed",
     "Finished",
     "Loaded",
     "Queued",
+    "Renewed",
     "SessionKey",
     "Standing",
     "append",
@@ -45,10 +49,12 @@ __all__ = [
     "events_after",
     "finish",
     "hand_over",
+    "is_stopped_by_staff",
     "last_seqs",
     "load",
     "mark_sent",
     "renew",
+    "request_cancel",
     "sessions_with_forgotten_queue",
     "settle_waiting",
     "standing",

@@ -9,11 +9,12 @@ from runtime.engine.abort import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.hot_path import Claim
-from sessions_app.invocations.outcome import Outcome
+from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.text import Fragment
 from sessions_app.models import InvocationStatus
 
 RESUMED = "adk_resumed"
+STOPPED_BY = "adk_stopped_by"
 SEAL = "The call was interrupted; it may have had effects."
 
 
@@ -44,7 +45,12 @@ def resumed_event(events: Sequence[Event], attempt: int) -> Event:
 def closing_events(
     claim: Claim, events: Sequence[Event], growing: Iterable[Fragment], outcome: Outcome
 ) -> list[Event]:
-    """The text that was streamed so far, answers for the calls left open, and why it ended."""
+    """The text that was streamed so far, answers for the calls left open, and why it ended.
+
+    Nothing for one that was stopped before its message was written: there is nothing to close then.
+    """
+    if outcome.status != InvocationStatus.FAILED and begun_as(claim, events) is None:
+        return []
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
     closing = [
         interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
@@ -53,10 +59,17 @@ def closing_events(
     has_text = bool(closing)
     closing += seal_events(events, invocation_id, SEAL)
     if outcome.status != InvocationStatus.FAILED:
-        return closing if has_text else [*closing, interrupted_event(author, invocation_id)]
+        if not has_text:
+            closing.append(interrupted_event(author, invocation_id))
+        return [_by_staff(event) for event in closing] if outcome is STOPPED_BY_STAFF else closing
     code, message = outcome.error_code, outcome.error_message
     end = Event(author=author, invocation_id=invocation_id, error_code=code, error_message=message)
     return [*closing, end]
+
+
+def _by_staff(event: Event) -> Event:
+    """Where the text breaks off, the person reads that it was somebody else who stopped it."""
+    return event.model_copy(update={"custom_metadata": {STOPPED_BY: "staff"}}) if event.interrupted else event
 
 
 def _last_agent(events: Sequence[Event], otherwise: str) -> str:

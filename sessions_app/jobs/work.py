@@ -22,6 +22,7 @@ from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
 from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
+from sessions_app.jobs.cancel import CANCELLED, end_cancelled, why_cancelled
 from sessions_app.jobs.inside import JobCancelled, save_artifact
 from sessions_app.jobs.report import Reporter, show
 from sessions_app.models import JobStatus, ToolJob
@@ -54,6 +55,9 @@ def work(
     run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
 ) -> None:
     """Do the job, unless it is done or someone else is at it, and have its call answered."""
+    end_cancelled(
+        job_id
+    )  # asked for while nobody was at it: its worker had died, or it was to be tried again
     job = _claim(job_id, worker=task.request.hostname or "")
     if job is None:
         answer(job_id)
@@ -63,11 +67,14 @@ def work(
         with Reporter(job):
             end = _outcome(run, job)
     except Exception as error:
-        if isinstance(error, policy.on) and job.attempts <= policy.limit:
+        if cancelled := why_cancelled(job_id):
+            end = JobEnd(JobStatus.CANCELLED, error=cancelled)
+        elif isinstance(error, policy.on) and job.attempts <= policy.limit:
             _queue_again(job, error)
             raise task.retry(countdown=policy.seconds_before(job.attempts), max_retries=None) from error
-        logger.exception("Job %s failed", job.id)
-        end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
+        else:
+            logger.exception("Job %s failed", job.id)
+            end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
     _finish(job, end)
     answer(job_id)
 
@@ -92,10 +99,10 @@ def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd:
         result = run(job.args)
         response = as_response(job.tool_name, result)
     except JobCancelled:
-        return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
+        return JobEnd(JobStatus.CANCELLED, error=why_cancelled(job.pk) or CANCELLED)
     except SoftTimeLimitExceeded:
-        if ToolJob.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
-            return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
+        if cancelled := why_cancelled(job.pk):
+            return JobEnd(JobStatus.CANCELLED, error=cancelled)
         return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
     if is_refusal(result):
         return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))

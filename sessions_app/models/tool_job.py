@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -32,6 +33,7 @@ class ToolJob(models.Model):
         sent_at: when the broker took it; a sweeper sends what has none.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
+        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
         delivered_at: when its answer was queued as an invocation of the session.
     """
 
@@ -53,6 +55,10 @@ class ToolJob(models.Model):
     artifacts = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -63,6 +69,7 @@ class ToolJob(models.Model):
     class Meta:
         """One job for a call; what is not at its end is found by an index of its own."""
 
+        permissions = [("cancel_tooljob", "Can stop tool job")]
         constraints = [models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call")]
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
@@ -80,6 +87,11 @@ class ToolJob(models.Model):
         if not self.progress_total:
             return None
         return max(0, min(100, round(100 * self.progress_done / self.progress_total)))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it runs, or will, and so can be stopped."""
+        return not self.is_finished
 
     @property
     def is_finished(self) -> bool:
