@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import AsyncClient
+from django.urls import reverse
 from django.utils import timezone
 from pydantic import PrivateAttr
 
@@ -272,3 +274,22 @@ async def test_the_first_to_ask_is_the_one_who_is_remembered_and_an_end_stays_an
     await use_cases.cancel(person, session.pk, invocation_id)
     await row.arefresh_from_db()
     assert (row.status, row.finished_at) == ("cancelled", ended)
+
+
+async def test_staff_stop_in_the_admin_what_the_same_process_runs(
+    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_messages(monkeypatch)
+    staff = await User.objects.acreate(username="staff", is_staff=True, is_superuser=True)
+    client = AsyncClient()
+    await client.aforce_login(staff)
+    async with asyncio.timeout(20):
+        session, invocation_id, task = await begin(worker(), person)
+        await model._said.wait()
+        row = await Invocation.objects.aget(invocation_id=invocation_id)
+        stop = reverse("admin:sessions_app_invocation_stop", args=[row.pk])
+        response = await client.post(stop, {"reason": "It loops"})
+        await task
+    assert response.status_code == 302
+    assert await status_of(invocation_id) == "cancelled"
+    assert (await events_of(session))[-1]["content"]["parts"] == [{"text": "Once upon a "}]
