@@ -55,9 +55,8 @@ def work(
     run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
 ) -> None:
     """Do the job, unless it is done or someone else is at it, and have its call answered."""
-    end_cancelled(
-        job_id
-    )  # asked for while nobody was at it: its worker had died, or it was to be tried again
+    # Its worker may have died after somebody asked to stop it, or it was to be tried again.
+    end_cancelled(job_id)
     job = _claim(job_id, worker=task.request.hostname or "")
     if job is None:
         answer(job_id)

@@ -215,7 +215,8 @@ async def test_what_was_stopped_before_its_message_was_written_leaves_nothing_in
         session=session, invocation_id="e-1", client_id="m1", message=message, attempts=1
     )
     await use_cases.cancel(person, session.pk, "e-1")
-    await worker().run_queue(session.pk)
+    async with asyncio.timeout(20):
+        await worker().run_queue(session.pk)
     await row.arefresh_from_db()
     assert (row.status, model._asked) == ("cancelled", 0)
     assert await events_of(session) == []
@@ -261,7 +262,8 @@ async def test_the_first_to_ask_is_the_one_who_is_remembered_and_an_end_stays_an
     await model._said.wait()
     await cancel_invocation(session, invocation_id, by=staff.pk, reason="It loops")
     await use_cases.cancel(person, session.pk, invocation_id)
-    await task
+    async with asyncio.timeout(20):
+        await task
     row = await Invocation.objects.aget(invocation_id=invocation_id)
     assert (row.cancelled_by_id, row.cancel_reason, row.error_message) == (
         staff.pk,
