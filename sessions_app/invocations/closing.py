@@ -45,21 +45,17 @@ def resumed_event(events: Sequence[Event], attempt: int) -> Event:
 def closing_events(
     claim: Claim, events: Sequence[Event], growing: Iterable[Fragment], outcome: Outcome
 ) -> list[Event]:
-    """The text that was streamed so far, answers for the calls left open, and why it ended.
-
-    Nothing for one that was stopped before its message was written: there is nothing to close then.
-    """
-    if outcome.status != InvocationStatus.FAILED and begun_as(claim, events) is None:
-        return []
+    """The message if it came to nothing, the text streamed so far, answers for the calls left open, why it ended."""
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
-    closing = [
+    closing = [] if begun_as(claim, events) else [_message_event(claim)]
+    texts = [
         interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
         for fragment in growing
     ]
-    has_text = bool(closing)
-    closing += seal_events(events, invocation_id, SEAL)
+    has_text = bool(texts)
+    closing += [*texts, *seal_events(events, invocation_id, SEAL)]
     if outcome.status != InvocationStatus.FAILED:
-        if not has_text:
+        if not has_text and not _is_closed(events, invocation_id):
             closing.append(interrupted_event(author, invocation_id))
         return [_by_staff(event) for event in closing] if outcome is STOPPED_BY_STAFF else closing
     code, message = outcome.error_code, outcome.error_message
@@ -67,9 +63,19 @@ def closing_events(
     return [*closing, end]
 
 
+def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
+    """Whether an earlier attempt wrote this end already, and died before it could say so."""
+    return any(event.interrupted for event in events if event.invocation_id == invocation_id)
+
+
 def _by_staff(event: Event) -> Event:
     """Where the text breaks off, the person reads that it was somebody else who stopped it."""
     return event.model_copy(update={"custom_metadata": {STOPPED_BY: "staff"}}) if event.interrupted else event
+
+
+def _message_event(claim: Claim) -> Event:
+    content = types.Content.model_validate(claim.message)
+    return Event(author="user", invocation_id=claim.invocation_id, content=content)
 
 
 def _last_agent(events: Sequence[Event], otherwise: str) -> str:

@@ -206,7 +206,7 @@ async def test_a_stop_reaches_what_was_handed_over_and_waits_for_a_process(
     assert [event.get("interrupted") for event in await events_of(session)] == [None, True]
 
 
-async def test_what_was_stopped_before_its_message_was_written_leaves_nothing_in_the_log(
+async def test_what_was_stopped_before_its_message_was_written_has_it_in_the_log_all_the_same(
     person: User, model: TalkingModel, heartbeat: Any
 ) -> None:
     session = await use_cases.create_session(person, "stories")
@@ -219,7 +219,24 @@ async def test_what_was_stopped_before_its_message_was_written_leaves_nothing_in
         await worker().run_queue(session.pk)
     await row.arefresh_from_db()
     assert (row.status, model._asked) == ("cancelled", 0)
-    assert await events_of(session) == []
+    said, end = await events_of(session)
+    assert said["content"]["parts"] == [{"text": "a story"}]
+    assert end["interrupted"] is True
+
+
+async def test_an_end_that_was_written_by_a_process_that_died_is_not_written_again(
+    person: User, model: TalkingModel, heartbeat: Any
+) -> None:
+    async with asyncio.timeout(20):
+        session, invocation_id, task = await begin(worker(), person)
+        await model._said.wait()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await task
+        before = await events_of(session)
+        await Invocation.objects.filter(invocation_id=invocation_id).aupdate(status="queued")
+        await worker().run_queue(session.pk)
+    assert await status_of(invocation_id) == "cancelled"
+    assert await events_of(session) == before
 
 
 async def test_the_late_result_of_a_tool_in_a_thread_is_dropped(
