@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models.functions import Now
 
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
@@ -15,13 +14,14 @@ from sessions_app import dispatch, hot_path
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retrying import failed_invocation, has_to_begin_anew, queue_again
 from sessions_app.invocations.rewinding import rewind_session
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.jobs.questions import Answer, answer_question
 from sessions_app.live.process import live
-from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
+from sessions_app.models import Session, ToolJob
 from sessions_app.notices import invocation_notice, job_notice
 from sessions_app.registry import get_app
 from sessions_app.services.session_service import DjangoSessionService
@@ -139,23 +139,7 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
     Raises:
         NotFoundError: there is none, or it is someone else's.
     """
-    rows = Invocation.objects.filter(
-        invocation_id=invocation_id, session__in=Session.objects.owned_by(user).filter(pk=session_id)
-    )
-    by: dict[str, Any] = {"cancel_requested_at": Now(), "cancelled_by_id": user.pk}
-    at_once = await rows.filter(status=InvocationStatus.QUEUED).aupdate(
-        status=InvocationStatus.CANCELLED, finished_at=Now(), **by
-    )
-    if at_once:
-        invocation = await rows.aget()
-        notice = invocation_notice(invocation_id, invocation.client_id, invocation.status)
-        live().hub.publish_notice(session_id, notice)
-        return
-    if not await rows.filter(status=InvocationStatus.RUNNING).aupdate(**by):
-        if not await rows.aexists():
-            raise NotFoundError("There is nothing to stop here.")
-        return
-    await worker().cancel(invocation_id)
+    await cancel_invocation(await get_session(user, session_id), invocation_id, by=user.pk)
 
 
 async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
@@ -196,7 +180,7 @@ async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
         NotFoundError: there is none, or it is someone else's.
     """
     await _check_is_own_job(user, session_id, job_id)
-    await in_thread(cancel_job_here, job_id)
+    await in_thread(cancel_job_here, job_id, by=user.pk)
 
 
 async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: Answer) -> None:

@@ -14,15 +14,17 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.admin.surroundings import find_call
+from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(OfSessionAdmin):
+class ToolJobAdmin(StoppableAdmin):
     """Newest first."""
 
+    thing = _("The job")
     list_display = (
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "last_heard_of", "worker",
         "created_at",
@@ -38,8 +40,12 @@ class ToolJobAdmin(OfSessionAdmin):
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "error", "arguments", "asks", "answered", "outcome", "files",
+        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "arguments",
+        "asks", "answered", "outcome", "files",
     )  # fmt: skip
+
+    def stop(self, row: ToolJob, by: Any, reason: str) -> None:
+        cancel_job(row.pk, by=by, reason=reason)
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, job: ToolJob) -> SafeString:

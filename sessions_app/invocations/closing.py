@@ -10,11 +10,12 @@ from runtime.engine.abort import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.hot_path import Claim
-from sessions_app.invocations.outcome import Outcome
+from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.text import Fragment
 from sessions_app.models import InvocationStatus
 
 RESUMED = "adk_resumed"
+STOPPED_BY = "adk_stopped_by"
 SEAL = "The call was interrupted; it may have had effects."
 
 
@@ -63,10 +64,22 @@ def closing_events(
     has_text = bool(texts)
     closing += [*texts, *seal_events(events, invocation_id, SEAL)]
     if outcome.status != InvocationStatus.FAILED:
-        return closing if has_text else [*closing, interrupted_event(author, invocation_id)]
+        if not has_text and not _is_closed(events, invocation_id):
+            closing.append(interrupted_event(author, invocation_id))
+        return [_by_staff(event) for event in closing] if outcome is STOPPED_BY_STAFF else closing
     code, message = outcome.error_code, outcome.error_message
     end = Event(author=author, invocation_id=invocation_id, error_code=code, error_message=message)
     return [*closing, end]
+
+
+def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
+    """Whether an earlier attempt wrote this end already, and died before it could say so."""
+    return any(event.interrupted for event in events if event.invocation_id == invocation_id)
+
+
+def _by_staff(event: Event) -> Event:
+    """Where the text breaks off, the person reads that it was somebody else who stopped it."""
+    return event.model_copy(update={"custom_metadata": {STOPPED_BY: "staff"}}) if event.interrupted else event
 
 
 def _message_event(claim: Claim) -> Event:

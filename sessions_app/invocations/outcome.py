@@ -18,7 +18,8 @@ class Outcome:
 
 COMPLETED = Outcome(InvocationStatus.COMPLETED)
 WAITING = Outcome(InvocationStatus.WAITING)
-STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped.")
+STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped")
+STOPPED_BY_STAFF = Outcome(InvocationStatus.CANCELLED, "STOPPED_BY_STAFF", "Stopped by staff")
 HANDED_OVER = Outcome(InvocationStatus.QUEUED)
 RESTARTED = Outcome(
     InvocationStatus.FAILED,

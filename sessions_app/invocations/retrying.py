@@ -48,13 +48,14 @@ async def has_to_begin_anew(session: Session, row: Invocation) -> bool:
 
 def _queue_again(session: Session, invocation_id: str) -> Invocation:
     with transaction.atomic():
-        Session.objects.select_for_update().filter(
-            pk=session.pk
-        ).first()  # its row first, as whoever adds something
+        # Its row first, as whoever adds something.
+        Session.objects.select_for_update().filter(pk=session.pk).first()
         row = _failed(session, invocation_id)
         row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
-        row.started_at = row.finished_at = None
-        row.save(update_fields=["status", "attempts", "owner", "started_at", "finished_at"])
+        row.started_at = row.finished_at = row.cancel_requested_at = None
+        row.save(
+            update_fields=["status", "attempts", "owner", "started_at", "finished_at", "cancel_requested_at"]
+        )
     return row
 
 

@@ -19,7 +19,13 @@ from sessions_app.conf import conf
 from sessions_app.errors import CannotGoOnError, LimitExceededError, StaleLeaseError
 from sessions_app.hot_path import Claim
 from sessions_app.invocations.execution import Execution
-from sessions_app.invocations.outcome import HANDED_OVER, RESTARTED, STOPPED, Outcome
+from sessions_app.invocations.outcome import (
+    HANDED_OVER,
+    RESTARTED,
+    STOPPED,
+    STOPPED_BY_STAFF,
+    Outcome,
+)
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.notices import invocation_notice
@@ -183,6 +189,8 @@ class InvocationWorker:
     async def _outcome(self, execution: Execution) -> tuple[Outcome, bool] | None:
         """How the run ended, and whether its end is in the log already; None when it is not ours any more."""
         invocation_id = execution.claim.invocation_id
+        if execution.claim.is_cancelled:
+            return STOPPED, False
         try:
             return await execution.run(), True
         except asyncio.CancelledError:
@@ -211,6 +219,8 @@ class InvocationWorker:
             await self._hand_over(claim)
             return False
         try:
+            if outcome is STOPPED and await hot_path.is_stopped_by_staff(claim):
+                outcome = STOPPED_BY_STAFF
             if not is_logged:
                 await execution.close_log(outcome)
             finished = await hot_path.finish(
@@ -253,17 +263,21 @@ class InvocationWorker:
         self._live.hub.publish_notice(session_id, notice)
 
     async def _renew_leases(self) -> None:
-        """Push the leases on while there are any; what was lost is stopped."""
+        """Push the leases on while there are any; what was lost, or is to be stopped, is stopped."""
         while self._running:
             await asyncio.sleep(conf().heartbeat_seconds)
             held = {one.claim.session_id: one for one in self._running.values() if not one.is_ending}
             try:
-                kept = await hot_path.renew(list(held), owner=self.owner, lease_seconds=conf().lease_seconds)
+                renewed = await hot_path.renew(
+                    list(held), owner=self.owner, lease_seconds=conf().lease_seconds
+                )
             except Exception:  # PostgreSQL may be away for a moment; the fencing token keeps the log safe
                 logger.warning("Leases could not be renewed; trying again", exc_info=True)
                 continue
+            for invocation_id in renewed.cancelled:
+                self.cancel_here(invocation_id)
             for session_id, one in held.items():
-                if session_id not in kept and not one.is_ending:
+                if session_id not in renewed.held and not one.is_ending:
                     one.task.cancel()
 
 

@@ -22,7 +22,7 @@ from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
 from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
-from sessions_app.jobs.cancel import CANCELLED
+from sessions_app.jobs.cancel import CANCELLED, end_cancelled, why_cancelled
 from sessions_app.jobs.inside import JobAsks, JobCancelled, save_artifact
 from sessions_app.jobs.questions import Question
 from sessions_app.jobs.report import Reporter, show
@@ -56,6 +56,8 @@ def work(
     run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
 ) -> None:
     """Do the job, unless it is done or someone else is at it, and have its call answered."""
+    # Its worker may have died after somebody asked to stop it, or it was to be tried again.
+    end_cancelled(job_id)
     job = _claim(job_id, worker=task.request.hostname or "")
     if job is None:
         answer(job_id)
@@ -65,15 +67,18 @@ def work(
         with Reporter(job):
             end: JobEnd | Question = _outcome(run, job)
     except Exception as error:
-        if isinstance(error, policy.on) and job.attempts <= policy.limit:
+        if cancelled := why_cancelled(job_id):
+            end = JobEnd(JobStatus.CANCELLED, error=cancelled)
+        elif isinstance(error, policy.on) and job.attempts <= policy.limit:
             _queue_again(job, error)
             raise task.retry(countdown=policy.seconds_before(job.attempts), max_retries=None) from error
-        logger.exception("Job %s failed", job.id)
-        end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
+        else:
+            logger.exception("Job %s failed", job.id)
+            end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
     if isinstance(end, Question):
         if _let_wait(job, end):
             return
-        end = JobEnd(JobStatus.CANCELLED, error=CANCELLED)
+        end = JobEnd(JobStatus.CANCELLED, error=why_cancelled(job_id) or CANCELLED)
     _finish(job, end)
     answer(job_id)
 
@@ -100,10 +105,10 @@ def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd | Que
     except JobAsks as asks:
         return asks.question
     except JobCancelled:
-        return JobEnd(JobStatus.CANCELLED, error=CANCELLED)
+        return JobEnd(JobStatus.CANCELLED, error=why_cancelled(job.pk) or CANCELLED)
     except SoftTimeLimitExceeded:
-        if ToolJob.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
-            return JobEnd(JobStatus.CANCELLED, error=CANCELLED)
+        if cancelled := why_cancelled(job.pk):
+            return JobEnd(JobStatus.CANCELLED, error=cancelled)
         return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
     if is_refusal(result):
         return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -35,6 +36,7 @@ class ToolJob(models.Model):
         artifacts: the files that it saved, {filename: version}.
         question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
         answers: the questions that were answered, in order, each with its `answer`, `by` whom, and when (`at`).
+        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
         delivered_at: when its answer was queued as an invocation of the session.
     """
 
@@ -58,6 +60,10 @@ class ToolJob(models.Model):
     answers = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -68,6 +74,7 @@ class ToolJob(models.Model):
     class Meta:
         """One job for a call; what is not at its end is found by an index of its own."""
 
+        permissions = [("cancel_tooljob", "Can stop tool job")]
         constraints = [models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call")]
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
@@ -85,6 +92,11 @@ class ToolJob(models.Model):
         if not self.progress_total:
             return None
         return max(0, min(100, round(100 * self.progress_done / self.progress_total)))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it runs, or will, and so can be stopped."""
+        return not self.is_finished
 
     @property
     def is_finished(self) -> bool:

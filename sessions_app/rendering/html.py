@@ -50,7 +50,8 @@ def render_event(
         "files": file_links(session_id, actions.artifact_delta),
         "error": _error(event),
         "is_interrupted": bool(event.interrupted),
-        "is_resumed": bool(event.custom_metadata and "adk_resumed" in event.custom_metadata),
+        "is_resumed": "adk_resumed" in (event.custom_metadata or {}),
+        "is_stopped_by_staff": "adk_stopped_by" in (event.custom_metadata or {}),
     }
     if not any(shown.values()):
         return mark_safe("")

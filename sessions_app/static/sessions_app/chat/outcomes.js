@@ -65,7 +65,7 @@ export class Outcomes {
     }
     if (told.status === "cancelled") {
       if (articles.some((article) => "interrupted" in article.dataset)) return null;
-      row.append(make("p", "mark", "Stopped"));
+      row.append(make("p", "mark", told.error || "Stopped"));
       return row;
     }
     if (!articles.some((article) => "error" in article.dataset)) {
