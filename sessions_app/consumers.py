@@ -33,6 +33,7 @@ from sessions_app.protocol import (
     Respond,
 )
 from sessions_app.rendering import render_event
+from sessions_app.rewound import rewound_from
 
 CATCH_UP_ROWS = 200
 
@@ -117,8 +118,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         match frame:
             case Hello(after=after):
                 await self._greet(after)
-            case Message(id=client_id, text=text):
+            case Message(id=client_id, text=text, replaces=None):
                 await use_cases.send_message(self._user, self._session_id, client_id, text)
+            case Message(id=client_id, text=text, replaces=str(replaces)):
+                await use_cases.edit_message(self._user, self._session_id, client_id, text, replaces)
             case Cancel(invocation_id=invocation_id):
                 await use_cases.cancel(self._user, self._session_id, invocation_id)
             case CancelJob(id=job_id):
@@ -154,10 +157,13 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         """Send what the log has and the browser has not."""
         while rows := await hot_path.events_after(self._session_id, self._seq, CATCH_UP_ROWS):
             for seq, body in rows:
+                event = event_from_json(body)
+                is_rewind = event.actions.rewind_before_invocation_id is not None
+                rewound = await rewound_from(self._session_id, seq) if is_rewind else None
                 if seq > self._seq:
                     self._seq = seq
-                    html = render_event(self._session_id, seq, event_from_json(body))
-                    self._post(protocol.event_frame(seq, body, html))
+                    html = render_event(self._session_id, seq, event)
+                    self._post(protocol.event_frame(seq, body, html, rewound))
 
     def _post(self, frame: str) -> None:
         self._outgoing.append(frame)

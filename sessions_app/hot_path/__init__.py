@@ -3,6 +3,7 @@
 It stands beside the models that own the columns; everything else uses the ORM.
 """
 
+from sessions_app.hot_path.holding import hold, let_go
 from sessions_app.hot_path.leases import (
     Claim,
     Finished,
@@ -48,7 +49,9 @@ __all__ = [
     "events_after",
     "finish",
     "hand_over",
+    "hold",
     "last_seqs",
+    "let_go",
     "load",
     "make_way",
     "mark_sent",
