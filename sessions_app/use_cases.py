@@ -16,6 +16,7 @@ from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.rewinding import go_back_before
+from sessions_app.invocations.waiting import answer_id
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.live.process import live
@@ -136,7 +137,7 @@ async def answer_call(
     queued = await worker().start(
         session_id,
         user_id=user.pk,
-        client_id=f"answer:{call_id}",
+        client_id=answer_id(call_id),
         message=content_to_json(content),
     )
     if queued is None:

@@ -6,33 +6,27 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from django.db.models.functions import Now
-
 from runtime.errors import InvocationNotFoundError
-from runtime.events.calls import find_call_event, pending_calls
 from runtime.runners import Runner
-from runtime.sessions import GetSessionConfig
 from sessions_app import hot_path
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
+from sessions_app.invocations.waiting import settle_what_waits
 from sessions_app.invocations.worker import worker
-from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.process import live
-from sessions_app.models import EventKind, InvocationStatus, Session, ToolJob
-from sessions_app.notices import invocation_notice
+from sessions_app.models import EventKind, Session
 from sessions_app.protocol import EventNews, event_frame
 from sessions_app.registry import get_app
 from sessions_app.rendering import render_event
 from sessions_app.rewound import rewound_from
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.sync import in_thread
 
 BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
 
 async def go_back_before(session: Session, invocation_id: str) -> None:
-    """Undo the invocation and all after it; what waited in them is cancelled, and its jobs with it.
+    """Undo the invocation and all after it; what waited in them is cancelled, and what was answered there waits again.
 
     Safe to repeat: while nobody has said anything since, nothing is undone again.
 
@@ -43,7 +37,7 @@ async def go_back_before(session: Session, invocation_id: str) -> None:
     async with _held(session.pk) as lease_token:
         if not await _stands_before(session, invocation_id):
             await _rewind(session, invocation_id, lease_token)
-        await _cancel_what_waits_for_nothing(session)
+        await settle_what_waits(session)
 
 
 @asynccontextmanager
@@ -86,35 +80,6 @@ async def _rewind(session: Session, invocation_id: str, lease_token: int) -> Non
         raise ConflictError(BUSY) from error
     for one in committed:
         await _publish(one)
-
-
-async def _cancel_what_waits_for_nothing(session: Session) -> None:
-    """Jobs whose calls do not count any more, which nobody is to answer, and the invocations that waited for them."""
-    current = await DjangoSessionService().get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
-        config=GetSessionConfig(without_superseded=True),
-    )
-    events = current.events if current else []
-    calls = pending_calls(events)
-    jobs = ToolJob.objects.filter(session=session, delivered_at__isnull=True).exclude(call_id__in=calls)
-    job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
-    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
-    for job_id in job_ids:
-        await in_thread(cancel_job, job_id)
-    waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
-    rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
-    async for row in rows:
-        await session.invocations.filter(pk=row.pk).aupdate(
-            status=InvocationStatus.CANCELLED, finished_at=Now()
-        )
-        _tell(session.pk, row.invocation_id, row.client_id)
-
-
-def _tell(session_id: UUID, invocation_id: str, client_id: str) -> None:
-    notice = invocation_notice(invocation_id, client_id, InvocationStatus.CANCELLED)
-    live().hub.publish_notice(session_id, notice)
 
 
 async def _publish(committed: CommittedEvent) -> None:

@@ -14,12 +14,14 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import InvocationNotFoundError
 from runtime.events import Event as RuntimeEvent
+from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.event_actions import EventActions
 from runtime.runners import Runner
-from runtime.tools import ToolContext
+from runtime.tools import FunctionTool, ToolContext
 from sessions_app import hot_path, registry, use_cases
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
+from sessions_app.jobs.answer import answer as deliver
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.rewound import rewound_parts
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
@@ -66,8 +68,8 @@ async def edited(person: User, session: Session, model: ScriptedModel, text: str
 
 
 async def all_done() -> None:
-    for running in list(worker()._running.values()):
-        await running.task
+    while running := list(worker()._running.values()):
+        await running[0].task
 
 
 async def note(session: Session) -> types.Part | None:
@@ -282,3 +284,66 @@ async def test_jobs_of_rewound_calls_are_cancelled_and_answer_nobody(
     assert job.status == "cancelled" and job.delivered_at is not None
     rows = [(row.invocation_id, row.status) async for row in Invocation.objects.filter(session=session)]
     assert rows == [(first, "cancelled")]
+
+
+async def test_what_was_answered_after_the_message_may_be_answered_again(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel()
+    ask = FunctionTool(remember, require_confirmation=True)
+    app = App(name="shop", root_agent=LlmAgent(name="agent", model=model, tools=[ask]))
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    session = await use_cases.create_session(person, "shop")
+    model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
+    await use_cases.send_message(person, session.id, "one", "one")
+    await all_done()
+    second, _ = await use_cases.send_message(person, session.id, "two", "two")
+    await all_done()
+    asked = await Event.objects.aget(session=session, body__longRunningToolIds__isnull=False, kind="call")
+    (call_id,) = asked.body["longRunningToolIds"]
+
+    async def answer(*, confirmed: bool) -> None:
+        name, verdict = REQUEST_CONFIRMATION, {"confirmed": confirmed}
+        await use_cases.answer_call(person, session.id, call_id, name, verdict)
+        await all_done()
+
+    await answer(confirmed=False)
+    with pytest.raises(ConflictError, match="answered already"):
+        await answer(confirmed=True)
+    await use_cases.edit_message(person, session.id, "edit", "three", second)
+    await all_done()
+    await answer(confirmed=True)
+    assert (await Session.objects.aget(pk=session.pk)).state == {"value": "1"}
+
+
+async def test_a_job_whose_answer_was_undone_gives_it_again(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    service = DjangoSessionService()
+    stored = await service.get_session(app_name="shop", user_id=str(person.pk), session_id=session.key)
+    assert stored is not None
+    asks = types.Content(role="model", parts=[call("slow", "c1")])
+    await service.append_event(
+        stored, RuntimeEvent(author="agent", invocation_id="e-0", content=asks, long_running_tool_ids={"c1"})
+    )
+    job = await ToolJob.objects.acreate(
+        session=session,
+        invocation_id="e-0",
+        call_id="c1",
+        tool_name="slow",
+        task_name="t",
+        agent_name="agent",
+    )
+    second = await told(person, session, model, "two")
+    await ToolJob.objects.filter(pk=job.pk).aupdate(status="succeeded", result={"result": 7})
+    monkeypatch.setattr("sessions_app.jobs.answer.send_run_session", lambda session_id: None)
+    model.turns = ["it was 7"]
+    await sync_to_async(deliver)(job.pk)
+    await worker().run_queue(session.pk)
+    assert model.turns == []
+    model.turns = ["it was 7, again", "you said three"]
+    await use_cases.edit_message(person, session.id, "edit", "three", second)
+    await all_done()
+    texts = [event.text async for event in Event.objects.filter(session=session, kind="message")]
+    assert texts[-3:] == ["it was 7, again", "three", "you said three"]
