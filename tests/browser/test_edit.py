@@ -112,6 +112,24 @@ def test_a_tab_that_was_away_comes_to_the_same_page(chat: ChatPage, open_tab: Op
     expect(chat.messages).to_have_text(["Delta", "Epsilon"])
 
 
+def test_a_tab_that_has_not_loaded_the_message_comes_to_the_same_page(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    steps = [Turn(calls=[Call(name="show_profile", args={})])] * 30
+    model.play(Turn(text=["One."]), *steps, Turn(text=["Two."]), Turn(text=["Three."]))
+    talk(chat, "First", "Second")
+    other = open_tab()
+    other.open(chat.page.url)
+    expect(other.log.locator("article[id]")).not_to_have_count(0)
+    expect(other.messages).to_have_count(0)
+    edit(chat, "Second", "Third")
+    for tab in (chat, other):
+        tab.wait_for_answer("Three.")
+        expect(tab.messages).to_have_text(["First", "Third"])
+        expect(tab.answers).to_have_text(["One.", "Three."])
+    assert other.shown() == chat.shown()
+
+
 def test_editing_says_what_will_happen_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["Hello."]))
     talk(chat, "Good morning")

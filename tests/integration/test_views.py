@@ -329,12 +329,12 @@ def test_a_message_that_closes_a_script_tag_stays_data(browser_of_person: Client
 def test_the_page_shows_the_state_of_the_chat_and_the_person(
     browser_of_person: Client, session: Session
 ) -> None:
-    session.state = {"order": "A-1"}
+    session.state = {"order": "A-1", "closed": None}
     session.save()
     UserState.objects.create(app_name="help_desk", user=session.user, state={"language": "en"})
     UserState.objects.create(app_name="other", user=session.user, state={"language": "xx"})
     html = browser_of_person.get(page(session)).content.decode()
-    assert "<dt>order</dt><dd>A-1</dd>" in html
+    assert "<dt>order</dt><dd>A-1</dd>" in html and "<dt>closed</dt>" not in html
     assert "<dt>user:language</dt><dd>en</dd>" in html
     assert "xx" not in re.findall(r"<dd>(.*?)</dd>", html)
 
