@@ -96,13 +96,11 @@ async def edit_message(
     """
     text = _usable_text(text)
     session = await get_session(user, session_id)
-    sent = session.invocations.filter(client_id=client_id)
-    if not await sent.aexists():
-        try:
-            await go_back_before(session, replaces)
-        except (ConflictError, NotFoundError):
-            if not await sent.aexists():  # the first of two equal frames may have come to its end meanwhile
-                raise
+    try:
+        await go_back_before(session, replaces)
+    except (ConflictError, NotFoundError):
+        if not await session.invocations.filter(client_id=client_id).aexists():  # else this is a retry
+            raise
     return await send_message(user, session_id, client_id, text)
 
 

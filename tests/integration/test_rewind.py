@@ -20,6 +20,7 @@ from runtime.runners import Runner
 from runtime.tools import FunctionTool, ToolContext
 from sessions_app import hot_path, registry, use_cases
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.invocations import rewinding
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.answer import answer as deliver
 from sessions_app.models import Event, Invocation, Session, ToolJob
@@ -254,20 +255,34 @@ async def test_a_message_that_was_replaced_elsewhere_is_not_replaced_again(
     assert await Event.objects.filter(session=session).acount() == 5
 
 
-async def test_what_is_sent_while_the_session_is_held_runs_afterwards(
-    person: User, model: ScriptedModel
+async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await use_cases.create_session(person, "shop")
+    first = await told(person, session, model, "one")
     model.turns = ["answer"]
-    token = await hot_path.hold(session.id, owner="me", lease_seconds=60)
+
+    async def send(session: Session) -> None:
+        _, status = await use_cases.send_message(person, session.pk, "two", "two")
+        assert status == "queued" and not worker()._running
+        with pytest.raises(ConflictError):
+            await use_cases.rewind(person, session.pk, first)
+
+    monkeypatch.setattr(rewinding, "settle_what_waits", send)
+    await use_cases.rewind(person, session.id, first)
+    await all_done()
+    log = Event.objects.filter(session=session).order_by("seq")
+    assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
+
+
+async def test_a_lease_that_was_lost_is_not_given_back(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "shop")
+    token = await hot_path.hold(session.id, owner="me", lease_seconds=-1)
     assert token and await hot_path.hold(session.id, owner="other", lease_seconds=60) is None
-    _, status = await use_cases.send_message(person, session.id, "one", "one")
-    assert status == "queued" and not worker()._running
-    assert await hot_path.let_go(session.id, token)
-    assert not await hot_path.let_go(session.id, token)
-    assert await hot_path.hold(session.id, owner="me", lease_seconds=60) is None  # one is queued
-    await worker().run_queue(session.id)
-    assert await Event.objects.filter(session=session).acount() == 2
+    assert await hot_path.take_back_expired() == [session.id]
+    assert await hot_path.hold(session.id, owner="other", lease_seconds=60) == token + 2
+    await hot_path.let_go(session.id, token)
+    assert (await Session.objects.aget(pk=session.pk)).lease_owner == "other"
 
 
 async def test_jobs_of_rewound_calls_are_cancelled_and_answer_nobody(
