@@ -13,28 +13,17 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from pydantic import ValidationError
 
 from runtime.errors import AdkError
-from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app import hot_path, protocol, use_cases
+from sessions_app import hot_path, protocol
 from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
 from sessions_app.notices import job_fields
-from sessions_app.protocol import (
-    AnswerJob,
-    AnyClientFrame,
-    Cancel,
-    CancelJob,
-    Confirm,
-    EventNews,
-    Hello,
-    Message,
-    Ping,
-    Respond,
-    Retry,
-)
+from sessions_app.protocol import AnyClientFrame, EventNews, Hello, Message, Ping
 from sessions_app.rendering import render_event
+from sessions_app.requests import carry_out
+from sessions_app.rewound import rewound_from
 
 CATCH_UP_ROWS = 200
 
@@ -119,25 +108,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         match frame:
             case Hello(after=after):
                 await self._greet(after)
-            case Message(id=client_id, text=text):
-                await use_cases.send_message(self._user, self._session_id, client_id, text)
-            case Cancel(invocation_id=invocation_id):
-                await use_cases.cancel(self._user, self._session_id, invocation_id)
-            case Retry(invocation_id=invocation_id):
-                await use_cases.retry(self._user, self._session_id, invocation_id)
-            case CancelJob(id=job_id):
-                await use_cases.cancel_job(self._user, self._session_id, job_id)
-            case AnswerJob(id=job_id, number=number, answer=said):
-                await use_cases.answer_job(self._user, self._session_id, job_id, number, said)
-            case Confirm(call_id=call_id, confirmed=confirmed, payload=payload):
-                answer = {"confirmed": confirmed, "payload": payload}
-                await use_cases.answer_call(
-                    self._user, self._session_id, call_id, REQUEST_CONFIRMATION, answer
-                )
-            case Respond(call_id=call_id, name=name, response=response):
-                await use_cases.answer_call(self._user, self._session_id, call_id, name, response)
             case Ping():
                 self._post(protocol.frame("pong"))
+            case _:
+                await carry_out(frame, self._user, self._session_id)
 
     async def _greet(self, after: int) -> None:
         """Say where the session stands, then send what the browser lacks, then what happens."""
@@ -160,10 +134,13 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         """Send what the log has and the browser has not."""
         while rows := await hot_path.events_after(self._session_id, self._seq, CATCH_UP_ROWS):
             for seq, body in rows:
+                event = event_from_json(body)
+                is_rewind = event.actions.rewind_before_invocation_id is not None
+                rewound = await rewound_from(self._session_id, seq) if is_rewind else None
                 if seq > self._seq:
                     self._seq = seq
-                    html = render_event(self._session_id, seq, event_from_json(body))
-                    self._post(protocol.event_frame(seq, body, html))
+                    html = render_event(self._session_id, seq, event)
+                    self._post(protocol.event_frame(seq, body, html, rewound))
 
     def _post(self, frame: str) -> None:
         self._outgoing.append(frame)

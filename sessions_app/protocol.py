@@ -44,11 +44,17 @@ class Hello(ClientFrame):
 
 
 class Message(ClientFrame):
-    """What the person says. The browser makes the id, so that a retry starts nothing twice."""
+    """What the person says. The browser makes the id, so that a retry starts nothing twice.
+
+    Attributes:
+        replaces: the invocation whose message this one is said in place of: it and all after it no longer count
+            (spec R3). Refused with `conflict` while something runs or is queued.
+    """
 
     type: Literal["message"]
     id: str = Field(min_length=1, max_length=128, pattern=PRINTABLE)
     text: str = Field(min_length=1)
+    replaces: str | None = Field(default=None, max_length=64, pattern=PRINTABLE)
 
 
 class Cancel(ClientFrame):
@@ -147,9 +153,10 @@ def frame(kind: str, **fields: Any) -> str:
     return json.dumps({"v": VERSION, "type": kind, **given}, default=str)
 
 
-def event_frame(seq: int, body: str, html: str) -> str:
-    """A committed event; `body` is its JSON."""
-    return f'{{"v":{VERSION},"type":"event","seq":{seq},"event":{body},"html":{json.dumps(html)}}}'
+def event_frame(seq: int, body: str, html: str, rewound_from: int | None = None) -> str:
+    """A committed event; `body` is its JSON. A rewind says from which event on nothing counts any more (spec R3)."""
+    rewound = "" if rewound_from is None else f',"rewound_from":{rewound_from}'
+    return f'{{"v":{VERSION},"type":"event","seq":{seq},"event":{body},"html":{json.dumps(html)}{rewound}}}'
 
 
 def partial_frame(fragment: Fragment) -> str:

@@ -1,17 +1,22 @@
-"""A stretch of a session's log as the chat page shows it: articles, and what became of the invocations."""
+"""A stretch of a session's log as the chat page shows it: articles, and what became of the invocations.
+
+What was rewound (spec R3) is left out, the rewinds themselves, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString
 
 from runtime.events import Event as RuntimeEvent
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.rendering import render_event
+from sessions_app.rewound import Rewound, rewound_parts
+from sessions_app.sync import in_thread
 
 STRETCH_EVENTS = 50
 OPEN = (InvocationStatus.QUEUED, InvocationStatus.RUNNING, InvocationStatus.WAITING)
@@ -22,57 +27,63 @@ class Stretch:
     """Neighbouring events, oldest first.
 
     Attributes:
+        has_more: whether there is something older.
         invocations: as the websocket's `invocation` frames tell them, with `text` and `at` (seconds since the epoch)
             for those whose message is not among the events.
     """
 
     articles: list[SafeString]
     first_seq: int
-    last_seq: int
+    has_more: bool
     invocations: list[dict[str, Any]]
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there is something older."""
-        return self.first_seq > 1
 
 
 async def newest_stretch(session: Session) -> Stretch:
-    """The end of the log, with the invocations that have no event yet or never got one."""
-    events = await _last_events(session, before=None)
-    wanted = Q(invocation_id__in=_invocation_ids(events)) | Q(status__in=OPEN)
-    if events:
-        wanted |= Q(created_at__gte=events[0].happened_at)
-    elif not session.last_seq:
-        wanted = Q()
-    return await _stretch(session, events, wanted)
+    """The end of the log as far as `session` knows it, with the invocations that have no event yet or never got one."""
+    rewound = await in_thread(rewound_parts, session.pk, session.last_seq)
+    events = await _last_events(session, session.last_seq, rewound)
+    since = events[STRETCH_EVENTS - 1].happened_at if len(events) > STRETCH_EVENTS else session.created_at
+    later = Q(created_at__gte=since) & ~_begun_in(rewound)
+    return await _stretch(session, events, Q(status__in=OPEN) | later)
 
 
 async def older_stretch(session: Session, before: int) -> Stretch:
     """What comes before the event number `before`."""
-    events = await _last_events(session, before)
-    return await _stretch(session, events, Q(invocation_id__in=_invocation_ids(events)))
+    rewound = await in_thread(rewound_parts, session.pk)
+    return await _stretch(session, await _last_events(session, before - 1, rewound), Q(pk__in=()))
 
 
-async def _last_events(session: Session, before: int | None) -> list[Event]:
-    events = session.events.order_by("-seq")
-    if before is not None:
-        events = events.filter(seq__lt=before)
+async def _last_events(session: Session, until: int, rewound: Sequence[Rewound]) -> list[Event]:
+    """Those that a stretch shows, newest first, and one more if there is one."""
+    events = session.events.filter(seq__lte=until).order_by("-seq")
+    for part in rewound:
+        events = events.exclude(seq__range=(part.first, part.last))
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
-    return [event async for event in wanted[:STRETCH_EVENTS]][::-1]
+    return [event async for event in wanted[: STRETCH_EVENTS + 1]]
 
 
-async def _stretch(session: Session, events: list[Event], wanted: Q) -> Stretch:
+def _begun_in(rewound: Sequence[Rewound]) -> Q:
+    """The invocations that were undone, also those that left no event."""
+    begun = Q(pk__in=())
+    for part in rewound:
+        first = Invocation.objects.filter(invocation_id=part.invocation_id, pk__lte=OuterRef("pk"))
+        begun |= Q(Exists(first), created_at__lt=part.at)
+    return begun
+
+
+async def _stretch(session: Session, found: list[Event], others: Q) -> Stretch:
+    """A stretch of the events that were found, their invocations and others."""
+    events = found[:STRETCH_EVENTS][::-1]
     jobs = await _jobs(session, events)
     known = _invocation_ids(events)
-    rows = session.invocations.filter(wanted).order_by("id")
+    rows = session.invocations.filter(Q(invocation_id__in=known) | others).order_by("id")
     return Stretch(
         articles=[
             render_event(session.id, event.seq, RuntimeEvent.model_validate(event.body), jobs)
             for event in events
         ],
         first_seq=events[0].seq if events else 0,
-        last_seq=events[-1].seq if events else 0,
+        has_more=len(found) > len(events),
         invocations=[_told(row, is_known=row.invocation_id in known) async for row in rows],
     )
 

@@ -16,7 +16,8 @@ from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retrying import failed_invocation, has_to_begin_anew, queue_again
-from sessions_app.invocations.rewinding import rewind_session
+from sessions_app.invocations.rewinding import go_back_before
+from sessions_app.invocations.waiting import answer_id
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.jobs.questions import Answer, answer_question
@@ -63,13 +64,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         NotFoundError: there is no such conversation, or it is someone else's.
         ConflictError: another message is being answered, and the app takes one at a time.
     """
-    if not text.strip():
-        raise InvalidInputError("The message is empty. Write something first.")
-    if len(text) > conf().message_limit:
-        raise InvalidInputError(
-            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
-        )
-    text = text.replace("\0", "\ufffd")
+    text = _usable_text(text)
     queued = await worker().start(
         session_id,
         user_id=user.pk,
@@ -83,6 +78,42 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
     if queued.status == hot_path.REFUSED:
         raise ConflictError("Your last message is still being answered. Wait for the end, or stop it, first.")
     return queued.invocation_id, queued.status
+
+
+async def edit_message(
+    user: User, session_id: UUID, client_id: str, text: str, replaces: str
+) -> tuple[str, str]:
+    """Say something in place of an earlier message: it and all after it no longer count (spec R3).
+
+    Safe to repeat under the same client id, whatever became of the first time: there is one new message at the end.
+    Returns what `send_message` does.
+
+    Args:
+        replaces: the id of the invocation that the earlier message began.
+
+    Raises:
+        InvalidInputError: the message is empty or too long.
+        NotFoundError: there is no such conversation, it is someone else's, or the message is not in it any more.
+        ConflictError: an answer is being written, or is queued; nothing was changed.
+    """
+    text = _usable_text(text)
+    session = await get_session(user, session_id)
+    try:
+        await go_back_before(session, replaces)
+    except (ConflictError, NotFoundError):
+        if not await session.invocations.filter(client_id=client_id).aexists():  # else this is a retry
+            raise
+    return await send_message(user, session_id, client_id, text)
+
+
+def _usable_text(text: str) -> str:
+    if not text.strip():
+        raise InvalidInputError("The message is empty. Write something first.")
+    if len(text) > conf().message_limit:
+        raise InvalidInputError(
+            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
+        )
+    return text.replace("\0", "\ufffd")
 
 
 async def answer_call(
@@ -106,7 +137,7 @@ async def answer_call(
     queued = await worker().start(
         session_id,
         user_id=user.pk,
-        client_id=f"answer:{call_id}",
+        client_id=answer_id(call_id),
         message=content_to_json(content),
     )
     if queued is None:
@@ -166,11 +197,13 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
 async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
     """Go back to before a message: it and all after it no longer count; state and files are as before (spec R3).
 
+    Safe to repeat as long as nobody has said anything since.
+
     Raises:
-        NotFoundError: there is no such conversation or message, it is someone else's, or it was rewound already.
+        NotFoundError: there is no such conversation, it is someone else's, or the message is not in it any more.
         ConflictError: an answer is being written, or is queued.
     """
-    await rewind_session(await get_session(user, session_id), invocation_id)
+    await go_back_before(await get_session(user, session_id), invocation_id)
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:

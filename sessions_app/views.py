@@ -96,13 +96,14 @@ def _listed(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
 
 
 async def _known_state(session: Session) -> dict[str, str]:
-    """The state of the session and of the person; the app's is about everybody."""
+    """The state of the session and of the person; the app's is about everybody, and None is as good as nothing."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
     shared = await rows.afirst()
     state: dict[str, Any] = (
         {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
     )
-    return {key: one_line(value) for key, value in sorted({**session.state, **state}.items())}
+    known = sorted({**session.state, **state}.items())
+    return {key: one_line(value) for key, value in known if value is not None}
 
 
 def _banner() -> str:

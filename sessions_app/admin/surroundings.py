@@ -11,13 +11,14 @@ from django.db.models import Q
 
 from sessions_app.admin.timeline import Surroundings, call_ids
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
+from sessions_app.rewound import rewound_parts
 
 Half = Literal["functionCall", "functionResponse"]
 Halves = dict[str, list[int]]
 
 
 def surroundings(session: Session, events: Sequence[Event]) -> Surroundings:
-    """Read them in four queries at most."""
+    """Read them in six queries at most."""
     calls = _halves(events, "functionCall")
     responses = _halves(events, "functionResponse")
     missing_calls = _elsewhere(session, "functionCall", responses.keys() - calls.keys())
@@ -28,6 +29,7 @@ def surroundings(session: Session, events: Sequence[Event]) -> Surroundings:
         responses={**responses, **missing_responses},
         jobs={job.call_id: job for job in jobs},
         artifacts=_artifacts(session, events),
+        rewound=rewound_parts(session.pk),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from sessions_app.admin.formatting import call_text, duration, excerpt, pretty, shown
 from sessions_app.history import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
+from sessions_app.rewound import Rewound
 
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
@@ -25,12 +26,18 @@ class Surroundings:
         responses: seqs of the response events, by call id; a long-running call may have several.
         jobs: by call id.
         artifacts: by file name and version.
+        rewound: the parts of the log that were rewound (spec R3).
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
     responses: Mapping[str, list[int]] = field(default_factory=dict)
     jobs: Mapping[str, ToolJob] = field(default_factory=dict)
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
+    rewound: Sequence[Rewound] = field(default=())
+
+    def rewound_by(self, seq: int) -> int | None:
+        """The last rewind that took out the event; None for an event that counts, and for a rewind itself."""
+        return next((part.last for part in self.rewound if seq in part and seq != part.last), None)
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,12 @@ class ArtifactView:
 
 @dataclass(frozen=True)
 class Row:
-    """One event. `raw` is its JSON as the database keeps it."""
+    """One event.
+
+    Attributes:
+        rewound_by: the event that undid it; None when it counts.
+        raw: its JSON as the database keeps it.
+    """
 
     event: Event
     gap: str
@@ -68,6 +80,7 @@ class Row:
     changes: list[StateChange]
     artifacts: list[ArtifactView]
     notes: list[str]
+    rewound_by: int | None
     raw: str
 
 
@@ -104,6 +117,7 @@ def build_row(event: Event, *, raw: str, gap: timedelta | None, around: Surround
         changes=changes,
         artifacts=artifacts,
         notes=_notes(event.body, actions),
+        rewound_by=around.rewound_by(event.seq),
         raw=shown(raw),
     )
 

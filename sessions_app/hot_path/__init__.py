@@ -4,6 +4,7 @@ It stands beside the models that own the columns; everything else uses the ORM.
 """
 
 from sessions_app.hot_path.cancelling import CancelRequest, is_stopped_by_staff, request_cancel
+from sessions_app.hot_path.holding import hold, let_go
 from sessions_app.hot_path.leases import (
     Claim,
     Finished,
@@ -52,8 +53,10 @@ __all__ = [
     "events_after",
     "finish",
     "hand_over",
+    "hold",
     "is_stopped_by_staff",
     "last_seqs",
+    "let_go",
     "load",
     "make_way",
     "mark_sent",

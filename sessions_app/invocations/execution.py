@@ -51,7 +51,7 @@ class Execution:
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
         self._hub = hub
-        self._goes_on = claim.attempts > 1 or claim.is_retried
+        self._goes_on = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token,
             on_commit=self._publish,

@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from uuid import UUID
 
-from django.db.models.functions import Now
-
 from runtime.errors import InvocationNotFoundError
-from runtime.events.calls import find_call_event, pending_calls
 from runtime.runners import Runner
-from runtime.sessions import GetSessionConfig
+from sessions_app import hot_path
+from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
-from sessions_app.jobs.cancel import cancel_job
+from sessions_app.invocations.waiting import settle_what_waits
+from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
-from sessions_app.models import InvocationStatus, Session, ToolJob
-from sessions_app.notices import invocation_notice
+from sessions_app.models import EventKind, Session
 from sessions_app.protocol import EventNews, event_frame
 from sessions_app.registry import get_app
 from sessions_app.rendering import render_event
+from sessions_app.rewound import rewound_from
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.sync import in_thread
 
-AT_WORK = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
+BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
 
-async def rewind_session(session: Session, invocation_id: str) -> None:
-    """Undo the invocation and all after it; what waited in them is cancelled, and its jobs with it.
+async def go_back_before(session: Session, invocation_id: str) -> None:
+    """Undo the invocation and all after it; what waited in them is cancelled, and what was answered there waits again.
+
+    Safe to repeat: while nobody has said anything since, nothing is undone again.
 
     Raises:
-        NotFoundError: there is no such invocation, or it was rewound already.
+        NotFoundError: there is no such invocation, or the conversation has gone another way since it was rewound.
         ConflictError: something runs, or is queued.
     """
-    busy = ConflictError("An answer is being written in this conversation. Stop it first, then go back.")
-    if await session.invocations.filter(status__in=AT_WORK).aexists():
-        raise busy
+    async with _held(session.pk) as lease_token:
+        if not await _stands_before(session, invocation_id):
+            await _rewind(session, invocation_id, lease_token)
+        await settle_what_waits(session)
+
+
+@asynccontextmanager
+async def _held(session_id: UUID) -> AsyncGenerator[int]:
+    """The session's lease, so that nothing begins meanwhile. What was sent meanwhile runs afterwards."""
+    lease_token = await hot_path.hold(session_id, owner=worker().owner, lease_seconds=conf().lease_seconds)
+    if lease_token is None:
+        raise ConflictError(BUSY)
+    try:
+        yield lease_token
+    finally:
+        if await hot_path.let_go(session_id, lease_token):
+            await worker().start_next(session_id)
+
+
+async def _stands_before(session: Session, invocation_id: str) -> bool:
+    """Whether the last thing that was done in the conversation is to go back there."""
+    last = await session.events.rewinds().order_by("-seq").afirst()
+    if last is None or last.body["actions"]["rewindBeforeInvocationId"] != invocation_id:
+        return False
+    return not await session.events.after(last.seq).exclude(kind=EventKind.STATE).aexists()
+
+
+async def _rewind(session: Session, invocation_id: str, lease_token: int) -> None:
+    committed: list[CommittedEvent] = []
     runner = Runner(
         app=get_app(session.app_name),
-        session_service=DjangoSessionService(on_commit=_publish),
+        session_service=DjangoSessionService(lease_token=lease_token, on_commit=committed.append),
         artifact_service=DjangoArtifactService(),
     )
     try:
@@ -45,42 +73,17 @@ async def rewind_session(session: Session, invocation_id: str) -> None:
             user_id=str(session.user_id), session_id=session.key, rewind_before_invocation_id=invocation_id
         )
     except InvocationNotFoundError as error:
-        raise NotFoundError("There is no such message to go back to in this conversation.") from error
+        raise NotFoundError(
+            "That message is not in this conversation any more: it may have been replaced already."
+        ) from error
     except StaleLeaseError as error:
-        raise busy from error
-    await _cancel_what_waits_for_nothing(session)
+        raise ConflictError(BUSY) from error
+    for one in committed:
+        await _publish(one)
 
 
-async def _cancel_what_waits_for_nothing(session: Session) -> None:
-    """Jobs whose calls do not count any more, which nobody is to answer, and the invocations that waited for them."""
-    current = await DjangoSessionService().get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
-        config=GetSessionConfig(without_superseded=True),
-    )
-    events = current.events if current else []
-    calls = pending_calls(events)
-    jobs = ToolJob.objects.filter(session=session, delivered_at__isnull=True).exclude(call_id__in=calls)
-    job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
-    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
-    for job_id in job_ids:
-        await in_thread(cancel_job, job_id, by=session.user_id)
-    waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
-    rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
-    async for row in rows:
-        await session.invocations.filter(pk=row.pk).aupdate(
-            status=InvocationStatus.CANCELLED, finished_at=Now()
-        )
-        _tell(session.pk, row.invocation_id, row.client_id)
-
-
-def _tell(session_id: UUID, invocation_id: str, client_id: str) -> None:
-    notice = invocation_notice(invocation_id, client_id, InvocationStatus.CANCELLED)
-    live().hub.publish_notice(session_id, notice)
-
-
-def _publish(committed: CommittedEvent) -> None:
+async def _publish(committed: CommittedEvent) -> None:
     session_id, seq, event = committed.session_id, committed.seq, committed.event
-    frame = event_frame(seq, committed.body, render_event(session_id, seq, event))
+    html = render_event(session_id, seq, event)
+    frame = event_frame(seq, committed.body, html, await rewound_from(session_id, seq))
     live().hub.publish_event(session_id, EventNews(seq, event.id, frame))

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0004_job_question'),
+        ('sessions_app', '0005_rewinds'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

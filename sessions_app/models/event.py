@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import F, Func
+from django.db.models import F, Func, Q
 from django.db.models.fields.json import KeyTextTransform
 
 
@@ -16,6 +16,9 @@ class _OfBody(Func):
 
 def _text(key: str) -> KeyTextTransform:
     return KeyTextTransform(key, "body")
+
+
+_IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 
 
 class EventKind(models.TextChoices):
@@ -34,6 +37,10 @@ class EventQuerySet(models.QuerySet["Event"]):
     def after(self, seq: int) -> EventQuerySet:
         """What came later, oldest first."""
         return self.filter(seq__gt=seq).order_by("seq")
+
+    def rewinds(self) -> EventQuerySet:
+        """Those that go back to before an invocation (spec R3); few, and found by an index of their own."""
+        return self.filter(_IS_REWIND)
 
 
 class Event(models.Model):
@@ -92,6 +99,7 @@ class Event(models.Model):
 
         ordering = ["session", "seq"]
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_unique_seq")]
+        indexes = [models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND)]
 
     def __str__(self) -> str:
         return f"#{self.seq} {self.author}"

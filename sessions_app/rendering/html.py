@@ -60,6 +60,7 @@ def render_event(
         **shown,
         "seq": seq,
         "event": event,
+        "is_editable": event.author == "user" and all(isinstance(block, Text) for block in blocks),
         "speaker": ("person" if event.author == "user" else "agent") if speaks else "quiet",
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
     }

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -343,6 +344,23 @@ def test_at_the_last_event_the_replay_equals_the_state_as_it_is_kept(
     assert "Differs from the state as it is kept" in read(auditor, page_of(session, "?at=1"))
 
 
+def test_what_was_rewound_is_there_and_marked(auditor: Client, session: Session) -> None:
+    for seq in (1, 2, 3):
+        add(session, {"text": f"text {seq}"}, author="user", invocationId=f"e-{seq}")
+    add(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-2"})
+    add(session, {"text": "text 5"}, author="user", invocationId="e-5")
+    html = read(auditor, page_of(session))
+    assert re.findall(r'id="event-(\d)"( data-rewound)?', html) == [
+        ("1", ""),
+        ("2", " data-rewound"),
+        ("3", " data-rewound"),
+        ("4", ""),
+        ("5", ""),
+    ]
+    assert "text 2" in html and "rewinds before e-2" in html
+    assert html.count("rewound by #4") == 2 and html.count('href="?event=4#event-4">The rewind') == 2
+
+
 def test_a_missing_event_shows(auditor: Client, session: Session) -> None:
     for _ in range(3):
         add(session, {"text": "…"})
@@ -588,7 +606,7 @@ def test_the_number_of_queries_of_a_session_page_does_not_grow(
 ) -> None:
     few, many = rich_session(person, "few", 2), rich_session(person, "many", 30)
     for session in (few, many):
-        with django_assert_num_queries(17):
+        with django_assert_num_queries(18):
             auditor.get(page_of(session, "?at=2"))
 
 

@@ -114,6 +114,51 @@ async def test_who_comes_back_gets_what_is_missing_once_and_in_order(
     await second.socket.disconnect()
 
 
+async def test_a_message_that_replaces_another_tells_from_where_on_nothing_counts(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = Tab(person, session)
+    await tab.open()
+    for number in range(2):
+        await tab.send(type="message", id=f"m{number}", text="hi")
+        frames = await tab.until_done()
+    replaced = frames[-1]["id"]
+    await tab.send(type="message", id="m3", text="hello", replaces=replaced)
+    events = [frame for frame in await tab.until_done() if frame["type"] == "event"]
+    assert [(frame["seq"], frame.get("rewound_from")) for frame in events] == [(5, 3), (6, None), (7, None)]
+    await tab.send(type="message", id="m4", text="late", replaces=replaced)
+    refusal = await tab.receive()
+    assert (refusal["code"], refusal["in_reply_to"]) == ("not_found", "m4")
+    await tab.socket.disconnect()
+    away = Tab(person, session)
+    await away.open(after=4)
+    caught_up = [await away.receive() for _ in range(3)]
+    assert caught_up == events
+    await away.socket.disconnect()
+
+
+async def test_a_message_that_replaces_another_is_refused_while_an_answer_is_written(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = Tab(person, session)
+    await tab.open()
+    await tab.send(type="message", id="m1", text="hi")
+    replaced = (await tab.until_done())[-1]["id"]
+    model.rule, model.turns = None, [hold := asyncio.Event()]
+    await tab.send(type="message", id="m2", text="hi")
+    while (await tab.receive()).get("status") != "running":
+        pass
+    await tab.send(type="message", id="m3", text="hello", replaces=replaced)
+    while (refusal := await tab.receive())["type"] != "error":
+        pass
+    assert (refusal["code"], refusal["in_reply_to"]) == ("conflict", "m3")
+    hold.set()
+    await tab.until_done()
+    await tab.socket.disconnect()
+
+
 @pytest.mark.parametrize(
     "frame",
     [

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -193,8 +194,8 @@ def test_a_chat_costs_the_same_however_much_it_shows(
             task_name="t",
         )
     with django_assert_num_queries(
-        SIGNED_IN + 6
-    ):  # session, list, events, jobs, invocations, the person's state
+        SIGNED_IN + 7
+    ):  # session, list, rewinds, events, jobs, invocations, the person's state
         html = browser_of_person.get(page(session)).content.decode()
     assert html.count('class="job"') == 50
 
@@ -213,6 +214,73 @@ def test_a_chat_shows_its_last_events_and_loads_the_older_ones(
     oldest = browser_of_person.get(f"{page(session)}events/?before=21").content.decode()
     assert seqs(oldest) == list(range(1, 21))
     assert 'data-has-more="false"' in oldest
+
+
+def say(session: Session, invocation_id: str, *texts: str) -> None:
+    """What the person said, and the answers, as an invocation that is over."""
+    Invocation.objects.create(
+        session=session,
+        invocation_id=invocation_id,
+        client_id=invocation_id,
+        message={"parts": [{"text": texts[0]}]} if texts else {},
+        status="completed",
+    )
+    for text in texts:
+        author = "user" if text == texts[0] else "help_desk"
+        add(session, text, author, invocationId=invocation_id, timestamp=time.time())
+
+
+def rewind(session: Session, invocation_id: str) -> None:
+    actions = {"rewindBeforeInvocationId": invocation_id, "stateDelta": {"colour": "red"}}
+    add(session, author="user", invocationId="rewind", actions=actions, timestamp=time.time())
+
+
+def test_what_was_rewound_is_not_shown(browser_of_person: Client, session: Session) -> None:
+    say(session, "e-1", "one", "first")
+    say(session, "e-2", "two", "second")
+    rewind(session, "e-2")
+    say(session, "e-3", "three", "third")
+    rewind(session, "e-3")
+    say(session, "e-4", "four", "fourth")
+    html = browser_of_person.get(page(session)).content.decode()
+    assert seqs(html) == [1, 2, 9, 10]
+    assert [one["id"] for one in told_invocations(html)] == ["e-1", "e-4"]
+    assert 'data-first-seq="1" data-has-more="false"' in html and 'data-last-seq="10"' in html
+    rewind(session, "e-1")
+    html = browser_of_person.get(page(session)).content.decode()
+    assert (seqs(html), told_invocations(html)) == ([], [])
+    assert 'data-has-more="false"' in html and 'data-last-seq="11"' in html
+
+
+def test_a_message_that_was_never_answered_goes_with_what_was_rewound(
+    browser_of_person: Client, session: Session
+) -> None:
+    say(session, "e-1", "one", "first")
+    say(session, "e-2", "two", "second")
+    for invocation_id in ("e-stopped", "e-after"):
+        say(session, invocation_id)
+        Invocation.objects.filter(invocation_id=invocation_id).update(status="cancelled")
+        if invocation_id == "e-stopped":
+            rewind(session, "e-2")
+    told = told_invocations(browser_of_person.get(page(session)).content.decode())
+    assert [one["id"] for one in told] == ["e-1", "e-after"]
+
+
+def test_a_rewind_leaves_stretches_full_and_costs_one_query(
+    browser_of_person: Client, session: Session, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(60):
+        say(session, f"e-{number}", f"text {number}")
+    for number in range(4):
+        rewind(session, f"e-{59 - number}")
+    with django_assert_num_queries(
+        SIGNED_IN + 7
+    ):  # all of the others, and the numbers of the rewound; no jobs
+        html = browser_of_person.get(page(session)).content.decode()
+    assert seqs(html) == list(range(7, 57))
+    older = browser_of_person.get(f"{page(session)}events/?before=7").content.decode()
+    assert seqs(older) == list(range(1, 7))
+    assert 'data-first-seq="1" data-has-more="false"' in older
 
 
 @pytest.mark.parametrize("query", ["", "?before=", "?before=x", "?before=-1"])
@@ -261,12 +329,12 @@ def test_a_message_that_closes_a_script_tag_stays_data(browser_of_person: Client
 def test_the_page_shows_the_state_of_the_chat_and_the_person(
     browser_of_person: Client, session: Session
 ) -> None:
-    session.state = {"order": "A-1"}
+    session.state = {"order": "A-1", "closed": None}
     session.save()
     UserState.objects.create(app_name="help_desk", user=session.user, state={"language": "en"})
     UserState.objects.create(app_name="other", user=session.user, state={"language": "xx"})
     html = browser_of_person.get(page(session)).content.decode()
-    assert "<dt>order</dt><dd>A-1</dd>" in html
+    assert "<dt>order</dt><dd>A-1</dd>" in html and "<dt>closed</dt>" not in html
     assert "<dt>user:language</dt><dd>en</dd>" in html
     assert "xx" not in re.findall(r"<dd>(.*?)</dd>", html)
 

@@ -33,6 +33,7 @@ HOSTILE = [
     "<iframe src=https://evil.example></iframe><form action=/accounts/logout/ method=post><button>x</button></form>",
     "| a |\n|:-:|\n| <img src=x onerror=alert(1)> |",
 ]
+OWN_BUTTON = ("button", {"class": "plain edit", "type": "button", "data-edit": None})
 OWN_ICON = {"aria-hidden": "true", "viewbox": "0 0 24 24"}
 HARMFUL_TAGS = {
     "script",
@@ -85,7 +86,7 @@ def event(
 
 def assert_harmless(html: str) -> None:
     for tag, attributes in Tags(html).found:
-        assert tag not in HARMFUL_TAGS
+        assert tag not in HARMFUL_TAGS or (tag, attributes) == OWN_BUTTON
         assert tag != "svg" or attributes == OWN_ICON
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         href = attributes.get("href") or ""
@@ -102,6 +103,15 @@ def test_nothing_that_a_person_writes_becomes_more_than_text(text: str) -> None:
     html = event({"text": text}, author="user")
     assert_harmless(html)
     assert text in Tags(html).text
+
+
+def test_a_person_edits_messages_of_text_only() -> None:
+    answer = {"functionResponse": {"id": "c1", "name": "choose", "response": {"result": "blue"}}}
+    file = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+    assert "data-edit" in event({"text": "one"}, {"text": "two"}, author="user")
+    for parts in ([file, {"text": "look"}], [answer], [answer, {"text": "that one"}]):
+        assert "data-edit" not in event(*parts, author="user")
+    assert "data-edit" not in event({"text": "one"}, author="help_desk")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

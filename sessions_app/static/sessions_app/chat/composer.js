@@ -3,15 +3,16 @@
 export class Composer {
   #isComposing = false;
   #running = null;
+  #key = "";
 
   /** @param onSend is called with the text; @param onStop when the person wants the answer stopped */
   constructor(form, sessionId, { onSend, onStop }) {
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
-    this.key = `draft:${sessionId}`;
+    this.draft = `draft:${sessionId}`;
     this.onSend = onSend;
-    this.field.value = sessionStorage.getItem(this.key) ?? "";
+    this.#open(this.draft);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
@@ -25,7 +26,6 @@ export class Composer {
       this.field.focus();
       onStop();
     });
-    this.#changed();
     if (matchMedia("(hover: hover)").matches) this.field.focus();
   }
 
@@ -34,6 +34,22 @@ export class Composer {
     if (invocationId === this.#running) return;
     this.#running = invocationId;
     this.stopButton.disabled = false;
+    this.#changed();
+  }
+
+  /** Writes on something else, kept under a key of its own: what is kept there, or else `text`. The draft waits. */
+  write(key, text) {
+    this.#open(key, text);
+    this.field.focus();
+    this.field.setSelectionRange(this.field.value.length, this.field.value.length);
+  }
+
+  /** Goes back to the draft and forgets what was written on instead. When `keepsText`, it comes into the draft. */
+  writeDraft({ keepsText = false } = {}) {
+    const text = this.field.value;
+    sessionStorage.removeItem(this.#key);
+    this.#open(this.draft);
+    if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
     this.#changed();
   }
 
@@ -46,6 +62,12 @@ export class Composer {
   close() {
     this.field.disabled = true;
     this.running = null;
+    this.#changed();
+  }
+
+  #open(key, text = "") {
+    this.#key = key;
+    this.field.value = sessionStorage.getItem(key) ?? text;
     this.#changed();
   }
 
@@ -67,7 +89,7 @@ export class Composer {
 
   #changed() {
     const isEmpty = !this.field.value.trim();
-    sessionStorage.setItem(this.key, this.field.value);
+    sessionStorage.setItem(this.#key, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
     this.stopButton.hidden = !this.#running;
     this.sendButton.hidden = this.#running !== null && isEmpty;

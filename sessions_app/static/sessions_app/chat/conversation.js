@@ -2,9 +2,9 @@
 
 import { addCopyButtons } from "./code.js";
 import { parse } from "./dom.js";
-import { settleQuestions } from "./questions.js";
+import { reopenQuestions, settleQuestions } from "./questions.js";
 import { showLocalTimes } from "./times.js";
-import { pairResults } from "./tools.js";
+import { pairResults, takeResultsOut } from "./tools.js";
 
 export class Conversation {
   #gapAt = -1;
@@ -18,8 +18,8 @@ export class Conversation {
     this.#decorate(this.log);
   }
 
-  /** Adds an event that follows what is here. True when it was new. */
-  add({ seq, html }) {
+  /** Adds an event that follows what is here; a rewind takes out what it undid instead. True when it was new. */
+  add({ seq, html, rewound_from: rewoundFrom }) {
     if (seq <= this.lastSeq) return false;
     if (seq > this.lastSeq + 1 && this.#gapAt !== this.lastSeq) {
       this.#gapAt = this.lastSeq;
@@ -27,9 +27,8 @@ export class Conversation {
       return false;
     }
     this.lastSeq = seq;
-    const fragment = parse(html);
-    this.#decorate(fragment);
-    this.log.append(fragment);
+    if (rewoundFrom) this.#takeOut(rewoundFrom);
+    else this.#append(parse(html));
     return true;
   }
 
@@ -50,6 +49,20 @@ export class Conversation {
   messageOf(invocationId) {
     const said = this.articlesOf(invocationId).find((article) => article.matches(".person"));
     return said?.querySelector(".said")?.textContent ?? null;
+  }
+
+  #append(fragment) {
+    this.#decorate(fragment);
+    this.log.append(fragment);
+  }
+
+  // What was moved from there into earlier articles goes, too.
+  #takeOut(first) {
+    const rows = [...this.log.querySelectorAll("article[data-seq], .outcome")];
+    const from = rows.findIndex((row) => row.dataset.seq >= first);
+    if (from >= 0) rows.slice(from).forEach((row) => row.remove());
+    takeResultsOut(this.log, first);
+    reopenQuestions(this.log, first);
   }
 
   #decorate(root) {

@@ -4,6 +4,7 @@ import { Composer } from "./composer.js";
 import { Conversation, toldInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { loadEarlier } from "./earlier.js";
+import { Edit } from "./edit.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { Jobs } from "./jobs.js";
 import { LiveText } from "./live.js";
@@ -50,7 +51,14 @@ const outbox = new Outbox(byId("outbox"), session, {
   deliver: (message) => socket.isReady && socket.send("message", message),
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
 });
-const composer = new Composer(byId("composer"), session, { onSend: send, onStop: stop });
+const composer = new Composer(byId("composer"), session, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const edit = new Edit(byId("editing"), {
+  sessionId: session,
+  conversation,
+  composer,
+  mayBegin: mayEdit,
+  onLost: () => notice("The message that you were editing is not on this page any more. Sent now, this would be a new message."),
+});
 
 const handlers = {
   ready(frame) {
@@ -62,14 +70,18 @@ const handlers = {
   },
   event(frame) {
     if (!conversation.add(frame)) return;
+    if (frame.rewound_from) {
+      outcomes.rewind();
+      edit.rewind();
+    }
     live.finish(frame.event.id);
     if (frame.event.customMetadata?.adk_resumed) live.drop(frame.event.invocationId);
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
     jobs.settle();
-    showChanges(byId("state"), byId(`event-${frame.seq}`));
+    showChanges(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
     nameChat(conversation.messageOf(frame.event.invocationId));
-    if (frame.html) scroll.announce();
+    if (byId(`event-${frame.seq}`)) scroll.announce();
   },
   partial(frame) {
     live.write(frame);
@@ -127,10 +139,16 @@ async function learnOutcomes(seq) {
   if (response.ok) toldInvocations(parse(await response.text())).forEach(learn);
 }
 
-function send(text) {
+function send(text, replaces) {
   notice("");
-  outbox.send(text);
+  outbox.send(text, replaces);
   scroll.toEnd();
+}
+
+function mayEdit() {
+  const isRunning = invocations.current !== null;
+  notice(isRunning ? "An answer is being written. Stop it, or wait for its end, then edit." : "");
+  return !isRunning && !composer.field.disabled;
 }
 
 function stop() {

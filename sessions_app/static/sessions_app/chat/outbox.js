@@ -9,18 +9,18 @@ export class Outbox {
   #entries = new Map();
 
   /**
-   * @param deliver sends {id, text} and says whether it could
+   * @param deliver sends {id, text, replaces} and says whether it could
    * @param isShown says whether the log has the message of an invocation
    */
   constructor(region, sessionId, { deliver, isShown }) {
     Object.assign(this, { region, deliver, isShown });
     this.key = `outbox:${sessionId}`;
-    for (const { id, text } of JSON.parse(sessionStorage.getItem(this.key) ?? "[]")) this.#add(id, text);
+    for (const { id, text, replaces } of JSON.parse(sessionStorage.getItem(this.key) ?? "[]")) this.#add(id, text, replaces);
   }
 
-  /** Sends a new message. */
-  send(text) {
-    const entry = this.#add(newId(), text);
+  /** Sends a new message; with `replaces` in place of the one that began that invocation. */
+  send(text, replaces) {
+    const entry = this.#add(newId(), text, replaces);
     this.#save();
     this.#deliver(entry);
   }
@@ -60,13 +60,13 @@ export class Outbox {
     return this.#entries.get(clientId)?.text ?? null;
   }
 
-  #add(id, text) {
+  #add(id, text, replaces) {
     const row = make("article", "event person waiting");
     row.dataset.clientId = id;
     const note = make("p", "on-the-way");
     row.append(make("div", "said", text), note);
     this.region.append(row);
-    const entry = { id, text, row, note, timer: 0, invocationId: null };
+    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null };
     this.#entries.set(id, entry);
     this.#fail(entry, "Not sent");
     return entry;
@@ -74,7 +74,7 @@ export class Outbox {
 
   #deliver(entry) {
     clearTimeout(entry.timer);
-    if (!this.deliver({ id: entry.id, text: entry.text })) {
+    if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces })) {
       this.#fail(entry, "Not sent");
       return;
     }
@@ -101,7 +101,7 @@ export class Outbox {
   }
 
   #save() {
-    const unsent = [...this.#entries.values()].map(({ id, text }) => ({ id, text }));
+    const unsent = [...this.#entries.values()].map(({ id, text, replaces }) => ({ id, text, replaces }));
     sessionStorage.setItem(this.key, JSON.stringify(unsent));
   }
 }

@@ -56,6 +56,15 @@ export class Outcomes {
     return this.conversation.log.querySelector(".outcome button");
   }
 
+  /** Articles were taken out: what is told of their invocations goes with them. */
+  rewind() {
+    for (const [id, told] of this.#told) {
+      if (document.getElementById(`outcome-${id}`)) continue;
+      if (this.conversation.articlesOf(id).length) this.tell(told);
+      else this.#told.delete(id);
+    }
+  }
+
   #row(told, articles) {
     const row = make("div", "outcome");
     if (!articles.length && told.text) {

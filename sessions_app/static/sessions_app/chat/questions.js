@@ -1,16 +1,30 @@
 // Calls that run only if the person says yes. The first answer counts, in whatever tab it was given.
 
-/** Moves verdicts under their questions and takes the buttons away. */
+/** Moves verdicts under their questions and hides the buttons. */
 export function settleQuestions(...roots) {
   for (const root of roots) {
     for (const verdict of root.querySelectorAll(".verdict[data-answers]")) {
       const question = findQuestion(verdict.dataset.answers, ...roots);
       if (!question || question.contains(verdict)) continue;
       const article = verdict.closest("article");
-      question.querySelector(".choices")?.replaceWith(verdict);
+      verdict.dataset.seq = article.dataset.seq;
+      question.append(verdict);
+      question.querySelector(".choices").hidden = true;
       question.dataset.verdict = verdict.dataset.verdict;
       article.hidden = article.querySelector(":scope > :not(header)") === null;
     }
+  }
+}
+
+/** Events from a number on do not count any more: questions that were answered there are open again. */
+export function reopenQuestions(log, first) {
+  for (const verdict of log.querySelectorAll(".question > .verdict")) {
+    if (verdict.dataset.seq < first) continue;
+    const question = verdict.closest(".question");
+    verdict.remove();
+    delete question.dataset.verdict;
+    question.querySelector(".choices").hidden = false;
+    enable(question, true);
   }
 }
 

@@ -4,14 +4,16 @@ import { make } from "./dom.js";
 
 const OF_EVERYBODY = "app:";
 
-/** Takes over the state changes of the newest article. */
-export function showChanges(panel, article) {
-  for (const chip of article?.querySelectorAll(".chips > li") ?? []) {
+/** Takes over the state changes that the HTML of an event shows; `delta` has their values. */
+export function showChanges(panel, shown, delta) {
+  for (const chip of shown.querySelectorAll(".chips > li")) {
     const { key } = chip.dataset;
     if (key.startsWith(OF_EVERYBODY)) continue;
-    panel.hidden = false;
-    rowOf(panel, key).querySelector("dd").textContent = chip.querySelector("span").textContent;
+    const row = rowOf(panel, key);
+    row.querySelector("dd").textContent = chip.querySelector("span").textContent;
+    if (delta[key] === null) row.remove();
   }
+  panel.hidden = panel.querySelector("dl > div") === null;
 }
 
 function rowOf(panel, key) {

@@ -12,6 +12,17 @@ export function pairResults(...roots) {
   }
 }
 
+/** Events from a number on do not count any more: their results leave the cards of earlier calls. */
+export function takeResultsOut(log, first) {
+  for (const result of log.querySelectorAll(".results > .result")) {
+    if (result.dataset.seq < first) continue;
+    const card = result.closest(".tool");
+    result.remove();
+    card.dataset.state = "open";
+    card.querySelector(".tool-outcome").textContent = "";
+  }
+}
+
 function pair(card, lone) {
   const article = lone.closest("article");
   const result = lone.querySelector(".result");

@@ -1,0 +1,76 @@
+"""What waits in a session after a rewind: what was undone waits for nothing, what was answered there waits again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db.models import F, Value
+from django.db.models.functions import Concat, Now
+
+from runtime.events.calls import find_call_event, pending_calls
+from runtime.sessions import GetSessionConfig
+from sessions_app.jobs.answer import answer, job_answer_id
+from sessions_app.jobs.cancel import cancel_job
+from sessions_app.live.process import live
+from sessions_app.models import InvocationStatus, Session, ToolJob
+from sessions_app.models.tool_job import FINISHED
+from sessions_app.notices import invocation_notice
+from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.sync import in_thread
+
+
+def answer_id(call_id: str) -> str:
+    """The client id of a person's answer to a call: the first one counts."""
+    return f"answer:{call_id}"
+
+
+async def settle_what_waits(session: Session) -> None:
+    """Bring jobs and invocations in line with the events that count. Safe to repeat; the caller holds the lease."""
+    current = await DjangoSessionService().get_session(
+        app_name=session.app_name,
+        user_id=str(session.user_id),
+        session_id=session.key,
+        config=GetSessionConfig(without_superseded=True),
+    )
+    events = current.events if current else []
+    calls = pending_calls(events)
+    waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
+    await _cancel_jobs(session, calls)
+    await _cancel_invocations(session, waiting)
+    await _allow_answers(session, calls)
+
+
+async def _cancel_jobs(session: Session, calls: Collection[str]) -> None:
+    """Those whose calls do not count any more: nobody is to answer them."""
+    jobs = ToolJob.objects.filter(session=session, delivered_at__isnull=True).exclude(call_id__in=calls)
+    job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
+    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
+    for job_id in job_ids:
+        await in_thread(cancel_job, job_id, by=session.user_id)
+
+
+async def _cancel_invocations(session: Session, waiting: Collection[str]) -> None:
+    """Those that waited for such calls."""
+    rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
+    async for row in rows:
+        await session.invocations.filter(pk=row.pk).aupdate(
+            status=InvocationStatus.CANCELLED, finished_at=Now()
+        )
+        notice = invocation_notice(row.invocation_id, row.client_id, InvocationStatus.CANCELLED)
+        live().hub.publish_notice(session.pk, notice)
+
+
+async def _allow_answers(session: Session, calls: Collection[str]) -> None:
+    """Calls whose answers were undone: the person may answer again, and finished jobs do so at once."""
+    delivered = ToolJob.objects.filter(
+        session=session, call_id__in=calls, status__in=FINISHED, delivered_at__isnull=False
+    )
+    job_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]
+    answers = [answer_id(call_id) for call_id in calls] + [job_answer_id(job_id) for job_id in job_ids]
+    # An invocation that was undone gives its client id up: the next answer is not the same one again.
+    await session.invocations.filter(client_id__in=answers).aupdate(
+        client_id=Concat(Value("undone:"), F("invocation_id"))
+    )
+    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
+    for job_id in job_ids:
+        await in_thread(answer, job_id)

@@ -1,0 +1,260 @@
+"""Contract: a person edits a message; it and all after it make room for the new one in every tab (spec R3)."""
+
+import json
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def edit_button(tab: ChatPage, text: str) -> Locator:
+    """The control of the message that says so."""
+    message = tab.log.locator("article.person").filter(has_text=text)
+    return message.get_by_role("button", name="Edit this message")
+
+
+def edit(tab: ChatPage, old: str, new: str) -> None:
+    """Edit a message with the keyboard alone."""
+    edit_button(tab, old).press("Enter")
+    expect(tab.box).to_have_value(old)
+    expect(tab.box).to_be_focused()
+    tab.send(new)
+
+
+def own_state(tab: ChatPage) -> Locator:
+    """What the chat knows; what it knows of the person may come from other chats."""
+    return tab.known_state.locator("dl > div:not([data-key^='user:'])")
+
+
+def looks_up(number: int) -> list[Turn]:
+    """A turn that sets the state and writes a file."""
+    calls = [Call(name=name, args={"order_number": number}) for name in ("order_status", "write_invoice")]
+    return [Turn(calls=calls), Turn(text=[f"This was order {number}."])]
+
+
+def talk(chat: ChatPage, *texts: str) -> None:
+    """Say these, one after the other, and wait for each answer."""
+    for number, text in enumerate(texts, start=1):
+        chat.send(text)
+        expect(chat.answers).to_have_count(number)
+        chat.wait_until_idle()
+
+
+def test_an_edited_message_takes_the_place_of_the_old_one_in_every_tab(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    transfer = Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})])
+    answers = [Turn(text=[text]) for text in ("And more.", "You are welcome.", "From the beginning.")]
+    model.play(transfer, *looks_up(1001), *looks_up(1002), *answers)
+    other = open_tab()
+    other.open(chat.page.url)
+    talk(chat, "Look up 1001", "Look up 1002", "And now?")
+    expect(other.answers).to_have_count(3)
+    expect(other.files).to_have_text(["invoice-1001.csv", "invoice-1002.csv"])
+    second = chat.files.nth(1).get_attribute("href")
+
+    edit(chat, "Look up 1002", "Thank you")
+    for tab in (chat, other):
+        expect(tab.messages).to_have_text(["Look up 1001", "Thank you"])
+        expect(tab.answers).to_have_text(["This was order 1001.", "You are welcome."])
+        tab.wait_until_idle()
+        expect(tab.files).to_have_text(["invoice-1001.csv"])
+        expect(own_state(tab)).to_have_text(["order1001"])
+    live = chat.shown()
+    assert other.shown() == live
+    asked = json.dumps(model.requests()[-1]["body"])
+    assert "looked up last: 1001" in asked and "Look up 1002" not in asked
+    assert second is not None
+    latest = chat.address(second.split("?")[0])
+    assert chat.page.request.get(latest).body() == b""  # as if it had not been written
+    for tab in (chat, other):
+        tab.reload()
+        assert tab.shown() == live
+        expect(own_state(tab)).to_have_text(["order1001"])
+
+    edit(other, "Look up 1001", "Hello")
+    for tab in (chat, other):
+        tab.wait_for_answer("From the beginning.")
+        expect(tab.messages).to_have_text(["Hello"])
+        expect(own_state(tab)).to_have_count(0)
+    chat.reload()
+    assert chat.shown() == other.shown()
+    expect(own_state(chat)).to_have_count(0)
+
+
+def test_a_tab_that_was_away_comes_to_the_same_page(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    words = ["Alpha", "Beta", "Gamma", "Delta", "Epsilon"]
+    model.play(*(Turn(text=[f"{word} answered."]) for word in words))
+    talk(chat, "Alpha", "Beta")
+    away = open_tab()
+    away.open(chat.page.url)
+    away.connection.cut()
+    expect(away.status).to_have_text("Reconnecting…")
+    edit(chat, "Beta", "Gamma")
+    chat.wait_for_answer("Gamma answered.")
+    chat.wait_until_idle()
+    edit(chat, "Alpha", "Delta")
+    chat.wait_for_answer("Delta answered.")
+    chat.wait_until_idle()
+    away.connection.restore()
+    away.wait_for_answer("Delta answered.")
+    expect(away.messages).to_have_text(["Delta"])
+    assert away.shown() == chat.shown()
+    talk_on = "Epsilon"
+    away.send(talk_on)
+    away.wait_for_answer("Epsilon answered.")
+    expect(chat.messages).to_have_text(["Delta", "Epsilon"])
+
+
+def test_a_tab_that_has_not_loaded_the_message_comes_to_the_same_page(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    steps = [Turn(calls=[Call(name="show_profile", args={})])] * 30
+    model.play(Turn(text=["One."]), *steps, Turn(text=["Two."]), Turn(text=["Three."]))
+    talk(chat, "First", "Second")
+    other = open_tab()
+    other.open(chat.page.url)
+    expect(other.log.locator("article[id]")).not_to_have_count(0)
+    expect(other.messages).to_have_count(0)
+    edit(chat, "Second", "Third")
+    for tab in (chat, other):
+        tab.wait_for_answer("Three.")
+        expect(tab.messages).to_have_text(["First", "Third"])
+        expect(tab.answers).to_have_text(["One.", "Three."])
+    assert other.shown() == chat.shown()
+
+
+def test_editing_says_what_will_happen_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Hello."]))
+    talk(chat, "Good morning")
+    chat.box.fill("a draft")
+    says = chat.page.get_by_text("Editing: this message and everything after it will be replaced.")
+    expect(says).to_be_hidden()
+
+    edit_button(chat, "Good morning").press("Enter")
+    expect(says).to_be_visible()
+    expect(chat.box).to_have_accessible_description(
+        "Editing: this message and everything after it will be replaced."
+    )
+    chat.box.fill("Good evening")
+    chat.box.press("Escape")
+    expect(says).to_be_hidden()
+    expect(chat.box).to_have_value("a draft")
+    expect(edit_button(chat, "Good morning")).to_be_focused()
+
+    edit_button(chat, "Good morning").click()
+    expect(chat.box).to_have_value("Good morning")
+    chat.box.fill("Good night")
+    chat.reload()
+    expect(says).to_be_visible()
+    expect(chat.box).to_have_value("Good night")
+    chat.page.get_by_role("button", name="Cancel editing").click()
+    expect(chat.box).to_have_value("a draft")
+    chat.reload()
+    expect(says).to_be_hidden()
+    expect(chat.box).to_have_value("a draft")
+    expect(chat.messages).to_have_text(["Good morning"])
+
+
+def test_nothing_is_edited_while_an_answer_is_written_and_nothing_is_lost(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["One."]), Turn(text=["Two ", "done."], hold_before=[1]), Turn(text=["Three."]))
+    talk(chat, "First")
+    edit_button(chat, "First").press("Enter")
+    chat.box.fill("First, again")
+    other = open_tab()
+    other.open(chat.page.url)
+    other.send("Second")
+    expect(chat.growing).to_have_text("Two ")
+    chat.box.press("Enter")
+    expect(chat.unsent).to_contain_text("First, again")
+    expect(chat.unsent).to_contain_text("Not sent: An answer is being written")
+    edit_button(chat, "Second").press("Enter")
+    expect(chat.page.get_by_role("alert")).to_contain_text("Stop it, or wait for its end, then edit.")
+    expect(chat.box).to_have_value("")
+    model.release()
+    chat.wait_for_answer("Two done.")
+    chat.wait_until_idle()
+    chat.unsent.get_by_role("button", name="Retry").click()
+    for tab in (chat, other):
+        tab.wait_for_answer("Three.")
+        expect(tab.messages).to_have_text(["First, again"])
+        expect(tab.unsent).to_have_count(0)
+
+
+def test_an_edit_whose_connection_drops_is_sent_once(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["One."]), Turn(text=["Two."]))
+    talk(chat, "First")
+    edit_button(chat, "First").press("Enter")
+    chat.connection.silence()
+    chat.send("Second")
+    chat.connection.cut()
+    expect(chat.unsent).to_contain_text("Second")
+    chat.connection.restore()
+    chat.wait_for_answer("Two.")
+    expect(chat.messages).to_have_text(["Second"])
+    expect(chat.unsent).to_have_count(0)
+    chat.reload()
+    expect(chat.messages).to_have_text(["Second"])
+
+
+def test_what_replaces_a_message_that_is_gone_is_told_to_be_a_new_one(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three."]))
+    talk(chat, "First")
+    other = open_tab()
+    other.open(chat.page.url)
+    edit_button(other, "First").press("Enter")
+    other.box.fill("Mine")
+    edit(chat, "First", "Yours")
+    expect(other.page.get_by_role("alert")).to_contain_text("this would be a new message")
+    other.wait_for_answer("Two.")
+    other.wait_until_idle()
+    expect(other.box).to_have_value("Mine")
+    other.box.press("Enter")
+    for tab in (chat, other):
+        tab.wait_for_answer("Three.")
+        expect(tab.messages).to_have_text(["Yours", "Mine"])
+
+
+def test_what_was_answered_after_the_message_is_open_again(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+        Turn(text=["First decide."]),
+        Turn(text=["It is not refunded."]),
+        Turn(text=["As you like."]),
+        Turn(text=["It is not refunded after all."]),
+    )
+    chat.send("Refund order 1001")
+    question = chat.log.get_by_role("region", name="Approval of refund_order")
+    expect(question).to_be_visible()
+    chat.wait_until_idle()
+    chat.send("What does it cost?")
+    chat.wait_for_answer("First decide.")
+    chat.wait_until_idle()
+    question.get_by_role("button", name="Reject").click()
+    chat.wait_for_answer("It is not refunded.")
+    chat.wait_until_idle()
+    edit(chat, "What does it cost?", "How long does it take?")
+    chat.wait_for_answer("As you like.")
+    chat.wait_until_idle()
+    expect(question).not_to_contain_text("Rejected")
+    other = open_tab()
+    other.open(chat.page.url)
+    assert other.shown() == chat.shown()
+    question.get_by_role("button", name="Reject").click()
+    for tab in (chat, other):
+        tab.wait_for_answer("It is not refunded after all.")
+        tab.wait_until_idle()
+    assert other.shown() == chat.shown()
