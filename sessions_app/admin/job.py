@@ -33,7 +33,7 @@ class ToolJobAdmin(OfSessionAdmin):
     )  # fmt: skip
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
-        "agent_name", "worker", "created_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
+        "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
         "delivered_at", "cancel_requested_at", "error", "arguments", "outcome", "files",
     )  # fmt: skip
 

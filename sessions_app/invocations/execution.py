@@ -24,7 +24,7 @@ from sessions_app.invocations.closing import begun_as, closing_events, resumed_e
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.live.hub import Hub
 from sessions_app.live.text import Fragment
-from sessions_app.models import InvocationStatus, ToolJob
+from sessions_app.models import InvocationStatus
 from sessions_app.notices import job_notice
 from sessions_app.protocol import EventNews, event_frame
 from sessions_app.registry import get_app
@@ -32,7 +32,7 @@ from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.services.staging import forget_staged, staged_jobs
+from sessions_app.services.staging import created_job, forget_staged, staged_jobs
 
 logger = logging.getLogger(__name__)
 
@@ -159,9 +159,10 @@ class Execution:
         if self._hub.watchers(session_id):
             frame = event_frame(seq, committed.body, render_event(session_id, seq, event))
         self._hub.publish_event(session_id, EventNews(seq, event.id, frame))
-        for job in committed.jobs:
-            self._hub.publish_notice(session_id, job_notice(ToolJob(session_id=session_id, **job)))
-            dispatch.send_job_soon(job["id"], job["task_name"])
+        for job in (created_job(session_id, staged) for staged in committed.jobs):
+            self._hub.publish_notice(session_id, job_notice(job))
+            if job.run_at is None:
+                dispatch.send_job_soon(job.pk, job.task_name)
 
     def _stream(self, event: Event) -> None:
         for part in (event.content.parts or []) if event.content else []:

@@ -29,6 +29,7 @@ class ToolJob(models.Model):
         call_id: the function call that it answers; one job answers one call, once.
         task_name: the Celery task.
         progress_done: of `progress_total`, in the task's own units; total 0 means unknown.
+        run_at: when it may begin; None is at once.
         sent_at: when the broker took it; a sweeper sends what has none.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
@@ -54,6 +55,7 @@ class ToolJob(models.Model):
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
+    run_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
@@ -80,6 +82,11 @@ class ToolJob(models.Model):
         if not self.progress_total:
             return None
         return max(0, min(100, round(100 * self.progress_done / self.progress_total)))
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether it waits for its time."""
+        return self.status == JobStatus.QUEUED and self.run_at is not None and self.sent_at is None
 
     @property
     def is_finished(self) -> bool:
