@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from celery.schedules import crontab
-
 from sessions_app.errors import InvalidInputError
-from sessions_app.timing.crontab_words import crontab_words
 from sessions_app.timing.moments import Length, parse_length
+from sessions_app.timing.wall_clock_crontab import WallClockCrontab
 
 FIELDS_OF_CRONTAB = 5
 LONGEST_JUMP = timedelta(hours=2)
@@ -38,7 +36,7 @@ class Recurrence(Protocol):
         """The shortest time between two occurrences."""
 
     def next_after(self, moment: datetime, start: datetime) -> datetime:
-        """The first occurrence after a moment, however many lie between; `start` is the first of all, and may be any time."""
+        """The first occurrence after a moment, however many lie between; `start` is the first of all."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +70,6 @@ class Interval:
         return found
 
 
-class _WallClockCrontab(crontab):
-    """Celery's crontab on the hands of a clock: labelled as UTC, where no hour is skipped or repeated."""
-
-    tz: tzinfo = UTC
-
-
 @dataclass(frozen=True)
 class Crontab:
     """By the five fields of a crontab. In an hour that clocks repeat it happens once; one they skip is made up."""
@@ -86,34 +78,26 @@ class Crontab:
     zone: ZoneInfo
 
     @cached_property
-    def _schedule(self) -> crontab:
-        minute, hour, day_of_month, month_of_year, day_of_week = self.text.split()
-        return _WallClockCrontab(
-            minute, hour, day_of_week, day_of_month, month_of_year, nowfun=lambda: datetime.now(UTC)
-        )
+    def _schedule(self) -> WallClockCrontab:
+        return WallClockCrontab.read(self.text)
 
     @property
     def words(self) -> str:
-        return crontab_words(self._schedule) or f"by the crontab {self.text}"
+        return self._schedule.words or f"by the crontab {self.text}"
 
     @property
     def shortest(self) -> timedelta:
         moments = [datetime(2026, 1, 1, tzinfo=UTC)]
         while len(moments) < LOOKED_AT:
-            moments.append(self._next(moments[-1]))
+            moments.append(self._schedule.next_after(moments[-1]))
         return min(later - earlier for earlier, later in pairwise(moments[1:]))
 
     def next_after(self, moment: datetime, start: datetime) -> datetime:
         if moment < start:
             return start
         wall = _wall_clock(moment - LONGEST_JUMP, self.zone)
-        while (found := _on_clocks(wall := self._next(wall), self.zone)) <= moment:
+        while (found := _on_clocks(wall := self._schedule.next_after(wall), self.zone)) <= moment:
             pass
-        return found
-
-    def _next(self, wall: datetime) -> datetime:
-        last, to_next, _ = self._schedule.remaining_delta(wall)
-        found: datetime = last + to_next
         return found
 
 
@@ -134,11 +118,11 @@ def parse_recurrence(text: str, zone: ZoneInfo) -> Recurrence:
         )
     found = Crontab(wanted, zone)
     try:
-        found._next(datetime(2026, 1, 1, tzinfo=UTC))
+        _ = found.shortest
     except Exception as error:
         raise InvalidInputError(
-            f"{text!r} is no crontab that can be used: {str(error).rstrip('.')}. Its fields are minute (0-59), hour (0-23), day of "
-            "the month (1-31), month (1-12) and day of the week (0-6, Sunday is 0), as in '0 9 * * 1-5'."
+            f"{text!r} is no crontab that can be used: {str(error).rstrip('.')}. Its fields are minute (0-59), "
+            "hour (0-23), day of the month (1-31), month (1-12) and day of the week (0-6, Sunday is 0), as in '0 9 * * 1-5'."
         ) from error
     return found
 
