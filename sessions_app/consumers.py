@@ -20,11 +20,12 @@ from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
-from sessions_app.notices import job_fields
+from sessions_app.notices import job_fields, schedule_fields
 from sessions_app.protocol import (
     AnyClientFrame,
     Cancel,
     CancelJob,
+    CancelSchedule,
     Confirm,
     EventNews,
     Hello,
@@ -33,6 +34,7 @@ from sessions_app.protocol import (
     Respond,
 )
 from sessions_app.rendering import render_event
+from sessions_app.scheduling.listing import tasks_of_session
 
 CATCH_UP_ROWS = 200
 
@@ -104,7 +106,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self._post(frame)
 
     def notice(self, frame: str) -> None:
-        """An invocation or a job has changed."""
+        """An invocation, a job or a scheduled task has changed."""
         self._post(frame)
 
     def gone(self) -> None:
@@ -123,6 +125,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await use_cases.cancel(self._user, self._session_id, invocation_id)
             case CancelJob(id=job_id):
                 await use_cases.cancel_job(self._user, self._session_id, job_id)
+            case CancelSchedule(id=schedule_id):
+                await use_cases.cancel_schedule(self._user, self._session_id, schedule_id)
             case Confirm(call_id=call_id, confirmed=confirmed, payload=payload):
                 answer = {"confirmed": confirmed, "payload": payload}
                 await use_cases.answer_call(
@@ -140,11 +144,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await self.close(protocol.CLOSE_NOT_FOUND)
             return
         jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
+        schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
         self._seq = min(after, standing.last_seq)
         invocation = None
         if standing.invocation:
             invocation = {"id": standing.invocation[0], "status": standing.invocation[1]}
-        self._post(protocol.ready_frame(self._session_id, standing.last_seq, invocation, jobs))
+        ready = protocol.ready_frame(
+            self._session_id, standing.last_seq, invocation=invocation, jobs=jobs, schedules=schedules
+        )
+        self._post(ready)
         live().hub.watch(self._session_id, self)
         if invocation:
             live().hub.want_text(self._session_id)

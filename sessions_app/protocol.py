@@ -20,6 +20,7 @@ from sessions_app.errors import (
 from sessions_app.live.text import Fragment
 
 VERSION = 1
+LARGEST_ID = 2**63 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
@@ -65,6 +66,13 @@ class CancelJob(ClientFrame):
     id: UUID
 
 
+class CancelSchedule(ClientFrame):
+    """Call the scheduled task off."""
+
+    type: Literal["cancel_schedule"]
+    id: int = Field(gt=0, le=LARGEST_ID)
+
+
 class Confirm(ClientFrame):
     """Yes or no to a call that asks for it (spec T7)."""
 
@@ -89,7 +97,7 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | CancelJob | Confirm | Respond | Ping
+AnyClientFrame = Hello | Message | Cancel | CancelJob | CancelSchedule | Confirm | Respond | Ping
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )
@@ -106,7 +114,7 @@ class EventNews:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something other than an event has changed: an invocation or a job.
+    """Something other than an event has changed: an invocation, a job, a scheduled task.
 
     Attributes:
         kind: the frame's type.
@@ -150,10 +158,21 @@ def partial_frame(fragment: Fragment) -> str:
 
 
 def ready_frame(
-    session_id: UUID, seq: int, invocation: dict[str, Any] | None, jobs: list[dict[str, Any]]
+    session_id: UUID,
+    seq: int,
+    *,
+    invocation: dict[str, Any] | None,
+    jobs: list[dict[str, Any]],
+    schedules: list[dict[str, Any]],
 ) -> str:
     """The answer to `hello`: where the session stands. Events after the browser's follow."""
-    fields = {"session": str(session_id), "seq": seq, "invocation": invocation, "jobs": jobs}
+    fields = {
+        "session": str(session_id),
+        "seq": seq,
+        "invocation": invocation,
+        "jobs": jobs,
+        "schedules": schedules,
+    }
     return json.dumps({"v": VERSION, "type": "ready", **fields}, default=str)
 
 

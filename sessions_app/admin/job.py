@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import call_link, session_url
 from sessions_app.admin.of_session import OfSessionAdmin
 from sessions_app.admin.surroundings import find_call
 from sessions_app.models import ToolJob
@@ -64,7 +64,7 @@ class ToolJobAdmin(OfSessionAdmin):
 
     @admin.display(description=_("Call"))
     def call(self, job: ToolJob) -> SafeString | str:
-        return _event_link(job, find_call(job.session, job.call_id))
+        return call_link(job.session_id, job.call_id, find_call(job.session, job.call_id))
 
     @admin.display(description=_("Invocation"))
     def invocation(self, job: ToolJob) -> SafeString:
@@ -82,9 +82,3 @@ class ToolJobAdmin(OfSessionAdmin):
     @admin.display(description=_("Files"))
     def files(self, job: ToolJob) -> str | None:
         return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or None
-
-
-def _event_link(job: ToolJob, seq: int | None) -> SafeString | str:
-    if seq is None:
-        return job.call_id
-    return format_html('<a href="{}">#{}</a> {}', session_url(job.session_id, seq=seq), seq, job.call_id)

@@ -33,6 +33,7 @@ from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 from sessions_app.services.staging import created_job, forget_staged, staged_jobs
+from sessions_app.wake_up import metadata_of
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +105,11 @@ class Execution:
             memory_service=DjangoMemoryService(),
             compacts=False,
         )
-        config = RunConfig(streaming_mode=StreamingMode.SSE, max_llm_calls=conf().invocation_model_calls)
+        config = RunConfig(
+            streaming_mode=StreamingMode.SSE,
+            max_llm_calls=conf().invocation_model_calls,
+            custom_metadata=metadata_of(claim.client_id),
+        )
         events = runner.run_async(
             user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
         )

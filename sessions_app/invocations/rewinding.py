@@ -8,16 +8,18 @@ from django.db.models.functions import Now
 
 from runtime.errors import InvocationNotFoundError
 from runtime.events.calls import find_call_event, pending_calls
+from runtime.events.rewound import drop_rewound
 from runtime.runners import Runner
 from runtime.sessions import GetSessionConfig
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.process import live
 from sessions_app.models import InvocationStatus, Session, ToolJob
-from sessions_app.notices import invocation_notice
+from sessions_app.notices import invocation_notice, schedule_notice
 from sessions_app.protocol import EventNews, event_frame
 from sessions_app.registry import get_app
 from sessions_app.rendering import render_event
+from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 from sessions_app.sync import in_thread
@@ -49,6 +51,7 @@ async def rewind_session(session: Session, invocation_id: str) -> None:
     except StaleLeaseError as error:
         raise busy from error
     await _cancel_what_waits_for_nothing(session)
+    await _cancel_what_was_scheduled_in_what_is_undone(session)
 
 
 async def _cancel_what_waits_for_nothing(session: Session) -> None:
@@ -73,6 +76,21 @@ async def _cancel_what_waits_for_nothing(session: Session) -> None:
             status=InvocationStatus.CANCELLED, finished_at=Now()
         )
         _tell(session.pk, row.invocation_id, row.client_id)
+
+
+async def _cancel_what_was_scheduled_in_what_is_undone(session: Session) -> None:
+    """The scheduled tasks of calls that do not count any more."""
+    tasks = [task async for task in session.scheduled_tasks.active()]
+    if not tasks:
+        return
+    whole = await DjangoSessionService().get_session(
+        app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
+    )
+    counting = {event.invocation_id for event in drop_rewound(whole.events)} if whole else set()
+    for task in tasks:
+        if task.invocation_id not in counting:
+            cancelled = await in_thread(cancel_task, session.pk, task.pk, session.user_id)
+            live().hub.publish_notice(session.pk, schedule_notice(cancelled))
 
 
 def _tell(session_id: UUID, invocation_id: str, client_id: str) -> None:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from runtime import types
 from sessions_app import sync
 from sessions_app.jobs.inside import JobCancelled, current_job
-from sessions_app.live.process import live
+from sessions_app.live.process import tell
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.notices import job_notice
 from sessions_app.services.artifact_service import DjangoArtifactService
@@ -113,8 +113,4 @@ class Reporter:
 
 def show(job: ToolJob) -> None:
     """Tell those who watch the session how the job is."""
-
-    async def publish() -> None:
-        live().hub.publish_notice(job.session_id, job_notice(job))
-
-    sync.run(publish())
+    tell(job.session_id, job_notice(job))

@@ -122,7 +122,8 @@ def parse_recurrence(text: str, zone: ZoneInfo) -> Recurrence:
     except Exception as error:
         raise InvalidInputError(
             f"{text!r} is no crontab that can be used: {str(error).rstrip('.')}. Its fields are minute (0-59), "
-            "hour (0-23), day of the month (1-31), month (1-12) and day of the week (0-6, Sunday is 0), as in '0 9 * * 1-5'."
+            "hour (0-23), day of the month (1-31), month (1-12) and day of the week (0-6, Sunday is 0), "
+            "as in '0 9 * * 1-5'."
         ) from error
     return found
 

@@ -10,6 +10,7 @@ import { LiveText } from "./live.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
 import { allowAnswers, listenForAnswers } from "./questions.js";
+import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
 import { showChanges } from "./state.js";
@@ -37,6 +38,7 @@ let askedAt = 0;
 const conversation = new Conversation(main, { onGap });
 const live = new LiveText(byId("live"), { onGap });
 const jobs = new Jobs(conversation.log, { onCancel: (id) => socket.send("cancel_job", { id }) });
+const schedules = new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
 const scroll = new Scroll(main, byId("newest"));
 const outcomes = new Outcomes(conversation, { onSendAgain: send });
 const invocations = new Invocations();
@@ -52,6 +54,7 @@ const handlers = {
     const missed = invocations.replaceOpen(frame.invocation);
     live.clear(); // what still grows comes again, whole
     frame.jobs.forEach((job) => jobs.show(job));
+    schedules.replace(frame.schedules);
     outbox.resend();
     if (missed) learnOutcomes(frame.seq);
   },
@@ -73,6 +76,9 @@ const handlers = {
   invocation: learn,
   job(frame) {
     jobs.show(frame);
+  },
+  schedule(frame) {
+    schedules.take(frame);
   },
   error(frame) {
     composer.allowStop();
