@@ -9,6 +9,7 @@ from typing import Any
 
 from adk_site.demo.model.arguments import Arguments, fill
 from adk_site.demo.model.replies import ask_for, small_talk, tell
+from adk_site.demo.model.times import WHEN
 from adk_site.demo.model.turn import TRANSFER, Turn
 from adk_site.demo.model.words import first_paragraph, stems
 from runtime import types
@@ -75,8 +76,12 @@ def choose(turn: Turn, pending_names: set[str]) -> Choice:
 
 
 def _best(turn: Turn) -> Candidate | None:
-    """The candidate that fits the words best; the part before a colon is the command, if it fits anything."""
+    """The candidate that fits the words best; when they say "later", of those that can be put off.
+
+    The part before a colon is the command, if it fits anything.
+    """
     candidates = [*(_function(function, turn.words) for function in turn.functions), *_agents(turn)]
+    candidates = [one for one in candidates if WHEN & one.arguments.values.keys()] or candidates
     how_common = Counter(word for candidate in candidates for word in candidate.words)
     for said in (stems(_command(turn.words)), stems(turn.words)):
         scores = [candidate.score(said, how_common) for candidate in candidates]
