@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from sessions_app.errors import InvalidInputError
@@ -75,7 +75,7 @@ def zone_of(name: str) -> ZoneInfo:
 def _moment(text: str, now: datetime) -> datetime:
     length = parse_length(text[3:]) if text.lower().startswith("in ") else None
     try:
-        moment = now + length.span if length else datetime.fromisoformat(text)
+        moment = now.astimezone(UTC) + length.span if length else datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(
             f"{text!r} is no time that can be read. Write it in ISO 8601 with an offset, such as "

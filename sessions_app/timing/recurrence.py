@@ -62,7 +62,9 @@ class Interval:
         if moment < start:
             return start
         if not self.length.is_of_days:
-            return start + ((moment - start) // self.length.span + 1) * self.length.span
+            # In UTC, where an hour is an hour: in a zone Python reckons with what its clocks show.
+            begun = start.astimezone(UTC)
+            return begun + ((moment.astimezone(UTC) - begun) // self.length.span + 1) * self.length.span
         first = _wall_clock(start, self.zone)
         number = (_wall_clock(moment, self.zone) - first) // self.length.span
         while (found := _on_clocks(first + number * self.length.span, self.zone)) <= moment:
@@ -83,7 +85,7 @@ class Crontab:
 
     @property
     def words(self) -> str:
-        return self._schedule.words or f"by the crontab {self.text}"
+        return f"{self._schedule.words or f'by the crontab {self.text}'} ({self.zone})"
 
     @property
     def shortest(self) -> timedelta:

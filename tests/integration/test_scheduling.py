@@ -256,7 +256,7 @@ def test_the_model_lists_and_cancels_what_is_to_come(person: User, model: Script
     task = scheduled(person, model, every="0 9 * * 1-5", time_zone="Europe/Berlin")
     say(person, model, call("list_scheduled_tasks"), "These.", session_id=task.session_id)
     (told,) = answered(model)["scheduled_tasks"]
-    assert told["how_often"] == "every weekday at 09:00" and "T09:00:00+0" in told["next_at"]
+    assert told["how_often"] == "every weekday at 09:00 (Europe/Berlin)" and "T09:00:00+0" in told["next_at"]
     assert "now" in answered(model)
     say(person, model, call("cancel_scheduled_task", id=task.pk), "Gone.", session_id=task.session_id)
     assert answered(model) == {"status": "cancelled", "id": task.pk, "task": WATER}

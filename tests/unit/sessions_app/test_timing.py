@@ -39,7 +39,10 @@ def test_nine_o_clock_stays_nine_o_clock_when_clocks_change(every: str) -> None:
 
 def test_hours_pass_as_they_do_when_clocks_change() -> None:
     start = berlin("2026-03-28T23:00")
-    assert following("12 hours", start, 2) == [start + timedelta(hours=12), start + timedelta(hours=24)]
+    expected = [start + timedelta(hours=12), start + timedelta(hours=24)]
+    assert following("12 hours", start, 2) == expected
+    assert following("12 hours", start.astimezone(BERLIN), 2) == expected
+    assert parse_moment("in 12 hours", start.astimezone(BERLIN)) == expected[0]
 
 
 @pytest.mark.parametrize("every", ["day", "30 2 * * *"])
@@ -102,13 +105,13 @@ def test_a_crontab_far_from_greenwich_finds_its_days() -> None:
     [
         ("minute", "every minute", timedelta(minutes=1)),
         ("90 seconds", "every 90 seconds", timedelta(seconds=90)),
-        ("0 9 * * 1-5", "every weekday at 09:00", timedelta(days=1)),
-        ("0 9,17 * * *", "every day at 09:00 and 17:00", timedelta(hours=8)),
-        ("30 8 * * sat,sun", "every Sunday and Saturday at 08:30", timedelta(days=1)),
-        ("0 9 1 * *", "on day 1 of every month at 09:00", timedelta(days=28)),
-        ("0 9 1-7 * 1", "by the crontab 0 9 1-7 * 1", timedelta(days=28)),
-        ("*/5 9 * * *", "by the crontab */5 9 * * *", timedelta(minutes=5)),
-        ("0 0 29 2 *", "by the crontab 0 0 29 2 *", timedelta(days=1461)),
+        ("0 9 * * 1-5", "every weekday at 09:00 (Europe/Berlin)", timedelta(days=1)),
+        ("0 9,17 * * *", "every day at 09:00 and 17:00 (Europe/Berlin)", timedelta(hours=8)),
+        ("30 8 * * sat,sun", "every Sunday and Saturday at 08:30 (Europe/Berlin)", timedelta(days=1)),
+        ("0 9 1 * *", "on day 1 of every month at 09:00 (Europe/Berlin)", timedelta(days=28)),
+        ("0 9 1-7 * 1", "by the crontab 0 9 1-7 * 1 (Europe/Berlin)", timedelta(days=28)),
+        ("*/5 9 * * *", "by the crontab */5 9 * * * (Europe/Berlin)", timedelta(minutes=5)),
+        ("0 0 29 2 *", "by the crontab 0 0 29 2 * (Europe/Berlin)", timedelta(days=1461)),
     ],
 )
 def test_it_is_told_in_words_and_knows_its_shortest_time(every: str, words: str, shortest: timedelta) -> None:
