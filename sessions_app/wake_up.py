@@ -12,7 +12,8 @@ IT_IS_TIME = (
     "do the task, and tell what came of it. The task:"
 )
 SCHEDULED = "adk_scheduled"
-_CLIENT = "schedule:"
+CLIENT = "schedule:"
+"""How the client ids of these invocations begin."""
 
 
 def wake_up(task: str) -> types.Content:
@@ -22,17 +23,17 @@ def wake_up(task: str) -> types.Content:
 
 def client_id_of(task_id: int, run: int) -> str:
     """The client id of a task's run: each comes once, however often it is enqueued."""
-    return f"{_CLIENT}{task_id}:{run}"
+    return f"{CLIENT}{task_id}:{run}"
 
 
 def is_wake_up(client_id: str) -> bool:
     """Whether an invocation was begun by a scheduled task."""
-    return client_id.startswith(_CLIENT)
+    return client_id.startswith(CLIENT)
 
 
 def metadata_of(client_id: str) -> dict[str, Any] | None:
     """What the events of an invocation carry: the task and run that began it; None for others."""
-    return {SCHEDULED: client_id.removeprefix(_CLIENT)} if is_wake_up(client_id) else None
+    return {SCHEDULED: client_id.removeprefix(CLIENT)} if is_wake_up(client_id) else None
 
 
 def task_in(event: Event) -> str | None:

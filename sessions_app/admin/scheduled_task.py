@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
@@ -11,7 +11,10 @@ from sessions_app.admin.formatting import excerpt, status_badge
 from sessions_app.admin.links import call_link, session_url
 from sessions_app.admin.of_session import OfSessionAdmin
 from sessions_app.admin.surroundings import find_call
-from sessions_app.models import ScheduledTask
+from sessions_app.models import Invocation, ScheduledTask
+from sessions_app.wake_up import CLIENT
+
+NEWEST_SHOWN = 20
 
 
 @admin.register(ScheduledTask)
@@ -24,7 +27,7 @@ class ScheduledTaskAdmin(OfSessionAdmin):
     search_fields = ("task", "=call_id", "=invocation_id", "session__title", "session__key")
     fields = (
         "badge", "of_session", "task", "call", "invocation", "agent_name", "start_at", "next_at", "repeats",
-        "every", "time_zone", "runs", "most_runs", "ends_at", "last_run_at", "created_at", "cancelled_at",
+        "every", "time_zone", "runs", "begun", "most_runs", "ends_at", "last_run_at", "created_at", "cancelled_at",
         "cancelled_by",
     )  # fmt: skip
 
@@ -48,3 +51,12 @@ class ScheduledTaskAdmin(OfSessionAdmin):
     def invocation(self, task: ScheduledTask) -> SafeString:
         url = session_url(task.session_id, invocation=task.invocation_id)
         return format_html('<a href="{}">{}</a>', url, task.invocation_id)
+
+    @admin.display(description=_("Newest runs"))
+    def begun(self, task: ScheduledTask) -> SafeString:
+        runs = Invocation.objects.filter(
+            session_id=task.session_id, client_id__startswith=f"{CLIENT}{task.pk}:"
+        ).order_by("-id")
+        ids = runs.values_list("invocation_id", flat=True)[:NEWEST_SHOWN]
+        links = ((session_url(task.session_id, invocation=one), one) for one in ids)
+        return format_html_join(", ", '<a href="{}">{}</a>', links)

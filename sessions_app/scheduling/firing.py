@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from runtime.context import new_invocation_id
@@ -13,7 +15,7 @@ from sessions_app.dispatch import send_run_session
 from sessions_app.live.process import tell
 from sessions_app.models import Invocation, InvocationStatus, ScheduledTask
 from sessions_app.notices import schedule_notice
-from sessions_app.wake_up import client_id_of, wake_up
+from sessions_app.wake_up import CLIENT, client_id_of, wake_up
 
 logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
@@ -21,7 +23,7 @@ MOST_AT_ONCE = 100
 
 def fire_due() -> None:
     """One round of the sweep. Safe to run twice at once, and to die anywhere in it."""
-    for task in ScheduledTask.objects.due().select_related("session")[:MOST_AT_ONCE]:
+    for task in _due().select_related("session")[:MOST_AT_ONCE]:
         try:
             _fire(task)
         except Exception:  # the others do not wait for it; the next round tries again
@@ -34,8 +36,6 @@ def _fire(task: ScheduledTask) -> None:
     Who dies in between enqueues the same client id again, which adds nothing. Only one of several who do this at once
     finds the row as it was and moves it on.
     """
-    if _is_still_queued(task):
-        return
     run = task.runs + 1
     sync.run(
         hot_path.enqueue(
@@ -56,9 +56,11 @@ def _fire(task: ScheduledTask) -> None:
         logger.warning("Nobody was told of scheduled task %s; the sweeper will", task.pk, exc_info=True)
 
 
-def _is_still_queued(task: ScheduledTask) -> bool:
-    """Whether its last time still waits for its turn: an agent that is slower than the clock is not buried in work."""
-    last = Invocation.objects.filter(
-        session_id=task.session_id, client_id=client_id_of(task.pk, task.runs), status=InvocationStatus.QUEUED
+def _due() -> QuerySet[ScheduledTask]:
+    """Without those whose last time still waits for its turn: who is slower than the clock is not buried in work."""
+    task_id, runs = (Cast(OuterRef(name), TextField()) for name in ("pk", "runs"))
+    last = Concat(Value(CLIENT), task_id, Value(":"), runs, output_field=TextField())
+    queued = Invocation.objects.filter(
+        session=OuterRef("session"), status=InvocationStatus.QUEUED, client_id=last
     )
-    return last.exists()
+    return ScheduledTask.objects.due().exclude(Exists(queued))

@@ -614,6 +614,8 @@ def test_scheduled_tasks_are_told_on_the_page_of_their_session_and_on_their_own(
 ) -> None:
     add(session, {"functionCall": {"id": "c-1", "name": "schedule_task", "args": {}}})
     active = make_scheduled_task(session)
+    woken = {"invocation_id": "e-7", "client_id": f"schedule:{active.pk}:1", "message": {}}
+    Invocation.objects.create(session=session, **woken)
     cancelled = {"cancelled_at": active.start_at, "cancelled_by": person, "next_at": None}
     make_scheduled_task(session, call_id="c-2", task=HOSTILE, **cancelled)
     sign_in(client, *MODELS)
@@ -624,6 +626,7 @@ def test_scheduled_tasks_are_told_on_the_page_of_their_session_and_on_their_own(
     assert "every weekday at 09:00 (Europe/Berlin)" in table and "by ada" in table
     assert HOSTILE not in page and 'href="#scheduled-tasks">2 scheduled tasks<' in page
     assert page_of(session, "?event=1#event-1") in read(client, own)
+    assert page_of(session, "?invocation=e-7") in read(client, own)
 
 
 def test_the_number_of_queries_of_a_session_page_does_not_grow(

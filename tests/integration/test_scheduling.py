@@ -171,13 +171,13 @@ def test_two_sweeps_at_once_begin_a_task_once(
     task = scheduled(person, model, every="10 minutes")
     make_due(task)
     both_have_read = threading.Barrier(2)
-    look = firing._is_still_queued
+    enqueue = hot_path.enqueue
 
-    def look_together(read: ScheduledTask) -> bool:
+    def enqueue_together(session_id: UUID, **values: Any) -> Coroutine[Any, Any, Any]:
         both_have_read.wait(timeout=30)
-        return look(read)
+        return enqueue(session_id, **values)
 
-    monkeypatch.setattr(firing, "_is_still_queued", look_together)
+    monkeypatch.setattr(hot_path, "enqueue", enqueue_together)
 
     def sweep_once() -> None:
         fire_due()
