@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from adk_site.demo.model.times import READ_HERE, says_when, time_argument, without_times
+from adk_site.demo.model.times import READ_HERE, TASK, says_when, time_argument, without_times
 from adk_site.demo.model.words import stem, stems
 from runtime import types
 
@@ -88,7 +88,7 @@ def _text(name: str, schema: types.Schema, words: str) -> str | None:
         return _first(words, _EMAIL)
     if kinds & {"id", "number", "code", "reference"}:
         return _first(words, _CODE)
-    if name == "task" and says_when(words):
+    if name == TASK and says_when(words):
         return without_times(words) or None
     if kinds & _MESSAGES:
         return _first(words, _QUOTED, _AFTER_COLON) or words.strip() or None

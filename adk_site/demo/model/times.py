@@ -17,6 +17,8 @@ _PHRASES = (_EVERY_DAY_AT, _EVERY, _IN, _TIMES)
 
 WHEN = {"every", "run_at"}
 """The parameters that say when something is to be done."""
+TASK = "task"
+"""The parameter of a tool that does later whatever it is told."""
 READ_HERE = WHEN | {"most_runs", "ends_at", "time_zone"}
 
 

@@ -258,8 +258,8 @@ class TestTimes:
 
     @staticmethod
     def desk(words: str) -> LlmRequest:
-        asked = request(words, functions=(schedule_task, cancel_scheduled_task, roll_dice))
-        asked.append_tools([write_report])
+        asked = request(words, functions=(roll_dice,))
+        asked.append_tools([write_report, *map(FunctionTool, (schedule_task, cancel_scheduled_task))])
         asked.append_instructions(["- orders: Orders and their status, refunds, payments."])
         asked.append_tools([TransferToAgentTool(["orders"])])
         return asked
