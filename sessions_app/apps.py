@@ -4,6 +4,7 @@ from django.apps import AppConfig
 from django.core.checks import register
 
 from sessions_app.checks import check_agents
+from sessions_app.conf_checks import check_settings
 
 
 class SessionsAppConfig(AppConfig):
@@ -14,5 +15,6 @@ class SessionsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Check the agents wherever Django checks the site; alone with `manage.py check --tag agents`."""
+        """Check agents and settings wherever Django checks the site; alone with `manage.py check --tag agents`."""
         register(check_agents, "agents")
+        register(check_settings, "agents")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -50,6 +51,16 @@ async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
     pool = await get_pool()
     async with pool.connection() as connection:
         return await (await connection.execute(query, params)).fetchone()
+
+
+async def fetch_one_alone(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
+    """As `fetch_one`, in one round trip, too, but after everyone else who names one of these locks has committed."""
+    pool = await get_pool()
+    async with pool.connection() as connection, connection.pipeline(), connection.transaction():
+        for lock in locks:
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
+        cursor = await connection.execute(query, params)
+        return await cursor.fetchone()
 
 
 async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:

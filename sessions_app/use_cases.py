@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.sessions import GetSessionConfig
+from sessions_app import hot_path
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
@@ -59,6 +60,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
     Raises:
         InvalidInputError: the message is empty or too long.
         NotFoundError: there is no such conversation, or it is someone else's.
+        ConflictError: another message is being answered, and the app takes one at a time.
     """
     if not text.strip():
         raise InvalidInputError("The message is empty. Write something first.")
@@ -73,9 +75,12 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         client_id=client_id,
         message=content_to_json(types.UserContent(text)),
         title=title_from(text),
+        terms=_terms(),
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
+    if queued.status == hot_path.REFUSED:
+        raise ConflictError("Your last message is still being answered. Wait for the end, or stop it, first.")
     return queued.invocation_id, queued.status
 
 
@@ -102,7 +107,6 @@ async def answer_call(
         user_id=user.pk,
         client_id=f"answer:{call_id}",
         message=content_to_json(content),
-        title="",
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
@@ -184,6 +188,14 @@ async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> Non
     session = await get_session(user, session_id)
     task = await in_thread(cancel_task, session.pk, schedule_id, user.pk)
     live().hub.publish_notice(session.pk, schedule_notice(task))
+
+
+def _terms() -> hot_path.Terms:
+    return hot_path.Terms(
+        policies=conf().by_app("queue_policy"),
+        running_of_app=conf().by_app("invocations_of_app"),
+        running_of_person=conf().invocations_of_person,
+    )
 
 
 def title_from(text: str) -> str:

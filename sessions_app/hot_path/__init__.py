@@ -6,9 +6,7 @@ It stands beside the models that own the columns; everything else uses the ORM.
 from sessions_app.hot_path.leases import (
     Claim,
     Finished,
-    Queued,
     claim_next,
-    enqueue,
     finish,
     hand_over,
     mark_sent,
@@ -29,16 +27,21 @@ from sessions_app.hot_path.log import (
     load,
     standing,
 )
+from sessions_app.hot_path.queue import REFUSED, Lease, Overtaken, Queued, Terms, enqueue, make_way
 
 __all__ = [
+    "REFUSED",
     "Append",
     "Claim",
     "Committed",
     "Finished",
+    "Lease",
     "Loaded",
+    "Overtaken",
     "Queued",
     "SessionKey",
     "Standing",
+    "Terms",
     "append",
     "claim_next",
     "enqueue",
@@ -47,6 +50,7 @@ __all__ = [
     "hand_over",
     "last_seqs",
     "load",
+    "make_way",
     "mark_sent",
     "renew",
     "sessions_with_forgotten_queue",

@@ -1,4 +1,4 @@
-"""Who runs what: invocations are queued, claimed under a lease with a fencing token, renewed, finished, taken over."""
+"""Who runs what: invocations are claimed under a lease with a fencing token, renewed, finished, taken over."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from psycopg.types.json import Json
-
+from sessions_app.hot_path.log import Loaded
 from sessions_app.pool import fetch_all, fetch_one
 
 
@@ -18,6 +17,8 @@ class Claim:
 
     Attributes:
         attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
+        standing: the session's row and state at that moment, when the claim brought them.
+        excess: the limit on invocations at once that it exceeds: "person", "app" or none.
     """
 
     session_id: UUID
@@ -29,97 +30,8 @@ class Claim:
     message: dict[str, Any]
     lease_token: int
     attempts: int = 1
-
-
-@dataclass(frozen=True)
-class Queued:
-    """An invocation that was asked for.
-
-    Attributes:
-        claim: there when it may run at once, by the owner that asked.
-        is_repeated: its client id was known: this is the first one's id and status.
-    """
-
-    invocation_id: str
-    status: str
-    claim: Claim | None
-    is_repeated: bool = False
-
-
-async def enqueue(
-    session_id: UUID,
-    *,
-    user_id: Any,
-    invocation_id: str,
-    client_id: str,
-    message: dict[str, Any],
-    title: str = "",
-    owner: str = "",
-    lease_seconds: float = 0.0,
-) -> Queued | None:
-    """Add an invocation, and take the session's lease for it when nobody runs anything and an `owner` is named.
-
-    The same client id again adds nothing and tells what became of the first. None when the user has no such session.
-    """
-    params = {
-        "session": session_id,
-        "user": user_id,
-        "invocation": invocation_id,
-        "client": client_id,
-        "message": Json(message),
-        "title": title,
-        "owner": owner,
-        "ttl": lease_seconds,
-    }
-    # A statement that waited for another with the same client id does not see what that one added: the next does.
-    row = await fetch_one(_ENQUEUE, params) or await fetch_one(_ENQUEUE, params)
-    if row is None:
-        return None
-    known_id, status, app_name, session_key, lease_token, is_repeated = row
-    if lease_token is None:
-        return Queued(known_id, status, None, is_repeated)
-    claim = Claim(session_id, app_name, user_id, session_key, known_id, client_id, message, lease_token)
-    return Queued(known_id, status, claim)
-
-
-# The session's row is locked first: what is decided on it stays true until the statement ends.
-_ENQUEUE = """
-WITH s AS (
-    SELECT id, app_name, key, lease_token, lease_owner, title FROM sessions_app_session
-    WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
-), added AS (
-    INSERT INTO sessions_app_invocation
-        (session_id, invocation_id, client_id, message, status, owner, attempts, started_at)
-    SELECT s.id, %(invocation)s, %(client)s, %(message)s, decided.status,
-        CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
-        (decided.status = 'running')::int,
-        CASE WHEN decided.status = 'running' THEN now() END
-    FROM s, LATERAL (
-        SELECT CASE
-            WHEN %(owner)s <> '' AND s.lease_owner = '' AND NOT EXISTS (
-                SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
-            ) THEN 'running' ELSE 'queued'
-        END AS status
-    ) decided
-    ON CONFLICT (session_id, client_id) DO NOTHING
-    RETURNING invocation_id, status
-), changed AS (
-    UPDATE sessions_app_session t
-    SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
-        lease_token = t.lease_token + (added.status = 'running')::int,
-        lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
-        lease_expires_at = CASE
-            WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
-        END
-    FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
-    RETURNING t.lease_token
-)
-SELECT added.invocation_id, added.status, s.app_name, s.key,
-    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END, false
-FROM added, s
-UNION ALL
-SELECT i.invocation_id, i.status, s.app_name, s.key, NULL, true FROM sessions_app_invocation i, s
-WHERE i.session_id = s.id AND i.client_id = %(client)s AND NOT EXISTS (SELECT FROM added)"""
+    standing: Loaded | None = None
+    excess: str = ""
 
 
 async def claim_next(session_id: UUID, *, owner: str, lease_seconds: float) -> Claim | None:
@@ -181,10 +93,11 @@ class Finished:
     more_is_queued: bool
 
 
+# A crash that loses this loses nothing: the invocation is taken up, and found to be complete. So it waits for no disk.
 _FINISH = """
-WITH lease AS (
+WITH unhurried AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
-    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM unhurried)
     RETURNING id
 )
 UPDATE sessions_app_invocation i

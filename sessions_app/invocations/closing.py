@@ -44,19 +44,25 @@ def resumed_event(events: Sequence[Event], attempt: int) -> Event:
 def closing_events(
     claim: Claim, events: Sequence[Event], growing: Iterable[Fragment], outcome: Outcome
 ) -> list[Event]:
-    """The text that was streamed so far, answers for the calls left open, and why it ended."""
+    """The message if it came to nothing, the text streamed so far, answers for the calls left open, why it ended."""
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
-    closing = [
+    closing = [] if begun_as(claim, events) else [_message_event(claim)]
+    texts = [
         interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
         for fragment in growing
     ]
-    has_text = bool(closing)
-    closing += seal_events(events, invocation_id, SEAL)
+    has_text = bool(texts)
+    closing += [*texts, *seal_events(events, invocation_id, SEAL)]
     if outcome.status != InvocationStatus.FAILED:
         return closing if has_text else [*closing, interrupted_event(author, invocation_id)]
     code, message = outcome.error_code, outcome.error_message
     end = Event(author=author, invocation_id=invocation_id, error_code=code, error_message=message)
     return [*closing, end]
+
+
+def _message_event(claim: Claim) -> Event:
+    content = types.Content.model_validate(claim.message)
+    return Event(author="user", invocation_id=claim.invocation_id, content=content)
 
 
 def _last_agent(events: Sequence[Event], otherwise: str) -> str:

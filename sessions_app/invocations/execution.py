@@ -22,6 +22,7 @@ from sessions_app.errors import CannotGoOnError, LimitExceededError
 from sessions_app.hot_path import Claim
 from sessions_app.invocations.closing import begun_as, closing_events, resumed_event
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
+from sessions_app.invocations.spending import Spending
 from sessions_app.live.hub import Hub
 from sessions_app.live.text import Fragment
 from sessions_app.models import InvocationStatus
@@ -37,6 +38,13 @@ from sessions_app.wake_up import metadata_of
 
 logger = logging.getLogger(__name__)
 
+EXCESS = {
+    "person": "As many of your messages as may be answered at once are being answered already. "
+    "Wait until one of them is complete, then send this again.",
+    "app": "As many people as can be answered at once are being answered already. Send this again in a moment.",
+}
+"""By which limit on invocations at once a claim exceeds."""
+
 
 class Execution:
     """Runs a claim's message through its app's Runner and tells the hub."""
@@ -45,19 +53,25 @@ class Execution:
         self.claim = claim
         self._hub = hub
         self._sessions = DjangoSessionService(
-            lease_token=claim.lease_token, on_commit=self._publish, staged_jobs=staged_jobs
+            lease_token=claim.lease_token,
+            on_commit=self._publish,
+            staged_jobs=staged_jobs,
+            standing=claim.standing,
         )
+        self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
-        self._tokens = 0
+        self._spending = Spending(self._conf)
 
     async def run(self) -> Outcome:
         """Run the invocation to its end. What the agent raises comes out here.
 
         Raises:
-            LimitExceededError: it took longer, or more tokens, than the site allows.
+            LimitExceededError: it is one too many at once, took longer, or used more, than the site allows.
             CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
-        limit = conf().invocation_seconds
+        if self.claim.excess:
+            raise LimitExceededError(EXCESS[self.claim.excess])
+        limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
             async with timeout:
@@ -80,7 +94,7 @@ class Execution:
 
     async def _go_on(self) -> None:
         """Continue what an earlier attempt left, from its events (spec R1)."""
-        if self.claim.attempts > conf().invocation_attempts:
+        if self.claim.attempts > self._conf.invocation_attempts:
             raise CannotGoOnError(f"it was interrupted {self.claim.attempts - 1} times")
         session = await self._session()
         invocation_id = begun_as(self.claim, session.events)
@@ -91,6 +105,8 @@ class Execution:
         problem = why_not_resumable(get_app(self.claim.app_name).root_agent, events)
         if problem:
             raise CannotGoOnError(problem)
+        self._events = list(events)
+        self._spending = Spending(self._conf, events)
         if not events[-1].is_final_response() or events[-1].author == "user":
             await self._sessions.append_event(session, resumed_event(events, self.claim.attempts))
         await self._consume(invocation_id=invocation_id)
@@ -107,7 +123,7 @@ class Execution:
         )
         config = RunConfig(
             streaming_mode=StreamingMode.SSE,
-            max_llm_calls=conf().invocation_model_calls,
+            max_llm_calls=self._conf.invocation_model_calls,
             custom_metadata=metadata_of(claim.client_id),
         )
         events = runner.run_async(
@@ -184,13 +200,7 @@ class Execution:
     def _note(self, event: Event) -> None:
         """Keep what decides on the outcome, and on whether the invocation may go on."""
         self._events.append(event)
-        usage = event.usage_metadata
-        self._tokens += (usage.total_token_count or 0) if usage else 0
-        limit = conf().invocation_tokens
-        if limit and self._tokens > limit and not event.is_final_response():
-            raise LimitExceededError(
-                f"This used more than {limit} tokens, so it was stopped. Ask for less at once."
-            )
+        self._spending.add(event)
 
     async def _settle_waiting(self) -> None:
         """The invocations whose calls are answered now wait no more."""

@@ -57,9 +57,20 @@ class InvocationWorker:
         news.relay.on_cancel = self.cancel_here
 
     async def start(
-        self, session_id: UUID, *, user_id: Any, client_id: str, message: dict[str, Any], title: str
+        self,
+        session_id: UUID,
+        *,
+        user_id: Any,
+        client_id: str,
+        message: dict[str, Any],
+        title: str = "",
+        terms: hot_path.Terms | None = None,
     ) -> hot_path.Queued | None:
-        """Queue an invocation, and run it here at once when nothing runs. None when the user has no such session."""
+        """Queue an invocation, and run it here at once when nothing runs. None when the user has no such session.
+
+        Without `terms` it is queued whatever the app's policy is.
+        """
+        lease = hot_path.Lease(self.owner, conf().lease_seconds)
         queued = await hot_path.enqueue(
             session_id,
             user_id=user_id,
@@ -67,17 +78,28 @@ class InvocationWorker:
             client_id=client_id,
             message=message,
             title=title,
-            owner="" if self._closing else self.owner,
-            lease_seconds=conf().lease_seconds,
+            lease=None if self._closing else lease,
+            terms=terms,
         )
-        if queued is not None and queued.claim is not None:
+        if queued is None or queued.status == hot_path.REFUSED:
+            return queued
+        if queued.claim is not None:
             self._start(queued.claim)
-        elif queued is not None:
-            notice = invocation_notice(queued.invocation_id, client_id, queued.status)
-            self._live.hub.publish_notice(session_id, notice)
-            if queued.status == InvocationStatus.QUEUED:
-                await self.start_next(session_id)
+            return queued
+        self._tell_of(session_id, queued.invocation_id, client_id, queued.status)
+        if queued.interrupts:
+            await self._make_way(session_id, queued.invocation_id, user_id)
+        if queued.status == InvocationStatus.QUEUED:
+            await self.start_next(session_id)
         return queued
+
+    async def _make_way(self, session_id: UUID, invocation_id: str, user_id: Any) -> None:
+        """Stop what a newer message of the person interrupts."""
+        for one in await hot_path.make_way(session_id, invocation_id=invocation_id, user_id=user_id):
+            if one.status == InvocationStatus.RUNNING:
+                await self.cancel(one.invocation_id)
+            else:
+                self._tell_of(session_id, one.invocation_id, one.client_id, one.status)
 
     async def start_next(self, session_id: UUID) -> asyncio.Task[Any] | None:
         """Run the session's oldest queued invocation, unless one is running. Returns its task."""
@@ -221,8 +243,13 @@ class InvocationWorker:
             await dispatch.run_session_elsewhere(claim.session_id)
 
     def _tell(self, claim: Claim, status: str, error: str = "") -> None:
-        notice = invocation_notice(claim.invocation_id, claim.client_id, status, error)
-        self._live.hub.publish_notice(claim.session_id, notice)
+        self._tell_of(claim.session_id, claim.invocation_id, claim.client_id, status, error)
+
+    def _tell_of(
+        self, session_id: UUID, invocation_id: str, client_id: str, status: str, error: str = ""
+    ) -> None:
+        notice = invocation_notice(invocation_id, client_id, status, error)
+        self._live.hub.publish_notice(session_id, notice)
 
     async def _renew_leases(self) -> None:
         """Push the leases on while there are any; what was lost is stopped."""

@@ -46,6 +46,7 @@ class DjangoSessionService(BaseSessionService):
         lease_token: of the invocation that writes; without one, content is refused while someone else runs.
         on_commit: called after each commit.
         staged_jobs: the job rows that are to be created with an event.
+        standing: a session's row and state, just read: what is known of its events need not be checked again at once.
     """
 
     def __init__(
@@ -54,10 +55,12 @@ class DjangoSessionService(BaseSessionService):
         lease_token: int | None = None,
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
+        standing: hot_path.Loaded | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
+        self._standing = standing
 
     async def create_session(
         self,
@@ -104,6 +107,9 @@ class DjangoSessionService(BaseSessionService):
         if history is None or (whole and history.skipped):
             return None
         after = history.last_seq
+        standing, self._standing = self._standing, None
+        if standing is not None and (standing.session_id, standing.last_seq) == (history.session_id, after):
+            return None if _lacks_something(history) else (standing, history)
         loaded = await hot_path.load(_key(name), after=after)
         if loaded is not None:
             cache.extend(name, loaded.session_id, after, _events(loaded))

@@ -15,9 +15,11 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings
+from pytest_django.fixtures import Settings
 
 from sessions_app import registry
 from sessions_app.checks import GEMINI_ACCESS
+from sessions_app.conf import conf
 
 Install = Callable[[str], None]
 
@@ -194,4 +196,40 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     assert problems() == [expected]
     assert "2 agents.py, 0 errors, 1 warnings." in adk_check()[0]
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
+    assert problems() == []
+
+
+@pytest.fixture
+def configure(settings: Settings) -> Iterator[Callable[..., None]]:
+    """Sets what `settings.ADK` says."""
+
+    def set_conf(**values: object) -> None:
+        settings.ADK = values
+        conf.cache_clear()
+
+    yield set_conf
+    conf.cache_clear()
+
+
+def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:
+    configure(lease_secs=3, queue_policy="hurry")
+    unknown, unusable = sorted(problems())
+    assert unknown.startswith("sessions_app.E007 settings.ADK['lease_secs']:")
+    assert unusable.startswith("sessions_app.E007 settings.ADK['queue_policy']: Input should be 'enqueue'")
+
+
+def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> None:
+    configure(apps={"shoe_shop": {}, "help_desk": {"invocation_tokens": "many"}})
+    unusable, unknown = sorted(problems())
+    assert unusable.startswith("sessions_app.E007 settings.ADK['apps']['help_desk']['invocation_tokens']")
+    assert unknown == "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py defines."
+
+
+def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> None:
+    configure(invocation_cost=1.0)
+    (warning,) = problems()
+    assert (
+        warning == "sessions_app.W002 What invocations of 'help_desk' cost is limited, but demo has no price."
+    )
+    configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []

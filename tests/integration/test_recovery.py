@@ -14,6 +14,7 @@ from django.utils import timezone
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
+from runtime.tools import LongRunningFunctionTool
 from sessions_app import hot_path, registry, use_cases
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -148,6 +149,26 @@ async def test_a_stop_keeps_the_text_and_answers_open_calls(person: User, model:
     assert events[2]["content"]["parts"][0]["functionResponse"]["response"]["status"] == "error"
     assert events[3]["interrupted"] is True
     assert (await Invocation.objects.aget(session=session)).status == "cancelled"
+
+
+async def test_one_that_waits_and_whose_end_was_lost_waits_again(person: User, model: ScriptedModel) -> None:
+    """The server died between the last event and the end, or PostgreSQL lost the end, which waits for no disk."""
+
+    def ask_somebody() -> None:
+        """Ask somebody."""
+
+    tools = [LongRunningFunctionTool(ask_somebody)]
+    app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=tools))
+    registry.apps = lambda: {"words": app}  # type: ignore[assignment]
+    model.turns = [call("ask_somebody")]
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
+    await worker()._running[invocation_id].task
+    before = await events_of(session)
+    await Invocation.objects.filter(session=session).aupdate(status="queued")
+    await worker().run_queue(session.pk)
+    assert (await Invocation.objects.aget(session=session)).status == "waiting"
+    assert await events_of(session) == before
 
 
 async def test_what_takes_too_long_is_stopped_with_a_sentence(

@@ -225,6 +225,18 @@ def test_an_agent_that_is_slower_than_the_clock_is_not_buried_in_work(
     assert len(client_ids(task)) == 2
 
 
+def test_a_newer_message_that_interrupts_does_not_cancel_what_waits_for_its_turn(
+    person: User, model: ScriptedModel
+) -> None:
+    task = scheduled(person, model, every="day")
+    make_due(task)
+    fire_due()
+    names = {"invocation_id": "e-newer", "client_id": "newer"}
+    Invocation.objects.create(session=task.session, message={}, **names)
+    run(lambda: hot_path.make_way(task.session_id, invocation_id="e-newer", user_id=person.pk))
+    assert Invocation.objects.get(client_id=f"schedule:{task.pk}:1").status == "queued"
+
+
 def test_it_ends_after_its_last_time(person: User, model: ScriptedModel) -> None:
     counted = scheduled(person, model, every="10 minutes", most_runs=2)
     timed = scheduled(person, model, every="10 minutes", ends_at="in 15 minutes")

@@ -1,0 +1,193 @@
+"""Asking for an invocation: it is queued, and begins at once when nothing else runs in its session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Json, Jsonb
+
+from runtime.sessions.deltas import ScopedState
+from sessions_app.hot_path.leases import Claim
+from sessions_app.hot_path.log import Loaded
+from sessions_app.pool import fetch_all, fetch_one, fetch_one_alone
+
+REFUSED = "refused"
+"""The status of what an app's policy did not let in: nothing was added."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The lease that a process takes for what it runs."""
+
+    owner: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms the apps take what people say.
+
+    Attributes:
+        policies: by app, what happens to a message while another is answered; under "" for the other apps.
+        running_of_app: by app, how many invocations may run at once, under "" for the other apps; 0 is no limit.
+        running_of_person: how many one person may have running at once; 0 is no limit.
+    """
+
+    policies: dict[str, str]
+    running_of_app: dict[str, int]
+    running_of_person: int
+
+    def locks(self, user_id: Any) -> list[str]:
+        """What must not be counted by two at once."""
+        by_person = [f"adk:person:{user_id}"] if self.running_of_person else []
+        return [*(["adk:apps"] if any(self.running_of_app.values()) else []), *by_person]
+
+
+@dataclass(frozen=True)
+class Queued:
+    """An invocation that was asked for.
+
+    Attributes:
+        status: of the invocation, or `REFUSED`.
+        claim: there when it may run at once, by the owner that asked.
+        is_repeated: its client id was known: this is the first one's id and status.
+        interrupts: whether what runs, or is queued before it, is to make way.
+    """
+
+    invocation_id: str
+    status: str
+    claim: Claim | None
+    is_repeated: bool = False
+    interrupts: bool = False
+
+
+async def enqueue(
+    session_id: UUID,
+    *,
+    user_id: Any,
+    invocation_id: str,
+    client_id: str,
+    message: dict[str, Any],
+    title: str = "",
+    lease: Lease | None = None,
+    terms: Terms | None = None,
+) -> Queued | None:
+    """Add an invocation; with a `lease` to take, it begins at once when nothing runs or waits in the session.
+
+    The same client id again adds nothing and tells what became of the first. None when the user has no such session.
+    Without `terms` it is queued whatever the app's are, and no limit applies: for answers that must not be lost.
+    """
+    params = {
+        "session": session_id,
+        "user": user_id,
+        "invocation": invocation_id,
+        "client": client_id,
+        "message": Json(message),
+        "title": title,
+        "owner": lease.owner if lease else "",
+        "ttl": lease.seconds if lease else 0.0,
+        "policies": Jsonb(terms.policies if terms else {}),
+        "of_app": Jsonb(terms.running_of_app if terms else {}),
+        "of_person": terms.running_of_person if terms else 0,
+    }
+    locks = terms.locks(user_id) if terms else []
+    row = await fetch_one_alone(locks, _ENQUEUE, params) if locks else await fetch_one(_ENQUEUE, params)
+    # A statement that waited for another with the same client id does not see what that one added: the next does.
+    row = row or await fetch_one(_ENQUEUE, params)
+    if row is None:
+        return None
+    known_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
+    if lease_token is None:
+        return Queued(known_id, status, None, is_repeated, interrupts)
+    last_seq, updated_at, of_session, of_user, of_app = state
+    standing = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
+    names = session_id, app_name, user_id, session_key
+    claim = Claim(*names, known_id, client_id, message, lease_token, standing=standing, excess=excess)
+    return Queued(known_id, status, claim)
+
+
+# The session's row is locked first: what is decided on it stays true until the statement ends.
+_ENQUEUE = """
+WITH s AS (
+    SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
+    FROM sessions_app_session WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
+), terms AS (
+    SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
+        coalesce(%(of_app)s ->> s.app_name, %(of_app)s ->> '', '0')::int AS of_app,
+        s.lease_owner = '' AND NOT EXISTS (
+            SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
+        ) AS is_free
+    FROM s
+), added AS (
+    INSERT INTO sessions_app_invocation
+        (session_id, invocation_id, client_id, message, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, decided.status,
+        CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
+        (decided.status = 'running')::int,
+        CASE WHEN decided.status = 'running' THEN now() END
+    FROM s, terms, LATERAL (
+        SELECT CASE WHEN %(owner)s <> '' AND terms.is_free THEN 'running' ELSE 'queued' END AS status
+    ) decided
+    WHERE terms.is_free OR terms.policy <> 'reject'
+    ON CONFLICT (session_id, client_id) DO NOTHING
+    RETURNING invocation_id, status
+), changed AS (
+    UPDATE sessions_app_session t
+    SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
+        lease_token = t.lease_token + (added.status = 'running')::int,
+        lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
+        lease_expires_at = CASE
+            WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
+        END
+    FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
+    RETURNING t.lease_token
+)
+SELECT coalesce(added.invocation_id, known.invocation_id, ''), coalesce(added.status, known.status, 'refused'),
+    known.id IS NOT NULL, added.status = 'queued' AND terms.policy = 'interrupt',
+    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
+    CASE
+        WHEN %(of_person)s > 0 AND %(of_person)s <= (
+            SELECT count(*) FROM sessions_app_session b WHERE b.lease_owner <> '' AND b.user_id = s.user_id
+        ) THEN 'person'
+        WHEN terms.of_app > 0 AND terms.of_app <= (
+            SELECT count(*) FROM sessions_app_session b WHERE b.lease_owner <> '' AND b.app_name = s.app_name
+        ) THEN 'app'
+        ELSE ''
+    END,
+    s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
+    s.state, coalesce(u.state, '{}'), coalesce(a.state, '{}')
+FROM s JOIN terms ON true LEFT JOIN added ON true
+LEFT JOIN sessions_app_invocation known ON known.session_id = s.id AND known.client_id = %(client)s
+LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
+LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
+WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT terms.is_free AND terms.policy = 'reject'"""
+
+
+@dataclass(frozen=True)
+class Overtaken:
+    """An invocation that makes way: it was queued and is cancelled, or it runs and is to be stopped."""
+
+    invocation_id: str
+    client_id: str
+    status: str
+
+
+async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Overtaken]:
+    """Cancel what a person's newer message interrupts. Queued answers and scheduled tasks stay: none may be lost."""
+    params = {"session": session_id, "invocation": invocation_id, "user": user_id}
+    return [Overtaken(*row) for row in await fetch_all(_MAKE_WAY, params)]
+
+
+_MAKE_WAY = """
+UPDATE sessions_app_invocation i
+SET cancel_requested_at = now(), cancelled_by_id = %(user)s,
+    status = CASE i.status WHEN 'queued' THEN 'cancelled' ELSE i.status END,
+    finished_at = CASE i.status WHEN 'queued' THEN now() END
+FROM sessions_app_invocation newer
+WHERE newer.invocation_id = %(invocation)s AND i.session_id = %(session)s AND i.id < newer.id
+    AND (i.status = 'running'
+        OR i.status = 'queued' AND i.client_id NOT SIMILAR TO '(job|answer|schedule):%%')
+RETURNING i.invocation_id, i.client_id, i.status"""

@@ -1,0 +1,62 @@
+"""What an invocation uses: tokens and money, and whether that is more than it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runtime.events.event import Event
+from sessions_app.conf import Conf
+from sessions_app.errors import LimitExceededError
+
+PER_MILLION = 1e-6
+
+
+class Spending:
+    """Adds up what the events of one invocation tell of their use.
+
+    Args:
+        before: events of an earlier attempt.
+    """
+
+    def __init__(self, conf: Conf, before: Iterable[Event] = ()) -> None:
+        self._conf = conf
+        self._tokens = 0
+        self._cost = 0.0
+        for event in before:
+            self._add(event)
+
+    def add(self, event: Event) -> None:
+        """Count an event in.
+
+        Raises:
+            LimitExceededError: the invocation used more than it may, and it would go on.
+        """
+        self._add(event)
+        if event.is_final_response():
+            return
+        conf = self._conf
+        if conf.invocation_tokens and self._tokens > conf.invocation_tokens:
+            raise _exceeded(f"used more than {conf.invocation_tokens} tokens")
+        if conf.invocation_cost and self._cost > conf.invocation_cost:
+            raise _exceeded(f"cost more than {conf.invocation_cost:g}")
+
+    def _add(self, event: Event) -> None:
+        self._tokens += (event.usage_metadata.total_token_count or 0) if event.usage_metadata else 0
+        self._cost += cost_of(event, self._conf)
+
+
+def cost_of(event: Event, conf: Conf) -> float:
+    """What the model call behind an event cost; 0.0 for a model without a price."""
+    usage = event.usage_metadata
+    price = conf.price(event.model_version or "") if usage else None
+    if usage is None or price is None:
+        return 0.0
+    cached = usage.cached_content_token_count or 0
+    fresh = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0) - cached
+    written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+    for_cached = price.input if price.cached_input is None else price.cached_input
+    return PER_MILLION * (fresh * price.input + cached * for_cached + written * price.output)
+
+
+def _exceeded(what: str) -> LimitExceededError:
+    return LimitExceededError(f"This {what}, so it was stopped. Ask for less at once.")

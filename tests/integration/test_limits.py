@@ -1,0 +1,215 @@
+"""Who is answered when: queue policies, limits on invocations at once, and on what one may use (design.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django.fixtures import Settings
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.models.llm_response import LlmResponse
+from sessions_app import registry, use_cases
+from sessions_app.conf import conf
+from sessions_app.errors import ConflictError
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Invocation, Session
+from tests.fakes import ScriptedModel, call
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+Configure = Callable[..., None]
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return f"{word} is a word"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    scripted = ScriptedModel()
+    names = ("words", "other")
+    apps = {
+        name: App(name=name, root_agent=LlmAgent(name=name, model=scripted, tools=[look_up]))
+        for name in names
+    }
+    monkeypatch.setattr(registry, "apps", lambda: apps)
+    return scripted
+
+
+@pytest.fixture
+def configure(settings: Settings) -> Iterator[Configure]:
+    """Sets what `settings.ADK` says."""
+
+    def set_conf(**values: Any) -> None:
+        settings.ADK = values
+        conf.cache_clear()
+
+    yield set_conf
+    conf.cache_clear()
+
+
+async def all_ended() -> None:
+    while running := [one.task for one in worker()._running.values()]:
+        await asyncio.gather(*running)
+
+
+async def statuses(session: Session) -> list[str]:
+    rows = Invocation.objects.filter(session=session).order_by("id")
+    return [status async for status in rows.values_list("status", flat=True)]
+
+
+async def texts(session: Session) -> list[str]:
+    events = Event.objects.filter(session=session).order_by("seq")
+    return [event.text or event.body.get("errorMessage") or "" async for event in events]
+
+
+async def test_a_second_message_waits_for_its_turn(person: User, model: ScriptedModel) -> None:
+    first = asyncio.Event()
+    model.turns = [first, "two"]
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "first")
+    await use_cases.send_message(person, session.pk, "m2", "second")
+    assert await statuses(session) == ["running", "queued"]
+    first.set()
+    await all_ended()
+    assert await texts(session) == ["first", "released", "second", "two"]
+
+
+async def test_an_app_that_rejects_takes_no_second_message_but_the_first_one_again(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    configure(apps={"words": {"queue_policy": "reject"}})
+    first = asyncio.Event()
+    model.turns = [first, "two"]
+    session = await use_cases.create_session(person, "words")
+    known = await use_cases.send_message(person, session.pk, "m1", "first")
+    with pytest.raises(ConflictError, match="still being answered"):
+        await use_cases.send_message(person, session.pk, "m2", "second")
+    assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == known[0]
+    first.set()
+    await all_ended()
+    await use_cases.send_message(person, session.pk, "m2", "second")
+    await all_ended()
+    assert await texts(session) == ["first", "released", "second", "two"]
+
+
+async def test_where_messages_interrupt_the_newest_stops_what_came_before(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    configure(queue_policy="interrupt")
+    model.rule = lambda request: "three" if "message 3" in str(request.contents[-1]) else asyncio.Event()
+    session = await use_cases.create_session(person, "words")
+    for number in (1, 2, 3):
+        await use_cases.send_message(person, session.pk, f"m{number}", f"message {number}")
+    await all_ended()
+    assert await statuses(session) == ["cancelled", "cancelled", "completed"]
+    assert (await texts(session))[-2:] == ["message 3", "three"]
+    assert (await Event.objects.filter(session=session).order_by("seq").afirst()).text == "message 1"  # type: ignore[union-attr]
+
+
+async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    configure(queue_policy="interrupt")
+    model.turns = [asyncio.Event(), "to the answer", "to the message"]
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "message 1")
+    answer = {"role": "user", "parts": [{"text": "a job's result"}]}
+    await worker().start(session.pk, user_id=person.pk, client_id="job:1", message=answer)
+    await use_cases.send_message(person, session.pk, "m2", "message 2")
+    await all_ended()
+    assert await statuses(session) == ["cancelled", "completed", "completed"]
+
+
+async def test_a_person_has_only_so_many_messages_answered_at_once(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    """The message is kept, and an event says why it is not answered."""
+    configure(invocations_of_person=2)
+    model.turns = [asyncio.Event(), asyncio.Event(), "now"]
+    sessions = [await use_cases.create_session(person, "words") for _ in range(3)]
+    started = [await use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions]
+    await worker()._running[started[2][0]].task
+    assert await statuses(sessions[2]) == ["failed"]
+    said = await texts(sessions[2])
+    assert said[0] == "hello"
+    assert "Wait until one of them is complete" in said[1]
+    await use_cases.cancel(person, sessions[0].pk, started[0][0])
+    await worker()._running[started[0][0]].task
+    again = await use_cases.send_message(person, sessions[2].pk, "m2", "hello")
+    await worker()._running[again[0]].task
+    assert await statuses(sessions[2]) == ["failed", "completed"]
+
+
+async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    configure(invocations_of_person=3)
+    end = asyncio.Event()
+    model.turns = [end] * 10
+    sessions = [await use_cases.create_session(person, "words") for _ in range(10)]
+    await asyncio.gather(*(use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions))
+    end.set()
+    await all_ended()
+    assert (
+        sorted([(await statuses(session))[0] for session in sessions]) == ["completed"] * 3 + ["failed"] * 7
+    )
+
+
+async def test_an_app_answers_only_so_many_at_once_and_another_app_is_not_concerned(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    configure(apps={"words": {"invocations_of_app": 1}})
+    model.turns = [asyncio.Event(), "other"]
+    busy, refused = [await use_cases.create_session(person, "words") for _ in range(2)]
+    other = await use_cases.create_session(person, "other")
+    await use_cases.send_message(person, busy.pk, "m1", "hello")
+    for session in (refused, other):
+        begun = await use_cases.send_message(person, session.pk, "m1", "hello")
+        await worker()._running[begun[0]].task
+    assert "Send this again in a moment" in (await texts(refused))[1]
+    assert await statuses(other) == ["completed"]
+
+
+def costly(prompt: int, cached: int, written: int) -> LlmResponse:
+    """A call of the tool by a model that says what it used."""
+    usage = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=prompt,
+        cached_content_token_count=cached,
+        candidates_token_count=written,
+        total_token_count=prompt + written,
+    )
+    content = types.Content(role="model", parts=[call("look_up", word="ant")])
+    return LlmResponse(content=content, usage_metadata=usage, model_version="gemini-9-flash-001")
+
+
+async def test_what_costs_too_much_is_stopped_with_a_sentence(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    prices = {"gemini-9": {"input": 100.0, "output": 100.0}, "gemini-9-flash": {"input": 1.0, "output": 2.0}}
+    configure(prices=prices, apps={"words": {"invocation_cost": 2.5}})
+    model.turns = [costly(1_000_000, 0, 500_000), costly(400_000, 0, 100_000), "never"]
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await all_ended()
+    assert await statuses(session) == ["failed"]
+    assert (await texts(session))[-1] == "This cost more than 2.5, so it was stopped. Ask for less at once."
+    assert len(model.requests) == 2
+
+
+async def test_input_from_the_models_cache_costs_what_its_price_says(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    prices = {"gemini-9": {"input": 1.0, "output": 2.0, "cached_input": 0.1}}
+    configure(prices=prices, invocation_cost=0.5)
+    model.turns = [costly(1_000_000, 900_000, 100_000), "An ant."]
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await all_ended()
+    assert await statuses(session) == ["completed"]
