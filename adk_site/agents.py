@@ -20,7 +20,7 @@ from runtime.apps import App
 from runtime.context import ReadonlyContext
 from runtime.models import LLMRegistry
 from runtime.tools import FunctionTool, ToolContext
-from sessions_app.jobs import job_tool, progress, save_artifact
+from sessions_app.jobs import confirm, job_tool, progress, save_artifact
 from sessions_app.scheduling import (
     cancel_scheduled_task,
     list_scheduled_tasks,
@@ -84,17 +84,22 @@ def close_ticket(tool_context: ToolContext) -> dict[str, str]:
 
 
 @job_tool(max_retries=2, retry_on=(OSError,), soft_time_limit=300, delayable=True)
-def write_report(topic: Topic = "sales", group_by: Grouping = "region") -> dict[str, object]:
+def write_report(
+    topic: Topic = "sales", group_by: Grouping = "region", precise: bool = False
+) -> dict[str, object]:
     """Write a report with statistics and a chart on last year's sales or returns.
 
     Args:
         topic: What the report is on.
         group_by: What the numbers are broken down by.
+        precise: Whether to compute ten times as long for it.
     """
     # pandas and matplotlib take a second to import: only the worker that runs the job needs them.
-    from adk_site.demo.report import make_report
+    from adk_site.demo.report import DRAWS, make_report
 
-    report = make_report(all_orders(), topic, group_by, progress)
+    # The answer may take days: nothing waits meanwhile, and the function is run again with it.
+    is_precise = precise and confirm("A precise report computes for some minutes. Go ahead?")
+    report = make_report(all_orders(), topic, group_by, progress, DRAWS * 10 if is_precise else DRAWS)
     name = f"{topic}-by-{group_by}"
     files = {
         f"{name}.png": as_part(report.chart, "image/png"),

@@ -22,6 +22,7 @@ from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
 from sessions_app.notices import job_fields, schedule_fields
 from sessions_app.protocol import (
+    AnswerJob,
     AnyClientFrame,
     Cancel,
     CancelJob,
@@ -32,6 +33,7 @@ from sessions_app.protocol import (
     Message,
     Ping,
     Respond,
+    Retry,
 )
 from sessions_app.rendering import render_event
 from sessions_app.scheduling.listing import tasks_of_session
@@ -121,12 +123,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await self._greet(after)
             case Message(id=client_id, text=text):
                 await use_cases.send_message(self._user, self._session_id, client_id, text)
-            case Cancel(invocation_id=invocation_id):
-                await use_cases.cancel(self._user, self._session_id, invocation_id)
-            case CancelJob(id=job_id):
-                await use_cases.cancel_job(self._user, self._session_id, job_id)
-            case CancelSchedule(id=schedule_id):
-                await use_cases.cancel_schedule(self._user, self._session_id, schedule_id)
+            case Cancel() | CancelJob() | CancelSchedule():
+                await self._call_off(frame)
+            case Retry(invocation_id=invocation_id):
+                await use_cases.retry(self._user, self._session_id, invocation_id)
+            case AnswerJob(id=job_id, number=number, answer=said):
+                await use_cases.answer_job(self._user, self._session_id, job_id, number, said)
             case Confirm(call_id=call_id, confirmed=confirmed, payload=payload):
                 answer = {"confirmed": confirmed, "payload": payload}
                 await use_cases.answer_call(
@@ -136,6 +138,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await use_cases.answer_call(self._user, self._session_id, call_id, name, response)
             case Ping():
                 self._post(protocol.frame("pong"))
+
+    async def _call_off(self, frame: Cancel | CancelJob | CancelSchedule) -> None:
+        match frame:
+            case Cancel(invocation_id=invocation_id):
+                await use_cases.cancel(self._user, self._session_id, invocation_id)
+            case CancelJob(id=job_id):
+                await use_cases.cancel_job(self._user, self._session_id, job_id)
+            case CancelSchedule(id=schedule_id):
+                await use_cases.cancel_schedule(self._user, self._session_id, schedule_id)
 
     async def _greet(self, after: int) -> None:
         """Say where the session stands, then send what the browser lacks, then what happens."""

@@ -34,6 +34,7 @@ def job_fields(job: ToolJob) -> dict[str, Any]:
         "percent": job.percent,
         "message": job.progress_message,
         "error": job.error,
+        "question": job.question and {**job.question, "number": len(job.answers)},
         "artifacts": job.artifacts,
         "html": render_job(job),
     }

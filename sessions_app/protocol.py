@@ -59,6 +59,13 @@ class Cancel(ClientFrame):
     invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
 
 
+class Retry(ClientFrame):
+    """Try the failed invocation again."""
+
+    type: Literal["retry"]
+    invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
+
+
 class CancelJob(ClientFrame):
     """Stop the job."""
 
@@ -71,6 +78,15 @@ class CancelSchedule(ClientFrame):
 
     type: Literal["cancel_schedule"]
     id: int = Field(gt=0, le=LARGEST_ID)
+
+
+class AnswerJob(ClientFrame):
+    """The answer to what the job asks: yes or no, or words. `number` says which of its questions, from 0."""
+
+    type: Literal["answer_job"]
+    id: UUID
+    number: int = Field(ge=0)
+    answer: bool | str
 
 
 class Confirm(ClientFrame):
@@ -97,7 +113,9 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | CancelJob | CancelSchedule | Confirm | Respond | Ping
+AnyClientFrame = (
+    Hello | Message | Cancel | Retry | CancelJob | CancelSchedule | AnswerJob | Confirm | Respond | Ping
+)
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )

@@ -6,21 +6,23 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models.functions import Now
 
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.sessions import GetSessionConfig
-from sessions_app import hot_path
+from sessions_app import dispatch, hot_path
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.invocations.cancel import cancel_invocation
+from sessions_app.invocations.retrying import failed_invocation, has_to_begin_anew, queue_again
 from sessions_app.invocations.rewinding import rewind_session
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
+from sessions_app.jobs.questions import Answer, answer_question
 from sessions_app.live.process import live
-from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
-from sessions_app.notices import invocation_notice, schedule_notice
+from sessions_app.models import Session, ToolJob
+from sessions_app.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.registry import get_app
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
@@ -138,23 +140,28 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
     Raises:
         NotFoundError: there is none, or it is someone else's.
     """
-    rows = Invocation.objects.filter(
-        invocation_id=invocation_id, session__in=Session.objects.owned_by(user).filter(pk=session_id)
-    )
-    by: dict[str, Any] = {"cancel_requested_at": Now(), "cancelled_by_id": user.pk}
-    at_once = await rows.filter(status=InvocationStatus.QUEUED).aupdate(
-        status=InvocationStatus.CANCELLED, finished_at=Now(), **by
-    )
-    if at_once:
-        invocation = await rows.aget()
-        notice = invocation_notice(invocation_id, invocation.client_id, invocation.status)
-        live().hub.publish_notice(session_id, notice)
+    await cancel_invocation(await get_session(user, session_id), invocation_id, by=user.pk)
+
+
+async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
+    """Try the last invocation again, which failed: it goes on from its events, and its message is not said twice.
+
+    A message to agents that recorded no state to go on from is sent once more, as a new invocation.
+
+    Raises:
+        NotFoundError: there is no such invocation, or it is someone else's.
+        ConflictError: it did not fail, is being tried again already, or the conversation has gone on.
+    """
+    session = await get_session(user, session_id)
+    failed = await failed_invocation(session, invocation_id)
+    if await has_to_begin_anew(session, failed):
+        again = f"retry:{invocation_id}"
+        await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message, title="")
         return
-    if not await rows.filter(status=InvocationStatus.RUNNING).aupdate(**by):
-        if not await rows.aexists():
-            raise NotFoundError("There is nothing to stop here.")
-        return
-    await worker().cancel(invocation_id)
+    row = await queue_again(session, invocation_id)
+    notice = invocation_notice(row.invocation_id, row.client_id, row.status)
+    live().hub.publish_notice(session_id, notice)
+    await worker().start_next(session_id)
 
 
 async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
@@ -168,15 +175,33 @@ async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
-    """Stop a job, queued or running; one that has ended stays as it is.
+    """Stop a job, queued, running or waiting; one that has ended stays as it is.
 
     Raises:
         NotFoundError: there is none, or it is someone else's.
     """
+    await _check_is_own_job(user, session_id, job_id)
+    await in_thread(cancel_job_here, job_id, by=user.pk)
+
+
+async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: Answer) -> None:
+    """Answer the question that a job waits with; `number` counts its questions from 0. The first answer counts.
+
+    Raises:
+        NotFoundError: there is no such job, or it is someone else's.
+        ConflictError: the question was answered already, or the job has ended.
+        InvalidInputError: the answer does not fit the question.
+    """
+    await _check_is_own_job(user, session_id, job_id)
+    job = await in_thread(answer_question, job_id, number, answer, by=user.get_username())
+    live().hub.publish_notice(session_id, job_notice(job))
+    dispatch.send_job_soon(job.pk, job.task_name)
+
+
+async def _check_is_own_job(user: User, session_id: UUID, job_id: UUID) -> None:
     session = await get_session(user, session_id)
     if not await ToolJob.objects.filter(session=session, pk=job_id).aexists():
         raise NotFoundError("There is no such job in this conversation.")
-    await in_thread(cancel_job_here, job_id)
 
 
 async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> None:

@@ -1,4 +1,4 @@
-"""The Django admin as the audit face: everything to see, nothing to change."""
+"""The Django admin as the audit face: everything to see, nothing to change; what is at work may be stopped."""
 
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.event import EventAdmin

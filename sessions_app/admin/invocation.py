@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app import sync
 from sessions_app.admin.formatting import excerpt, pretty_block, runtime, status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.stoppable import StoppableAdmin
+from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
 
 
 @admin.register(Invocation)
-class InvocationAdmin(OfSessionAdmin):
+class InvocationAdmin(StoppableAdmin):
     """Newest first."""
 
+    thing = _("The invocation")
     list_display = (
         "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
     )  # fmt: skip
@@ -26,8 +31,11 @@ class InvocationAdmin(OfSessionAdmin):
     fields = (
         ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by",
-        "error_code", "error_message", "content",
+        "cancel_reason", "error_code", "error_message", "content",
     )  # fmt: skip
+
+    def stop(self, row: Invocation, by: Any, reason: str) -> None:
+        sync.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, invocation: Invocation) -> SafeString:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from django.contrib import admin
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
 from sessions_app.admin.links import call_link, session_url
-from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.admin.surroundings import find_call
+from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(OfSessionAdmin):
+class ToolJobAdmin(StoppableAdmin):
     """Newest first."""
 
+    thing = _("The job")
     list_display = (
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "last_heard_of", "worker",
         "created_at",
@@ -34,8 +40,12 @@ class ToolJobAdmin(OfSessionAdmin):
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "error", "arguments", "outcome", "files",
+        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "arguments",
+        "asks", "answered", "outcome", "files",
     )  # fmt: skip
+
+    def stop(self, row: ToolJob, by: Any, reason: str) -> None:
+        cancel_job(row.pk, by=by, reason=reason)
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, job: ToolJob) -> SafeString:
@@ -75,6 +85,15 @@ class ToolJobAdmin(OfSessionAdmin):
     def arguments(self, job: ToolJob) -> SafeString:
         return pretty_block(job.args)
 
+    @admin.display(description=_("Asks the person"))
+    def asks(self, job: ToolJob) -> str | None:
+        return job.question and f"{_wording(job.question)} ({_at(job.question['asked_at'])})"
+
+    @admin.display(description=_("Answers"))
+    def answered(self, job: ToolJob) -> SafeString | None:
+        lines = ((_wording(one), _said(one["answer"]), one["by"], _at(one["at"])) for one in job.answers)
+        return format_html_join(mark_safe("<br>"), "{} <b>{}</b> ({}, {})", lines) or None
+
     @admin.display(description=_("Result"))
     def outcome(self, job: ToolJob) -> SafeString | None:
         return None if job.result is None else pretty_block(job.result)
@@ -82,3 +101,16 @@ class ToolJobAdmin(OfSessionAdmin):
     @admin.display(description=_("Files"))
     def files(self, job: ToolJob) -> str | None:
         return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or None
+
+
+def _wording(question: dict[str, Any]) -> str:
+    options = question["options"]
+    return f"{question['text']} [{', '.join(options)}]" if options else str(question["text"])
+
+
+def _said(answer: bool | str) -> str:
+    return answer if isinstance(answer, str) else str(_("yes") if answer else _("no"))
+
+
+def _at(moment: str) -> str:
+    return date_format(timezone.localtime(datetime.fromisoformat(moment)), "DATETIME_FORMAT")

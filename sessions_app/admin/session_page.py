@@ -97,7 +97,7 @@ def session_page(session: Session, query: QueryDict) -> SessionPage:
             for invocation in invocations.select_related("cancelled_by")[:NEWEST_SHOWN]
         ],
         invocation_count=invocations.count(),
-        jobs=list(jobs[:NEWEST_SHOWN]),
+        jobs=list(jobs.select_related("cancelled_by")[:NEWEST_SHOWN]),
         job_count=jobs.count(),
         scheduled_tasks=list(scheduled.select_related("cancelled_by")[:NEWEST_SHOWN]),
         scheduled_task_count=scheduled.count(),

@@ -3,9 +3,11 @@
 It stands beside the models that own the columns; everything else uses the ORM.
 """
 
+from sessions_app.hot_path.cancelling import CancelRequest, is_stopped_by_staff, request_cancel
 from sessions_app.hot_path.leases import (
     Claim,
     Finished,
+    Renewed,
     claim_next,
     finish,
     hand_over,
@@ -32,6 +34,7 @@ from sessions_app.hot_path.queue import REFUSED, Lease, Overtaken, Queued, Terms
 __all__ = [
     "REFUSED",
     "Append",
+    "CancelRequest",
     "Claim",
     "Committed",
     "Finished",
@@ -39,6 +42,7 @@ __all__ = [
     "Loaded",
     "Overtaken",
     "Queued",
+    "Renewed",
     "SessionKey",
     "Standing",
     "Terms",
@@ -48,11 +52,13 @@ __all__ = [
     "events_after",
     "finish",
     "hand_over",
+    "is_stopped_by_staff",
     "last_seqs",
     "load",
     "make_way",
     "mark_sent",
     "renew",
+    "request_cancel",
     "sessions_with_forgotten_queue",
     "settle_waiting",
     "standing",

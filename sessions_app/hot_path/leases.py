@@ -17,6 +17,8 @@ class Claim:
 
     Attributes:
         attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
+        is_retried: it had failed, and somebody wants it tried again.
+        is_cancelled: someone wants it stopped: it is to be ended, not run.
         standing: the session's row and state at that moment, when the claim brought them.
         excess: the limit on invocations at once that it exceeds: "person", "app" or none.
     """
@@ -30,6 +32,8 @@ class Claim:
     message: dict[str, Any]
     lease_token: int
     attempts: int = 1
+    is_retried: bool = False
+    is_cancelled: bool = False
     standing: Loaded | None = None
     excess: str = ""
 
@@ -58,16 +62,36 @@ UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
 FROM lease, next WHERE i.id = next.id
 RETURNING lease.id, lease.app_name, lease.user_id, lease.key, i.invocation_id, i.client_id, i.message,
-    lease.lease_token, i.attempts"""
+    lease.lease_token, i.attempts, i.error_code <> '', i.cancel_requested_at IS NOT NULL"""
 
 
-async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> set[UUID]:
-    """Push the expiry of this owner's leases on; returns those that it still holds."""
-    query = """
-        UPDATE sessions_app_session SET lease_expires_at = now() + make_interval(secs => %(ttl)s)
-        WHERE id = ANY(%(ids)s) AND lease_owner = %(owner)s RETURNING id"""
-    rows = await fetch_all(query, {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds})
-    return {row[0] for row in rows}
+@dataclass(frozen=True)
+class Renewed:
+    """What a heartbeat brought back.
+
+    Attributes:
+        held: the sessions whose lease is still this owner's.
+        cancelled: the invocations running in them that someone wants stopped.
+    """
+
+    held: frozenset[UUID]
+    cancelled: tuple[str, ...]
+
+
+async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> Renewed:
+    """Push the expiry of this owner's leases on, and learn of the stops whose message did not arrive."""
+    params = {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds}
+    rows = await fetch_all(_RENEW, params)
+    return Renewed(frozenset(row[0] for row in rows), tuple(row[1] for row in rows if row[1]))
+
+
+_RENEW = """
+UPDATE sessions_app_session s SET lease_expires_at = now() + make_interval(secs => %(ttl)s)
+WHERE s.id = ANY(%(ids)s) AND s.lease_owner = %(owner)s
+RETURNING s.id, (
+    SELECT i.invocation_id FROM sessions_app_invocation i
+    WHERE i.session_id = s.id AND i.status = 'running' AND i.cancel_requested_at IS NOT NULL
+)"""
 
 
 async def finish(

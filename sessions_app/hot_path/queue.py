@@ -168,7 +168,7 @@ WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT terms.is_free AND 
 
 @dataclass(frozen=True)
 class Overtaken:
-    """An invocation that makes way: it was queued and is cancelled, or it runs and is to be stopped."""
+    """An invocation that makes way: it had not begun and is cancelled, or it has and is to be stopped."""
 
     invocation_id: str
     client_id: str
@@ -184,8 +184,8 @@ async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Seq
 _MAKE_WAY = """
 UPDATE sessions_app_invocation i
 SET cancel_requested_at = now(), cancelled_by_id = %(user)s,
-    status = CASE i.status WHEN 'queued' THEN 'cancelled' ELSE i.status END,
-    finished_at = CASE i.status WHEN 'queued' THEN now() END
+    status = CASE i.attempts WHEN 0 THEN 'cancelled' ELSE i.status END,
+    finished_at = CASE i.attempts WHEN 0 THEN now() END
 FROM sessions_app_invocation newer
 WHERE newer.invocation_id = %(invocation)s AND i.session_id = %(session)s AND i.id < newer.id
     AND (i.status = 'running'

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from runtime import types
 from runtime.engine.abort import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.hot_path import Claim
-from sessions_app.invocations.outcome import Outcome
+from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.text import Fragment
 from sessions_app.models import InvocationStatus
 
 RESUMED = "adk_resumed"
+STOPPED_BY = "adk_stopped_by"
 SEAL = "The call was interrupted; it may have had effects."
 
 
-def begun_as(claim: Claim, events: Sequence[Event]) -> str | None:
-    """The invocation id under which an earlier attempt wrote the claim's message; None when it did not come to that.
+def begun_as(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
+    """The event with which an earlier attempt wrote the invocation's message; None when it did not come to that.
 
     An answer to a call may stand under the call's own invocation (spec R1).
     """
-    content = types.Content.model_validate(claim.message)
+    content = types.Content.model_validate(message)
     answered = {part.function_response.id for part in content.parts or [] if part.function_response}
     for event in reversed(events):
         if event.author == "user" and (
-            event.invocation_id == claim.invocation_id or answered & response_ids(event)
+            event.invocation_id == invocation_id or answered & response_ids(event)
         ):
-            return event.invocation_id
+            return event
     return None
+
+
+def without_failures(begun: Event | None, events: list[Event]) -> list[Event]:
+    """The log for one who tries again what `begun` began: without the text and the errors that cut it off."""
+    if begun is None:
+        return events
+    first = next(index for index, event in enumerate(events) if event is begun)
+    return [*events[:first], *(e for e in events[first:] if not (e.error_code or e.interrupted))]
 
 
 def resumed_event(events: Sequence[Event], attempt: int) -> Event:
@@ -46,7 +56,7 @@ def closing_events(
 ) -> list[Event]:
     """The message if it came to nothing, the text streamed so far, answers for the calls left open, why it ended."""
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
-    closing = [] if begun_as(claim, events) else [_message_event(claim)]
+    closing = [] if begun_as(invocation_id, claim.message, events) else [_message_event(claim)]
     texts = [
         interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
         for fragment in growing
@@ -54,10 +64,22 @@ def closing_events(
     has_text = bool(texts)
     closing += [*texts, *seal_events(events, invocation_id, SEAL)]
     if outcome.status != InvocationStatus.FAILED:
-        return closing if has_text else [*closing, interrupted_event(author, invocation_id)]
+        if not has_text and not _is_closed(events, invocation_id):
+            closing.append(interrupted_event(author, invocation_id))
+        return [_by_staff(event) for event in closing] if outcome is STOPPED_BY_STAFF else closing
     code, message = outcome.error_code, outcome.error_message
     end = Event(author=author, invocation_id=invocation_id, error_code=code, error_message=message)
     return [*closing, end]
+
+
+def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
+    """Whether an earlier attempt wrote this end already, and died before it could say so."""
+    return any(event.interrupted for event in events if event.invocation_id == invocation_id)
+
+
+def _by_staff(event: Event) -> Event:
+    """Where the text breaks off, the person reads that it was somebody else who stopped it."""
+    return event.model_copy(update={"custom_metadata": {STOPPED_BY: "staff"}}) if event.interrupted else event
 
 
 def _message_event(claim: Claim) -> Event:

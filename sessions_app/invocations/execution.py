@@ -20,7 +20,7 @@ from sessions_app import dispatch, hot_path
 from sessions_app.conf import conf
 from sessions_app.errors import CannotGoOnError, LimitExceededError
 from sessions_app.hot_path import Claim
-from sessions_app.invocations.closing import begun_as, closing_events, resumed_event
+from sessions_app.invocations.closing import begun_as, closing_events, resumed_event, without_failures
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.spending import Spending
 from sessions_app.live.hub import Hub
@@ -52,11 +52,13 @@ class Execution:
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
         self._hub = hub
+        self._goes_on = claim.attempts > 1 or claim.is_retried
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token,
             on_commit=self._publish,
             staged_jobs=staged_jobs,
             standing=claim.standing,
+            view=self._without_failures if self._goes_on else None,
         )
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
@@ -75,7 +77,7 @@ class Execution:
         timeout = asyncio.timeout(limit)
         try:
             async with timeout:
-                await (self._begin() if self.claim.attempts == 1 else self._go_on())
+                await (self._go_on() if self._goes_on else self._begin())
         except TimeoutError as error:
             if not timeout.expired():
                 raise
@@ -94,22 +96,24 @@ class Execution:
 
     async def _go_on(self) -> None:
         """Continue what an earlier attempt left, from its events (spec R1)."""
-        if self.claim.attempts > self._conf.invocation_attempts:
-            raise CannotGoOnError(f"it was interrupted {self.claim.attempts - 1} times")
+        claim = self.claim
+        if claim.attempts > self._conf.invocation_attempts:
+            raise CannotGoOnError(f"it was interrupted {claim.attempts - 1} times")
         session = await self._session()
-        invocation_id = begun_as(self.claim, session.events)
-        if invocation_id is None:
+        begun = begun_as(claim.invocation_id, claim.message, session.events)
+        if begun is None:
             await self._begin()
             return
-        events = events_of_invocation(session.events, invocation_id)
-        problem = why_not_resumable(get_app(self.claim.app_name).root_agent, events)
+        events = events_of_invocation(session.events, begun.invocation_id)
+        problem = why_not_resumable(get_app(claim.app_name).root_agent, events)
         if problem:
             raise CannotGoOnError(problem)
         self._events = list(events)
-        self._spending = Spending(self._conf, events)
-        if not events[-1].is_final_response() or events[-1].author == "user":
-            await self._sessions.append_event(session, resumed_event(events, self.claim.attempts))
-        await self._consume(invocation_id=invocation_id)
+        self._spending = Spending(self._conf, () if claim.is_retried else events)
+        was_complete = events[-1].is_final_response() and events[-1].author != "user"
+        if claim.attempts > 1 and not was_complete:
+            await self._sessions.append_event(session, resumed_event(events, claim.attempts))
+        await self._consume(invocation_id=begun.invocation_id)
 
     async def _consume(self, **run: Any) -> None:
         """Run, streaming what is partial and keeping what is not."""
@@ -162,6 +166,10 @@ class Execution:
         if session is None:
             raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")
         return session
+
+    def _without_failures(self, events: list[Event]) -> list[Event]:
+        """How an earlier attempt failed is no answer, and nothing that the model said."""
+        return without_failures(begun_as(self.claim.invocation_id, self.claim.message, events), events)
 
     def _growing(self) -> list[Fragment]:
         fragments = self._hub.texts(self.claim.session_id)

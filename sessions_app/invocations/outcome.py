@@ -18,11 +18,12 @@ class Outcome:
 
 COMPLETED = Outcome(InvocationStatus.COMPLETED)
 WAITING = Outcome(InvocationStatus.WAITING)
-STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped.")
+STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped")
+STOPPED_BY_STAFF = Outcome(InvocationStatus.CANCELLED, "STOPPED_BY_STAFF", "Stopped by staff")
 HANDED_OVER = Outcome(InvocationStatus.QUEUED)
 RESTARTED = Outcome(
     InvocationStatus.FAILED,
     "INTERRUPTED",
     "The server was restarted before this answer was complete, and it could not be taken up again. "
-    "Send the message again for the rest.",
+    "Try again for the rest.",
 )

@@ -68,7 +68,7 @@ async def _cancel_what_waits_for_nothing(session: Session) -> None:
     job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
     for job_id in job_ids:
-        await in_thread(cancel_job, job_id)
+        await in_thread(cancel_job, job_id, by=session.user_id)
     waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
     rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
     async for row in rows:

@@ -19,7 +19,13 @@ from sessions_app.conf import conf
 from sessions_app.errors import CannotGoOnError, LimitExceededError, StaleLeaseError
 from sessions_app.hot_path import Claim
 from sessions_app.invocations.execution import Execution
-from sessions_app.invocations.outcome import HANDED_OVER, RESTARTED, STOPPED, Outcome
+from sessions_app.invocations.outcome import (
+    HANDED_OVER,
+    RESTARTED,
+    STOPPED,
+    STOPPED_BY_STAFF,
+    Outcome,
+)
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.notices import invocation_notice
@@ -152,7 +158,7 @@ class InvocationWorker:
 
     async def _work(self, claim: Claim) -> asyncio.Task[Any] | None:
         """Run the invocation, end it whatever happens, and return the task of what was queued behind it."""
-        more_is_queued = True
+        more_is_queued, ending = True, None
         execution = Execution(claim, self._live.hub)
         try:
             self._tell(claim, InvocationStatus.RUNNING)
@@ -163,7 +169,8 @@ class InvocationWorker:
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.forget_text(claim.session_id, claim.invocation_id)
-        if get_app(claim.app_name).events_compaction_config is not None:
+        has_failed = ending is not None and ending[0].status == InvocationStatus.FAILED
+        if get_app(claim.app_name).events_compaction_config is not None and not has_failed:
             self._later(self._compact(execution))
         return await self.start_next(claim.session_id) if more_is_queued else None
 
@@ -182,6 +189,8 @@ class InvocationWorker:
     async def _outcome(self, execution: Execution) -> tuple[Outcome, bool] | None:
         """How the run ended, and whether its end is in the log already; None when it is not ours any more."""
         invocation_id = execution.claim.invocation_id
+        if execution.claim.is_cancelled:
+            return STOPPED, False
         try:
             return await execution.run(), True
         except asyncio.CancelledError:
@@ -210,6 +219,8 @@ class InvocationWorker:
             await self._hand_over(claim)
             return False
         try:
+            if outcome is STOPPED and await hot_path.is_stopped_by_staff(claim):
+                outcome = STOPPED_BY_STAFF
             if not is_logged:
                 await execution.close_log(outcome)
             finished = await hot_path.finish(
@@ -252,17 +263,21 @@ class InvocationWorker:
         self._live.hub.publish_notice(session_id, notice)
 
     async def _renew_leases(self) -> None:
-        """Push the leases on while there are any; what was lost is stopped."""
+        """Push the leases on while there are any; what was lost, or is to be stopped, is stopped."""
         while self._running:
             await asyncio.sleep(conf().heartbeat_seconds)
             held = {one.claim.session_id: one for one in self._running.values() if not one.is_ending}
             try:
-                kept = await hot_path.renew(list(held), owner=self.owner, lease_seconds=conf().lease_seconds)
+                renewed = await hot_path.renew(
+                    list(held), owner=self.owner, lease_seconds=conf().lease_seconds
+                )
             except Exception:  # PostgreSQL may be away for a moment; the fencing token keeps the log safe
                 logger.warning("Leases could not be renewed; trying again", exc_info=True)
                 continue
+            for invocation_id in renewed.cancelled:
+                self.cancel_here(invocation_id)
             for session_id, one in held.items():
-                if session_id not in kept and not one.is_ending:
+                if session_id not in renewed.held and not one.is_ending:
                     one.task.cancel()
 
 
@@ -287,7 +302,7 @@ async def close_worker() -> None:
 def _failure(invocation_id: str, error: Exception) -> Outcome:
     """For the person a sentence; what exactly went wrong is in the log under the invocation's id."""
     message = (
-        "Something went wrong while answering. Your message is kept; send it again, or tell the people who run this "
+        "Something went wrong while answering. Your message is kept; try again, or tell the people who run this "
         f"site that {invocation_id} failed."
     )
     return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message)

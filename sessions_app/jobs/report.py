@@ -12,7 +12,8 @@ from django.db.models.functions import Now
 
 from runtime import types
 from sessions_app import sync
-from sessions_app.jobs.inside import JobCancelled, current_job
+from sessions_app.jobs.inside import JobAsks, JobCancelled, current_job
+from sessions_app.jobs.questions import Answer, Question
 from sessions_app.live.process import tell
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.notices import job_notice
@@ -24,12 +25,13 @@ HEARTBEAT_SECONDS = 5.0
 
 
 class Reporter:
-    """Used as a context manager around the job's function; `progress` and `save_artifact` reach it by a context
+    """Used as a context manager around the job's function; what the function calls reaches it by a context
     variable. Progress is written a few times a second at most; the last value always is.
     """
 
     def __init__(self, job: ToolJob) -> None:
         self._job = job
+        self._unused = list(job.answers)
         self._lock = threading.Lock()
         self._changed = False
         self._cancelled = False
@@ -73,6 +75,16 @@ class Reporter:
             self._job.artifacts = {**self._job.artifacts, filename: version}
             self._changed = True
         return version
+
+    def ask(self, question: Question) -> Answer:
+        """The first answer to this very question that was not given out yet."""
+        if self._cancelled:
+            raise JobCancelled
+        for index, answered in enumerate(self._unused):
+            if question.is_of(answered):
+                answer: Answer = self._unused.pop(index)["answer"]
+                return answer
+        raise JobAsks(question)
 
     def _report(self) -> None:
         last_heartbeat = time.monotonic()

@@ -22,7 +22,9 @@ from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
 from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
-from sessions_app.jobs.inside import JobCancelled, save_artifact
+from sessions_app.jobs.cancel import CANCELLED, end_cancelled, why_cancelled
+from sessions_app.jobs.inside import JobAsks, JobCancelled, save_artifact
+from sessions_app.jobs.questions import Question
 from sessions_app.jobs.report import Reporter, show
 from sessions_app.models import JobStatus, ToolJob
 
@@ -54,6 +56,8 @@ def work(
     run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
 ) -> None:
     """Do the job, unless it is done or someone else is at it, and have its call answered."""
+    # Its worker may have died after somebody asked to stop it, or it was to be tried again.
+    end_cancelled(job_id)
     job = _claim(job_id, worker=task.request.hostname or "")
     if job is None:
         answer(job_id)
@@ -61,13 +65,20 @@ def work(
     show(job)
     try:
         with Reporter(job):
-            end = _outcome(run, job)
+            end: JobEnd | Question = _outcome(run, job)
     except Exception as error:
-        if isinstance(error, policy.on) and job.attempts <= policy.limit:
+        if cancelled := why_cancelled(job_id):
+            end = JobEnd(JobStatus.CANCELLED, error=cancelled)
+        elif isinstance(error, policy.on) and job.attempts <= policy.limit:
             _queue_again(job, error)
             raise task.retry(countdown=policy.seconds_before(job.attempts), max_retries=None) from error
-        logger.exception("Job %s failed", job.id)
-        end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
+        else:
+            logger.exception("Job %s failed", job.id)
+            end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
+    if isinstance(end, Question):
+        if _let_wait(job, end):
+            return
+        end = JobEnd(JobStatus.CANCELLED, error=why_cancelled(job_id) or CANCELLED)
     _finish(job, end)
     answer(job_id)
 
@@ -86,16 +97,18 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     return ToolJob.objects.select_related("session").get(pk=job_id) if claimed else None
 
 
-def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd:
-    """Call the function; what it raises comes out, but for requests to stop."""
+def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd | Question:
+    """Call the function; what it raises comes out, but for requests to stop and questions to the person."""
     try:
         result = run(job.args)
         response = as_response(job.tool_name, result)
+    except JobAsks as asks:
+        return asks.question
     except JobCancelled:
-        return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
+        return JobEnd(JobStatus.CANCELLED, error=why_cancelled(job.pk) or CANCELLED)
     except SoftTimeLimitExceeded:
-        if ToolJob.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
-            return JobEnd(JobStatus.CANCELLED, error="The job was cancelled.")
+        if cancelled := why_cancelled(job.pk):
+            return JobEnd(JobStatus.CANCELLED, error=cancelled)
         return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
     if is_refusal(result):
         return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))
@@ -114,6 +127,30 @@ def _fitting(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
         "file": filename,
         "beginning": text[:1000],
     }
+
+
+def _let_wait(job: ToolJob, question: Question) -> bool:
+    """Leave the job to the person; False when it was cancelled, or a later attempt has taken over.
+
+    This run is over and was no failure: it does not count as an attempt, and its number may be given anew.
+    """
+    written = (
+        _mine(job)
+        .filter(cancel_requested_at__isnull=True)
+        .update(
+            status=JobStatus.WAITING,
+            question=question.as_json(),
+            attempts=F("attempts") - 1,
+            progress_done=job.progress_done,
+            progress_total=job.progress_total,
+            progress_message=job.progress_message,
+            artifacts=job.artifacts,
+        )
+    )
+    if written:
+        job.refresh_from_db()
+        show(job)
+    return bool(written)
 
 
 def _queue_again(job: ToolJob, error: Exception) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
@@ -38,6 +39,7 @@ class Relay:
         self._channel = ""
         self._news: list[dict[str, Any]] = []
         self._sending: asyncio.Task[None] | None = None
+        self._is_urgent = asyncio.Event()
         self.on_cancel: Callable[[str], object] | None = None
 
     # Outbox
@@ -59,8 +61,9 @@ class Relay:
         self._post({"kind": "want_text", "session": str(session_id)})
 
     def cancel(self, invocation_id: str) -> None:
-        """Ask whoever runs the invocation to stop it."""
+        """Ask whoever runs the invocation to stop it; this does not wait for more news to go with it."""
         self._post({"kind": "cancel", "invocation": invocation_id})
+        self._is_urgent.set()
 
     def _post(self, news: dict[str, Any]) -> None:
         self._news.append(news)
@@ -68,9 +71,10 @@ class Relay:
             self._sending = asyncio.create_task(self._send(), name="relay news")
 
     async def _send(self) -> None:
-        await asyncio.sleep(conf().relay_seconds)
+        await self._gather()
         while self._news:
             news, self._news = self._news, []
+            self._is_urgent.clear()
             message = {"type": "news", "from": self._process, "news": news}
             try:
                 await get_channel_layer().group_send(GROUP, message)
@@ -79,6 +83,12 @@ class Relay:
                     "News for other processes were lost: the channel layer does not answer", exc_info=True
                 )
                 return
+
+    async def _gather(self) -> None:
+        """Wait for more news to go with the first, unless there is something urgent among them."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(conf().relay_seconds):
+                await self._is_urgent.wait()
 
     # Listening
 

@@ -9,7 +9,10 @@ from django.db.models.functions import Now
 
 
 class InvocationStatus(models.TextChoices):
-    """queued -> running -> completed | failed | cancelled | waiting; waiting -> completed when it is answered."""
+    """queued -> running -> completed | failed | cancelled | waiting.
+
+    waiting -> completed when it is answered, failed -> queued when it is tried again.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -26,8 +29,9 @@ class Invocation(models.Model):
         invocation_id: the ADK id, on every event of it.
         client_id: made by whoever sent the message; sending it again starts nothing.
         message: the content to run, as JSON.
-        error_code: why it failed, for programs; `error_message` is for people.
-        attempts: how often a process began to run it.
+        error_code: why it failed, for programs; `error_message` is for people. Kept while it is tried again.
+        attempts: how often a process began to run it, since it was last asked for.
+        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
@@ -43,6 +47,7 @@ class Invocation(models.Model):
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -50,6 +55,7 @@ class Invocation(models.Model):
     class Meta:
         """The database keeps the rules: one start for a client id, one running invocation in a session."""
 
+        permissions = [("cancel_invocation", "Can stop invocation")]
         constraints = [
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
             models.UniqueConstraint(
@@ -62,3 +68,8 @@ class Invocation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.invocation_id} {self.status}"
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it runs, or will, and so can be stopped."""
+        return self.status in (InvocationStatus.QUEUED, InvocationStatus.RUNNING)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 
 class JobStatus(models.TextChoices):
-    """queued -> running -> succeeded | failed | cancelled."""
+    """queued -> running -> succeeded | failed | cancelled; running -> waiting, for a person -> queued."""
 
     QUEUED = "queued"
     RUNNING = "running"
+    WAITING = "waiting"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -33,6 +35,9 @@ class ToolJob(models.Model):
         sent_at: when the broker took it; a sweeper sends what has none.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
+        question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
+        answers: the questions that were answered, in order, each with its `answer`, `by` whom, and when (`at`).
+        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
         delivered_at: when its answer was queued as an invocation of the session.
     """
 
@@ -52,8 +57,14 @@ class ToolJob(models.Model):
     result = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, default="", db_default="")
     artifacts = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    question = models.JSONField(null=True, blank=True)
+    answers = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     run_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
@@ -65,6 +76,7 @@ class ToolJob(models.Model):
     class Meta:
         """One job for a call; what is not at its end is found by an index of its own."""
 
+        permissions = [("cancel_tooljob", "Can stop tool job")]
         constraints = [models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call")]
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
@@ -86,7 +98,13 @@ class ToolJob(models.Model):
     @property
     def is_put_off(self) -> bool:
         """Whether it waits for its time."""
-        return self.status == JobStatus.QUEUED and self.run_at is not None and self.sent_at is None
+        is_begun = self.sent_at is not None or self.started_at is not None
+        return self.status == JobStatus.QUEUED and self.run_at is not None and not is_begun
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it runs, or will, and so can be stopped."""
+        return not self.is_finished
 
     @property
     def is_finished(self) -> bool:

@@ -50,7 +50,8 @@ def render_event(
         "files": file_links(session_id, actions.artifact_delta),
         "error": _error(event),
         "is_interrupted": bool(event.interrupted),
-        "is_resumed": bool(event.custom_metadata and "adk_resumed" in event.custom_metadata),
+        "is_resumed": "adk_resumed" in (event.custom_metadata or {}),
+        "is_stopped_by_staff": "adk_stopped_by" in (event.custom_metadata or {}),
     }
     if not any(shown.values()):
         return mark_safe("")
@@ -65,8 +66,14 @@ def render_event(
 
 
 def render_job(job: ToolJob) -> SafeString:
-    """The job as one `<section id="job-<uuid>">`: state, progress, files, error."""
-    return render_to_string("chat/job.html", {"job": job, "files": file_links(job.session_id, job.artifacts)})
+    """The job as one `<section id="job-<uuid>">`: state, progress, questions and answers, files, error."""
+    context = {
+        "job": job,
+        "question": job.question and _with_times(job.question),
+        "answers": [_with_times(answered) for answered in job.answers],
+        "files": file_links(job.session_id, job.artifacts),
+    }
+    return render_to_string("chat/job.html", context)
 
 
 def render_schedule(task: ScheduledTask) -> SafeString:
@@ -94,6 +101,12 @@ def _speaker(event: Event, blocks: list[Block]) -> str:
     if any(isinstance(block, Text) for block in blocks):
         return "person" if event.author == "user" else "agent"
     return "quiet"
+
+
+def _with_times(question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a job's row keeps of a question, its times as times."""
+    times = {key: datetime.fromisoformat(question[key]) for key in ("asked_at", "at") if key in question}
+    return {**question, **times}
 
 
 def _changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -47,6 +47,7 @@ class DjangoSessionService(BaseSessionService):
         on_commit: called after each commit.
         staged_jobs: the job rows that are to be created with an event.
         standing: a session's row and state, just read: what is known of its events need not be checked again at once.
+        view: what of the log is to be seen, when that is not everything.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class DjangoSessionService(BaseSessionService):
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
         standing: hot_path.Loaded | None = None,
+        view: Callable[[list[Event]], list[Event]] | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
         self._standing = standing
+        self._view = view
 
     async def create_session(
         self,
@@ -99,7 +102,7 @@ class DjangoSessionService(BaseSessionService):
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
-        return _session(name, loaded, events)
+        return _session(name, loaded, self._view(events) if self._view else events)
 
     async def _known(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
         """What this process knows of the session, with what is new; None when that is of no use."""

@@ -14,12 +14,14 @@ import psutil
 
 
 @contextmanager
-def daphne(application: str, settings_module: str) -> Iterator[tuple[int, psutil.Process]]:
+def daphne(
+    application: str, settings_module: str, **environment: str
+) -> Iterator[tuple[int, psutil.Process]]:
     """A running Daphne: its port and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module}
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **environment}
     command = [sys.executable, "-m", "daphne", "-v", "0", "-b", "127.0.0.1", "-p", str(port), application]
     process = subprocess.Popen(command, env=environment)
     try:
@@ -37,7 +39,7 @@ def cpu_seconds(process: psutil.Process) -> float:
 
 
 def _wait_for(port: int) -> None:
-    for _ in range(200):
+    for _ in range(600):
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, WebSocketRoute, expect
@@ -27,7 +29,7 @@ class ChatPage:
         self.box = page.get_by_label("Message", exact=True)
         self.send_button = page.get_by_role("button", name="Send", exact=True)
         self.stop_button = page.get_by_role("button", name="Stop", exact=True)
-        self.send_again_button = page.get_by_role("button", name="Send again")
+        self.retry_button = page.get_by_role("button", name="Try again")
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -198,6 +200,10 @@ class Connection:
     def silence(self) -> None:
         """Keep the connection open, and let nothing through it any more."""
         self._is_silent = True
+
+    def tell(self, **frame: Any) -> None:
+        """Let the page have a frame as from the server."""
+        self._open[-1].send(json.dumps({"v": 1, **frame}))
 
     def _pass_on(self, route: WebSocketRoute) -> None:
         if self._is_cut:

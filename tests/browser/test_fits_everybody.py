@@ -37,6 +37,7 @@ def play_everything(model: Model) -> None:
         Turn(thoughts=["Let me see."], calls=[Call(name="remember_name", args={"name": "N" * 150})]),
         Turn(calls=[Call(name="open_ticket", args={"problem": "P" * 150})]),
         Turn(calls=[Call(name="schedule_task", args={"task": "T" * 150, "every": "0 9 * * 1-5"})]),
+        Turn(calls=[Call(name="write_report", args={"precise": True})]),
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
         Turn(calls=[Call(name="order_status", args={"order_number": 7})]),
         Turn(text=[WIDE_ANSWER]),
@@ -55,6 +56,7 @@ def full_chat(chat: ChatPage, model: Model) -> Iterator[ChatPage]:
     chat.send("Q" * 150 + " and everything else")
     chat.wait_for_answer("a long heading")
     chat.wait_until_idle()
+    expect(chat.job("Write report").get_by_role("button", name="Approve")).to_be_visible()
     yield chat
 
 

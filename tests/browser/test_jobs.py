@@ -5,12 +5,15 @@ Acceptance points 5 and 6.
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from sessions_app.models import ToolJob
+from sessions_app.rendering import render_job
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
@@ -22,9 +25,11 @@ REPORT_SECONDS = 60
 SUCCEEDED = r'"status": "succeeded"'
 
 
-def play_report(model: Model, topic: str, then: Turn, cancelled: Turn | None = None) -> None:
+def play_report(
+    model: Model, topic: str, then: Turn, cancelled: Turn | None = None, precise: bool = False
+) -> None:
     """A message that mentions a report starts the job; `then` is what the agent says when it has succeeded."""
-    call = Call(name="write_report", args={"topic": topic, "group_by": "region"})
+    call = Call(name="write_report", args={"topic": topic, "group_by": "region", "precise": precise})
     model.play(
         rules={
             SUCCEEDED: then,
@@ -132,3 +137,83 @@ def test_a_job_that_is_put_off_says_when_it_starts_and_can_be_cancelled_before(
     job.get_by_role("button", name="Cancel").click()
     expect(job).to_have_attribute("data-status", "cancelled")
     chat.wait_for_answer("As you wish.")
+
+
+def test_the_answer_to_a_job_that_failed_is_tried_again_from_any_tab(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(model, "sales", then=Turn(block_reason="SAFETY"))
+    chat.send("A report on sales")
+    expect(chat.retry_button).to_be_visible(timeout=REPORT_SECONDS * 1000)
+    expect(chat.errors_shown).to_contain_text("SAFETY")
+    other = open_tab()
+    other.open(chat.page.url)
+    play_report(model, "sales", then=Turn(text=["The report ", "is ready."]))
+    other.retry_button.click()
+    for tab in (chat, other):
+        tab.wait_for_answer("The report is ready.")
+        tab.wait_until_idle()
+        expect(tab.retry_button).to_have_count(0)
+        expect(tab.answers).to_have_text(["I have started the report.", "The report is ready."])
+    live = chat.shown()
+    chat.reload()
+    assert chat.shown() == live
+    expect(chat.retry_button).to_have_count(0)
+
+
+def test_a_job_that_asks_waits_for_the_answer_of_any_tab_and_then_goes_on(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(
+        model, "sales", then=Turn(text=["Done."]), cancelled=Turn(text=["As you wish."]), precise=True
+    )
+    chat.send("A precise report on sales")
+    job = chat.job("Write report")
+    expect(job).to_have_attribute("data-status", "waiting")
+    expect(job).to_contain_text("A precise report computes for some minutes. Go ahead?")
+    chat.wait_for_answer("I have started the report.")
+    chat.reload()
+    other = open_tab()
+    other.open(chat.page.url)
+    approve = chat.job("Write report").get_by_role("button", name="Approve")
+    approve.focus()
+    approve.press("Enter")
+    for tab in (chat, other):
+        expect(tab.job("Write report").locator(".job-answer")).to_contain_text(
+            re.compile(r"Go ahead\? Approved by demo, \d")
+        )
+        expect(tab.job("Write report").get_by_role("button", name="Approve")).to_have_count(0)
+    wait_for_more(other.page, 0)
+    other.job("Write report").get_by_role("button", name="Cancel").click()
+    chat.wait_for_answer("As you wish.")
+    chat.reload()
+    expect(chat.job("Write report")).to_contain_text("Approved by demo")
+
+
+def test_a_question_in_words_keeps_what_is_being_written_and_sends_it(chat: ChatPage, model: Model) -> None:
+    play_report(model, "sales", then=Turn(text=["Done."]), precise=True)
+    chat.send("A precise report on sales")
+    job = chat.job("Write report")
+    expect(job.get_by_role("button", name="Approve")).to_be_visible()
+    chat.wait_until_idle()
+    asked = {
+        "text": "Signed by whom?",
+        "kind": "text",
+        "options": [],
+        "asked_at": "2026-11-21T12:00:00+00:00",
+    }
+    call_id = str(job.get_attribute("data-call-id"))
+    row = ToolJob(call_id=call_id, tool_name="write_report", status="waiting", question=asked, answers=[])
+    frame = {"type": "job", "call_id": call_id, "html": str(render_job(row)), "question": asked}
+    chat.connection.tell(**frame)
+    field = job.get_by_role("textbox", name="Signed by whom?")
+    expect(chat.page.get_by_role("status").filter(has_text="Signed by whom?")).to_have_count(1)
+    field.press_sequentially("Ada L")
+    chat.connection.tell(**frame)  # as after every reconnect
+    expect(field).to_be_focused()
+    field.press_sequentially("ovelace")
+    field.press("Enter")
+    sent = json.loads(chat.connection.sent[-1])
+    assert sent == {"v": 1, "type": "answer_job", "id": str(row.id), "number": 0, "answer": "Ada Lovelace"}
+    expect(chat.page.get_by_role("alert")).to_have_text("There is no such job in this conversation.")
+    expect(job.get_by_role("button", name="Answer")).to_be_enabled()

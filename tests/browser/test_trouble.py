@@ -69,7 +69,7 @@ def test_a_stop_before_the_first_word_is_marked_too(chat: ChatPage, model: Model
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_a_model_that_fails_is_told_in_a_sentence_and_can_be_asked_again(
-    chat: ChatPage, model: Model, kind: str
+    chat: ChatPage, open_tab: OpenTab, model: Model, kind: str
 ) -> None:
     failure, sentence = FAILURES[kind]
     model.play(failure, Turn(text=["Now it works."]))
@@ -81,9 +81,16 @@ def test_a_model_that_fails_is_told_in_a_sentence_and_can_be_asked_again(
     chat.reload()
     expect(chat.errors_shown).to_have_count(1)
 
-    chat.send_again_button.click()
-    chat.wait_for_answer("Now it works.")
-    expect(chat.messages).to_have_text(["Can you hear me?", "Can you hear me?"])
+    other = open_tab()
+    other.open(chat.page.url)
+    chat.retry_button.click()
+    for tab in (chat, other):
+        tab.wait_for_answer("Now it works.")
+        expect(tab.retry_button).to_have_count(0)
+        expect(tab.messages).to_have_text(["Can you hear me?"])
+        expect(tab.errors_shown).to_have_count(1)
+    chat.reload()
+    expect(chat.retry_button).to_have_count(0)
 
 
 def test_an_answer_that_the_model_breaks_off_is_kept_and_told(chat: ChatPage, model: Model) -> None:
@@ -91,5 +98,21 @@ def test_an_answer_that_the_model_breaks_off_is_kept_and_told(chat: ChatPage, mo
     chat.send("Tell me")
     expect(chat.errors_shown).to_have_count(1)
     expect(chat.answers).to_have_text(["Half an"])
-    chat.send_again_button.click()
+    chat.retry_button.click()
     chat.wait_for_answer("A whole answer.")
+    chat.wait_until_idle()
+    assert [content["role"] for content in model.requests()[-1]["body"]["contents"]] == ["user"]
+
+
+def test_what_failed_before_the_last_message_is_not_tried_again(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(block_reason="SAFETY"), Turn(block_reason="SAFETY"), Turn(text=["Fine."]))
+    for number, text in enumerate(["One", "Two"], 1):
+        chat.send(text)
+        expect(chat.errors_shown).to_have_count(number)
+        expect(chat.retry_button).to_have_count(1)
+    chat.reload()
+    expect(chat.errors_shown).to_have_count(2)
+    expect(chat.retry_button).to_have_count(1)
+    chat.send("Three")
+    chat.wait_for_answer("Fine.")
+    expect(chat.retry_button).to_have_count(0)

@@ -51,7 +51,7 @@ class Site:
         elif target == "redis":
             for process in psutil.process_iter(["name", "cmdline"]):
                 if process.info["name"] == "redis-server" and str(self.data) in " ".join(
-                    process.info["cmdline"]
+                    process.info["cmdline"] or ()  # None: it has just ended
                 ):
                     process.kill()
             Redis(self.data).start()

@@ -81,9 +81,9 @@ def _is_quiet() -> bool:
 
 def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
     """People who are signed in, each with a session of the obedient app."""
-    from tests.benchmarks.streaming import _make_doors
+    from tests.benchmarks.doors import make_doors
 
-    doors = _make_doors(count)
+    doors = make_doors(count, "chaos")
     people = []
     for number, door in enumerate(doors):
         session_id = door.path.split("/")[3]

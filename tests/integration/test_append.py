@@ -474,9 +474,11 @@ class TestClaims:
     async def test_a_lost_lease_can_neither_be_renewed_nor_finished(self, person: User) -> None:
         session = await opened(person)
         old = await claimed(session, owner="one")
-        assert await hot_path.renew([old.session_id], owner="one", lease_seconds=60) == {old.session_id}
+        renewed = await hot_path.renew([old.session_id], owner="one", lease_seconds=60)
+        assert renewed.held == {old.session_id}
         await taken_over(old)
-        assert await hot_path.renew([old.session_id], owner="one", lease_seconds=60) == set()
+        renewed = await hot_path.renew([old.session_id], owner="one", lease_seconds=60)
+        assert renewed.held == set()
         assert not await hot_path.finish(old, status="completed")
         row = await models.Invocation.objects.aget(invocation_id=old.invocation_id)
         assert (row.status, row.owner) == ("running", "two")

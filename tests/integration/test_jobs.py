@@ -42,7 +42,9 @@ def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
     """
     RUNS.append(topic)
     progress(1, 4, "Reading")
-    if topic == "unreachable":
+    if topic == "cancelled, then unreachable":
+        ToolJob.objects.update(cancel_requested_at=timezone.now())
+    if topic.endswith("unreachable"):
         raise OSError("the archive does not answer")
     if topic == "broken":
         raise ValueError("no such data")
@@ -195,7 +197,7 @@ def test_a_queued_job_is_cancelled_at_once_and_the_model_hears_of_it(
     person: User, model: ScriptedModel
 ) -> None:
     session, job = ask(person, model, topic="ants")
-    cancel_job(job.pk)
+    cancel_job(job.pk, by=person.pk)
     run_task(job)
     let_answer(session, model)
     assert RUNS == []
@@ -209,6 +211,42 @@ def test_a_running_job_hears_of_its_cancellation_through_progress(person: User, 
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED
     assert not Artifact.objects.filter(session=session).exists()
+
+
+def test_what_staff_stop_is_told_to_the_agent_once_and_the_row_keeps_who_and_why(
+    person: User, model: ScriptedModel
+) -> None:
+    session, job = ask(person, model, topic="ants")
+    staff = User.objects.create(username="staff")
+    cancel_job(job.pk, by=staff.pk, reason="Too many ants")
+    cancel_job(job.pk, by=person.pk)
+    run_task(job)
+    let_answer(session, model)
+    job.refresh_from_db()
+    assert (job.cancelled_by, job.cancel_reason) == (staff, "Too many ants")
+    (response,) = responses(session)
+    assert response["response"] == {"status": "cancelled", "error": "The job was stopped by staff."}
+
+
+def test_a_job_that_was_to_be_stopped_when_its_worker_died_is_not_run_again(
+    person: User, model: ScriptedModel
+) -> None:
+    session, job = ask(person, model, topic="ants")
+    long_ago = timezone.now() - timedelta(hours=1)
+    ToolJob.objects.update(status=JobStatus.RUNNING, attempts=1, heartbeat_at=long_ago, created_at=long_ago)
+    cancel_job(job.pk, by=person.pk)
+    sweep_jobs()
+    run_task(job)
+    let_answer(session, model)
+    assert RUNS == []
+    assert [response["response"]["status"] for response in responses(session)] == ["cancelled"]
+
+
+def test_a_job_that_is_to_be_stopped_is_not_tried_again(person: User, model: ScriptedModel) -> None:
+    session, job = ask(person, model, topic="cancelled, then unreachable")
+    run_task(job)
+    let_answer(session, model)
+    assert [response["response"]["status"] for response in responses(session)] == ["cancelled"]
 
 
 def test_the_sweeper_sends_what_a_crash_left_unsent(
@@ -246,7 +284,7 @@ def test_a_delayed_job_is_cancelled_before_it_starts_and_the_model_hears_of_it_o
 ) -> None:
     session, job = ask(person, model, topic="ants", run_at="in 2 hours")
     for _ in range(2):
-        cancel_job(job.pk)
+        cancel_job(job.pk, by=person.pk)
     ToolJob.objects.update(run_at=timezone.now())
     sweep_jobs()
     run_task(job)

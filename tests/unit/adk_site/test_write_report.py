@@ -6,7 +6,8 @@ import pytest
 
 from adk_site.agents import write_report
 from runtime import types
-from sessions_app.jobs.inside import current_job
+from sessions_app.jobs.inside import JobAsks, current_job
+from sessions_app.jobs.questions import Question
 
 
 class RecordingJob:
@@ -22,6 +23,9 @@ class RecordingJob:
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
         self.files[filename] = artifact
         return 0
+
+    def ask(self, question: Question) -> bool | str:
+        raise JobAsks(question)
 
 
 @pytest.fixture
@@ -43,6 +47,12 @@ def test_saves_chart_table_and_page_and_returns_the_summary(job: RecordingJob) -
     assert result["files"] == list(job.files)
     assert str(result["summary"]).startswith("**Returns by product, 2025**")
     assert len(job.steps) > 100
+
+
+def test_a_precise_one_is_asked_about_first(job: RecordingJob) -> None:
+    with pytest.raises(JobAsks, match="some minutes"):
+        write_report.func(precise=True)
+    assert job.steps == []
 
 
 def test_is_declared_as_long_running_with_its_choices() -> None:

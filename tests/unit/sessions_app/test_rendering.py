@@ -328,5 +328,45 @@ def test_a_failed_job_says_why_as_text() -> None:
     assert "Halfway" not in html
 
 
+def asked(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:
+    """A question as a job's row keeps it."""
+    question = {"kind": kind, "text": text, "options": list(options), "asked_at": "2026-11-21T12:00:00+00:00"}
+    return {**question, **answer}
+
+
+@pytest.mark.parametrize(
+    ("question", "controls"),
+    [
+        (asked("confirm", "Send it?"), ["yes", "no"]),
+        (asked("choice", "How?", "by post", '"><script>'), ["by post", '"><script>']),
+        (asked("text", "Signed by whom?"), [None, None]),
+    ],
+)
+def test_a_waiting_job_shows_its_question_with_its_controls(
+    question: Any, controls: list[str | None]
+) -> None:
+    html = render_job(a_job(status="waiting", question=question, answers=[]))
+    tags = Tags(html)
+    form = next(attributes for tag, attributes in tags.found if tag == "form")
+    assert (form["data-kind"], form["data-number"]) == (question["kind"], "0")
+    found = [
+        attributes
+        for tag, attributes in tags.found
+        if tag in ("button", "input") and "data-cancel-job" not in attributes
+    ]
+    assert [attributes.get("value") for attributes in found] == controls
+    assert question["text"] in tags.text and "<script>" not in html and "<progress" not in html
+
+
+def test_answers_of_a_job_are_told_with_their_authors_and_are_text() -> None:
+    answers = [
+        asked("confirm", "Send it?", answer=False, by="ada", at="2026-11-21T13:05:00+00:00"),
+        asked("text", "Why?", answer="<img src=x>", by="<b>", at="2026-11-21T13:06:00+00:00"),
+    ]
+    html = render_job(a_job(status="running", answers=answers))
+    assert "Send it? Rejected by ada, 13:05" in " ".join(Tags(html).text.split())
+    assert "&lt;img src=x&gt;" in html and "by &lt;b&gt;" in html
+
+
 def a_job(**fields: Any) -> ToolJob:
     return ToolJob(session_id=SESSION, call_id="c1", tool_name="write_report", **fields)

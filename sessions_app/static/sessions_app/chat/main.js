@@ -37,10 +37,15 @@ const LONGEST_TITLE = 80;
 let askedAt = 0;
 const conversation = new Conversation(main, { onGap });
 const live = new LiveText(byId("live"), { onGap });
-const jobs = new Jobs(conversation.log, { onCancel: (id) => socket.send("cancel_job", { id }) });
+const jobs = new Jobs(conversation.log, {
+  onCancel: (id) => socket.send("cancel_job", { id }),
+  onAnswer: (answer) => socket.send("answer_job", answer),
+});
 const schedules = new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
 const scroll = new Scroll(main, byId("newest"));
-const outcomes = new Outcomes(conversation, { onSendAgain: send });
+const outcomes = new Outcomes(conversation, {
+  onRetry: (id) => socket.send("retry", { invocation_id: id }),
+});
 const invocations = new Invocations();
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
 const outbox = new Outbox(byId("outbox"), session, {
@@ -56,7 +61,7 @@ const handlers = {
     frame.jobs.forEach((job) => jobs.show(job));
     schedules.replace(frame.schedules);
     outbox.resend();
-    if (missed) learnOutcomes(frame.seq);
+    if (missed || outcomes.offersRetry) learnOutcomes(frame.seq);
   },
   event(frame) {
     if (!conversation.add(frame)) return;
@@ -76,6 +81,10 @@ const handlers = {
   invocation: learn,
   job(frame) {
     jobs.show(frame);
+    if (frame.question) {
+      byId("asked").textContent = frame.question.text; // the cards are not read out: they change all the time
+      scroll.announce();
+    }
   },
   schedule(frame) {
     schedules.take(frame);
@@ -83,6 +92,7 @@ const handlers = {
   error(frame) {
     composer.allowStop();
     allowAnswers(conversation.log);
+    outcomes.allowRetry();
     if (!outbox.refuse(frame.in_reply_to, frame.message)) notice(frame.message);
   },
   pong() {},
@@ -168,7 +178,7 @@ loadEarlier({
   conversation,
   scroll,
   url: eventsUrl,
-  onLoaded: (told) => told.forEach((one) => outcomes.tell(one)),
+  onLoaded: (told) => told.forEach((one) => outcomes.tell({ ...one, isEarlier: true })),
 });
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);

@@ -21,17 +21,18 @@ export function listenForAnswers(log, onAnswer) {
     if (!button) return;
     const question = button.closest(".question");
     const isSent = onAnswer(question.dataset.callId, button.dataset.confirm === "yes");
-    if (isSent) enable(question, false);
+    if (isSent) allowAnswer(question, false);
   });
 }
 
 /** The server refused an answer: it may be given again. */
 export function allowAnswers(log) {
-  for (const question of log.querySelectorAll(".question")) enable(question, true);
+  for (const question of log.querySelectorAll(".question")) allowAnswer(question, true);
 }
 
-function enable(question, isEnabled) {
-  for (const button of question.querySelectorAll("button")) button.disabled = !isEnabled;
+/** Whether the question's buttons can be pressed. */
+export function allowAnswer(question, isAllowed) {
+  for (const button of question.querySelectorAll("button")) button.disabled = !isAllowed;
 }
 
 function findQuestion(callId, ...roots) {

@@ -1,0 +1,50 @@
+"""How the people of the benchmarks get in: signed in, by a websocket."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from uuid import uuid4
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.benchmarks.people import make_person
+
+
+@dataclass(frozen=True)
+class Door:
+    """How one person gets in."""
+
+    path: str
+    cookie: str
+
+
+def make_doors(count: int, app_name: str) -> list[Door]:
+    """Sessions of a person who is signed in."""
+    from django.conf import settings
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.contrib.sessions.backends.db import SessionStore
+
+    from sessions_app.models import Session
+
+    person = make_person()
+    store = SessionStore()
+    store[SESSION_KEY] = str(person.pk)
+    store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    store[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    store.save()
+    cookie = f"{settings.SESSION_COOKIE_NAME}={store.session_key}"
+    rows = [Session(app_name=app_name, user=person, key=uuid4().hex) for _ in range(count)]
+    Session.objects.bulk_create(rows)
+    return [Door(f"/ws/chat/{row.pk}/", cookie) for row in rows]
+
+
+async def enter(port: int, door: Door) -> ClientConnection:
+    """A socket that watches the session."""
+    address = f"ws://127.0.0.1:{port}{door.path}"
+    headers = {"Cookie": door.cookie, "Origin": f"http://127.0.0.1:{port}"}
+    socket = await connect(address, additional_headers=headers, compression=None, max_queue=None)
+    if door.cookie:
+        await socket.send(json.dumps({"v": 1, "type": "hello", "after": 0}))
+        await socket.recv()
+    return socket

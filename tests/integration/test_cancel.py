@@ -1,0 +1,314 @@
+"""A stop reaches an invocation wherever it runs, and outlives lost messages and dead processes (spec R2)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+from django.urls import reverse
+from django.utils import timezone
+from pydantic import PrivateAttr
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from runtime.tools import ToolContext
+from sessions_app import hot_path, registry, use_cases
+from sessions_app.codec import content_to_json
+from sessions_app.conf import conf
+from sessions_app.invocations import worker as worker_module
+from sessions_app.invocations.cancel import cancel_invocation
+from sessions_app.invocations.worker import InvocationWorker, worker
+from sessions_app.live.hub import Hub
+from sessions_app.live.process import Live, live
+from sessions_app.live.relay import Relay
+from sessions_app.models import Event, Invocation, Session
+from tests.fakes import ScriptedModel, call, say, text_content
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+NEVER = 3600.0
+
+
+class TalkingModel(BaseLlm):
+    """Says a few words, and then nothing more until it is hung up on."""
+
+    model: str = "talking"
+    _said: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+    _left: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+    _asked: int = PrivateAttr(default=0)
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self._asked += 1
+        try:
+            for word in ("Once ", "upon ", "a "):
+                yield LlmResponse(content=text_content(word), partial=True)
+            self._said.set()
+            await asyncio.Event().wait()
+        finally:
+            self._left.set()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> TalkingModel:
+    talking = TalkingModel()
+    app = App(name="stories", root_agent=LlmAgent(name="teller", model=talking))
+    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    return talking
+
+
+@pytest.fixture
+def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets how often workers renew their leases."""
+
+    def every(seconds: float) -> None:
+        changed = replace(conf(), heartbeat_seconds=seconds)
+        monkeypatch.setattr(worker_module, "conf", lambda: changed)
+
+    every(NEVER)
+    return every
+
+
+@asynccontextmanager
+async def another_process() -> AsyncIterator[InvocationWorker]:
+    """A worker with a hub and a relay of its own: what it hears of this process came through Redis."""
+    relay = Relay()
+    hub = Hub(relay)
+    listening = asyncio.create_task(relay.listen(hub))
+    while not relay._channel:
+        await asyncio.sleep(0.01)
+    await relay.join()
+    other = InvocationWorker(Live(hub, relay, (listening,)))
+    try:
+        yield other
+    finally:
+        await other.close()
+        await relay.stop()
+        await listening
+
+
+async def begin(runner: InvocationWorker, person: User) -> tuple[Session, str, asyncio.Task[Any]]:
+    """A conversation whose answer that process is writing."""
+    session = await use_cases.create_session(person, "stories")
+    message = content_to_json(say("a story"))
+    queued = await runner.start(session.pk, user_id=person.pk, client_id="m1", message=message, title="")
+    assert queued is not None
+    return session, queued.invocation_id, runner._running[queued.invocation_id].task
+
+
+async def events_of(session: Session) -> list[dict[str, Any]]:
+    return [event.body async for event in Event.objects.filter(session=session).order_by("seq")]
+
+
+async def status_of(invocation_id: str) -> str:
+    return str((await Invocation.objects.aget(invocation_id=invocation_id)).status)
+
+
+def lose_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Relay, "cancel", lambda self, invocation_id: None)
+
+
+async def test_a_stop_crosses_to_the_process_that_runs_it_which_hangs_up_and_keeps_the_text(
+    person: User, model: TalkingModel, heartbeat: Any
+) -> None:
+    async with another_process() as other, asyncio.timeout(20):
+        session, invocation_id, task = await begin(other, person)
+        await model._said.wait()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await model._left.wait()
+        await task
+    said, kept = await events_of(session)
+    assert said["author"] == "user"
+    assert kept["interrupted"] is True and kept["author"] == "teller"
+    assert kept["content"]["parts"] == [{"text": "Once upon a "}]
+    row = await Invocation.objects.aget(invocation_id=invocation_id)
+    assert (row.status, row.error_message, row.cancelled_by_id) == ("cancelled", "Stopped", person.pk)
+
+
+async def test_a_stop_whose_message_is_lost_is_found_by_the_heartbeat(
+    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_messages(monkeypatch)
+    heartbeat(0.05)
+    async with another_process() as other, asyncio.timeout(20):
+        session, invocation_id, task = await begin(other, person)
+        await model._said.wait()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await task
+    assert await status_of(invocation_id) == "cancelled"
+    assert (await events_of(session))[-1]["content"]["parts"] == [{"text": "Once upon a "}]
+
+
+async def test_what_was_to_be_stopped_when_its_process_died_is_ended_and_not_resumed(
+    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_messages(monkeypatch)
+    async with another_process() as other, asyncio.timeout(20):
+        session, invocation_id, _ = await begin(other, person)
+        await model._said.wait()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        past = timezone.now() - timedelta(seconds=1)
+        await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
+        assert await hot_path.take_back_expired() == [session.pk]
+        await InvocationWorker(live()).run_queue(session.pk)
+    assert model._asked == 1
+    assert await status_of(invocation_id) == "cancelled"
+    assert [event.get("interrupted") for event in await events_of(session)] == [None, True]
+
+
+async def test_what_was_to_be_stopped_when_it_was_handed_over_is_ended_and_its_calls_are_sealed(
+    person: User, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_messages(monkeypatch)
+    begun = asyncio.Event()
+
+    async def dig() -> None:
+        """Never ends."""
+        begun.set()
+        await asyncio.Event().wait()
+
+    scripted = ScriptedModel(turns=[call("dig")])
+    app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[dig]))
+    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    async with another_process() as other, asyncio.timeout(20):
+        session, invocation_id, _ = await begin(other, person)
+        await begun.wait()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await other.close()
+        assert await status_of(invocation_id) == "queued"
+        await InvocationWorker(live()).run_queue(session.pk)
+    assert await status_of(invocation_id) == "cancelled"
+    _, _, seal, end = await events_of(session)
+    assert seal["content"]["parts"][0]["functionResponse"]["response"]["status"] == "error"
+    assert end["interrupted"] is True
+
+
+async def test_a_stop_reaches_what_was_handed_over_and_waits_for_a_process(
+    person: User, model: TalkingModel, heartbeat: Any
+) -> None:
+    async with another_process() as other, asyncio.timeout(20):
+        session, invocation_id, _ = await begin(other, person)
+        await model._said.wait()
+        await other.close()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await InvocationWorker(live()).run_queue(session.pk)
+    assert model._asked == 1
+    assert await status_of(invocation_id) == "cancelled"
+    assert [event.get("interrupted") for event in await events_of(session)] == [None, True]
+
+
+async def test_what_was_stopped_before_its_message_was_written_has_it_in_the_log_all_the_same(
+    person: User, model: TalkingModel, heartbeat: Any
+) -> None:
+    session = await use_cases.create_session(person, "stories")
+    message = content_to_json(say("a story"))
+    row = await Invocation.objects.acreate(
+        session=session, invocation_id="e-1", client_id="m1", message=message, attempts=1
+    )
+    await use_cases.cancel(person, session.pk, "e-1")
+    async with asyncio.timeout(20):
+        await worker().run_queue(session.pk)
+    await row.arefresh_from_db()
+    assert (row.status, model._asked) == ("cancelled", 0)
+    said, end = await events_of(session)
+    assert said["content"]["parts"] == [{"text": "a story"}]
+    assert end["interrupted"] is True
+
+
+async def test_an_end_that_was_written_by_a_process_that_died_is_not_written_again(
+    person: User, model: TalkingModel, heartbeat: Any
+) -> None:
+    async with asyncio.timeout(20):
+        session, invocation_id, task = await begin(worker(), person)
+        await model._said.wait()
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await task
+        before = await events_of(session)
+        await Invocation.objects.filter(invocation_id=invocation_id).aupdate(status="queued")
+        await worker().run_queue(session.pk)
+    assert await status_of(invocation_id) == "cancelled"
+    assert await events_of(session) == before
+
+
+async def test_the_late_result_of_a_tool_in_a_thread_is_dropped(
+    person: User, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def count(tool_context: ToolContext) -> str:
+        """Takes its time, and cannot be interrupted."""
+        begun.set()
+        release.wait(20)
+        tool_context.state["counted"] = True
+        ended.set()
+        return "three"
+
+    scripted = ScriptedModel(turns=[call("count")])
+    app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[count]))
+    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    async with asyncio.timeout(20):
+        session, invocation_id, task = await begin(worker(), person)
+        await asyncio.to_thread(begun.wait, 20)
+        await use_cases.cancel(person, session.pk, invocation_id)
+        await task
+        assert not ended.is_set()
+        assert await status_of(invocation_id) == "cancelled"
+        before = await events_of(session)
+        release.set()
+        await asyncio.to_thread(ended.wait, 20)
+    assert await events_of(session) == before
+    assert "three" not in str(before)
+    await session.arefresh_from_db()
+    assert session.state == {}
+
+
+async def test_the_first_to_ask_is_the_one_who_is_remembered_and_an_end_stays_an_end(
+    person: User, model: TalkingModel, heartbeat: Any
+) -> None:
+    staff = await User.objects.acreate(username="staff")
+    session, invocation_id, task = await begin(worker(), person)
+    await model._said.wait()
+    await cancel_invocation(session, invocation_id, by=staff.pk, reason="It loops")
+    await use_cases.cancel(person, session.pk, invocation_id)
+    async with asyncio.timeout(20):
+        await task
+    row = await Invocation.objects.aget(invocation_id=invocation_id)
+    assert (row.cancelled_by_id, row.cancel_reason, row.error_message) == (
+        staff.pk,
+        "It loops",
+        "Stopped by staff",
+    )
+    (kept,) = [event for event in await events_of(session) if event.get("interrupted")]
+    assert kept["customMetadata"] == {"adk_stopped_by": "staff"}
+    ended = row.finished_at
+    await use_cases.cancel(person, session.pk, invocation_id)
+    await row.arefresh_from_db()
+    assert (row.status, row.finished_at) == ("cancelled", ended)
+
+
+async def test_staff_stop_in_the_admin_what_the_same_process_runs(
+    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_messages(monkeypatch)
+    staff = await User.objects.acreate(username="staff", is_staff=True, is_superuser=True)
+    client = AsyncClient()
+    await client.aforce_login(staff)
+    async with asyncio.timeout(20):
+        session, invocation_id, task = await begin(worker(), person)
+        await model._said.wait()
+        row = await Invocation.objects.aget(invocation_id=invocation_id)
+        stop = reverse("admin:sessions_app_invocation_stop", args=[row.pk])
+        response = await client.post(stop, {"reason": "It loops"})
+        await task
+    assert response.status_code == 302
+    assert await status_of(invocation_id) == "cancelled"
+    assert (await events_of(session))[-1]["content"]["parts"] == [{"text": "Once upon a "}]

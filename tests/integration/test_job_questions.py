@@ -1,0 +1,287 @@
+"""A job asks the person and waits, without a process, for as long as it takes (docs/long-running-jobs.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app
+from celery.exceptions import Retry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.errors import ConfigurationError
+from sessions_app import dispatch, jobs, registry, sync, use_cases
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.invocations.worker import worker
+from sessions_app.jobs import ask, confirm, job_tool, progress
+from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
+from sessions_app.lifecycle import shut_down
+from sessions_app.models import Event, Invocation, JobStatus, ToolJob
+from tests.fakes import ScriptedModel, call
+
+RUNS: list[str] = []
+SENT: list[str] = []
+
+
+@job_tool(retry_on=(OSError,), max_retries=2)
+def send_report(customers: int) -> dict[str, Any]:
+    """Send the report to the customers.
+
+    Args:
+        customers: How many.
+    """
+    RUNS.append("begun")
+    progress(1, 3, "Counting")
+    if not confirm(f"Send the report to {customers} customers?"):
+        return {"summary": "Nothing was sent."}
+    language = ask("In which language?", ["English", "German"])
+    if RUNS.count("begun") == 3:
+        raise OSError("the post is closed")
+    signature = ask("Signed by whom?")
+    SENT.append(language)
+    return {"summary": f"Sent in {language}, signed {signature}."}
+
+
+@pytest.fixture(autouse=True)
+def broker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the jobs that would be sent to workers; the tests run them themselves."""
+    sent: list[str] = []
+
+    def note(job_id: str | UUID, task_name: str) -> None:
+        sent.append(str(job_id))
+
+    monkeypatch.setattr(dispatch, "send_job", note)
+    monkeypatch.setattr(jobs.sweeper, "send_job", note)
+    monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
+    RUNS.clear()
+    SENT.clear()
+    return sent
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, person: User) -> Iterator[ScriptedModel]:
+    scripted = ScriptedModel()
+    app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[send_report]))
+    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
+    yield scripted
+    sync.run(shut_down())
+
+
+@pytest.fixture
+def job(person: User, model: ScriptedModel, broker: list[str]) -> ToolJob:
+    """A job that waits for an answer to its first question."""
+    model.turns = [call("send_report", customers=214), "It asks you first."]
+
+    async def talk() -> UUID:
+        session = await use_cases.create_session(person, "reports")
+        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "send the report")
+        await worker()._running[invocation_id].task
+        return session.pk
+
+    made = ToolJob.objects.get(session_id=sync.run(talk()))
+    run_task(made)
+    made.refresh_from_db()
+    broker.clear()
+    return made
+
+
+def run_task(job: ToolJob) -> None:
+    """A worker gets the job, as Celery would call it."""
+    current_app.tasks[job.task_name].apply(args=[str(job.pk)], throw=True)
+
+
+def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
+    """The person answers in a tab."""
+    sync.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
+    job.refresh_from_db()
+
+
+def answers_to_the_call(session_id: UUID) -> list[dict[str, Any]]:
+    """What came from outside, after all that is queued has run."""
+
+    async def run() -> None:
+        await worker().run_queue(session_id)
+
+    sync.run(run())
+    rows = Event.objects.filter(session=session_id, author="user", kind="response").order_by("seq")
+    return [part["functionResponse"]["response"] for row in rows for part in row.body["content"]["parts"]]
+
+
+def test_a_question_leaves_the_job_waiting_and_frees_the_worker(job: ToolJob) -> None:
+    assert (job.status, job.attempts) == (JobStatus.WAITING, 0)
+    assert job.question["text"] == "Send the report to 214 customers?"
+    assert (job.progress_done, job.progress_message) == (1, "Counting")
+    assert job.delivered_at is None and answers_to_the_call(job.session_id) == []
+    assert Invocation.objects.get(client_id="m1").status == "waiting"
+
+
+def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_once(
+    person: User, job: ToolJob, model: ScriptedModel, broker: list[str]
+) -> None:
+    answer(person, job, 0, True)
+    assert job.status == JobStatus.QUEUED and job.question is None
+    run_task(job)
+    job.refresh_from_db()
+    assert job.question["options"] == ["English", "German"]
+    answer(person, job, 1, "German")
+    ToolJob.objects.update(status=JobStatus.RUNNING, attempts=1)  # a worker has it, and is killed
+    run_task(job)  # the broker delivers it again
+    assert len(RUNS) == 2
+    ToolJob.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
+    sweep_jobs()
+    with pytest.raises(Retry):
+        run_task(job)  # this time the post is closed
+    run_task(job)
+    job.refresh_from_db()
+    assert job.question["kind"] == "text"
+    answer(person, job, 2, "Ada")
+    for _ in range(3):
+        run_task(job)
+    model.turns = ["All is sent."]
+    (told,) = answers_to_the_call(job.session_id)
+    assert told == {"status": "succeeded", "summary": "Sent in German, signed Ada."}
+    assert SENT == ["German"]
+    job.refresh_from_db()
+    assert [(one["answer"], one["by"]) for one in job.answers] == [
+        (True, "ada"),
+        ("German", "ada"),
+        ("Ada", "ada"),
+    ]
+    assert set(broker) == {str(job.pk)}
+
+
+def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None:
+    async def from_all_tabs() -> list[Any]:
+        tabs = (use_cases.answer_job(person, job.session_id, job.pk, 0, said) for said in (True, False) * 3)
+        return await asyncio.gather(*tabs, return_exceptions=True)
+
+    refused = [error for error in sync.run(from_all_tabs()) if error is not None]
+    assert [type(error) for error in refused] == [ConflictError] * 5
+    job.refresh_from_db()
+    assert len(job.answers) == 1
+    run_task(job)
+    with pytest.raises(ConflictError, match="answered already"):
+        answer(person, job, 0, True)  # from a tab that has not heard of the second question
+
+
+def test_an_answer_that_does_not_fit_is_refused_and_the_job_waits_on(person: User, job: ToolJob) -> None:
+    with pytest.raises(InvalidInputError, match="yes or no"):
+        answer(person, job, 0, "perhaps")
+    answer(person, job, 0, True)
+    run_task(job)
+    with pytest.raises(InvalidInputError, match="English, German"):
+        answer(person, job, 1, "Latin")
+    with pytest.raises(InvalidInputError, match="in words"):
+        answer(person, job, 1, True)
+    job.refresh_from_db()
+    assert job.status == JobStatus.WAITING and len(job.answers) == 1
+
+
+def test_only_the_person_asked_may_answer_and_nobody_forges_the_result(person: User, job: ToolJob) -> None:
+    stranger = get_user_model().objects.create_user("eve")
+    with pytest.raises(NotFoundError):
+        answer(stranger, job, 0, True)
+    forged = use_cases.answer_call(person, job.session_id, job.call_id, job.tool_name, {"summary": "sent"})
+    with pytest.raises(PermissionDeniedError):
+        sync.run(forged)
+    job.refresh_from_db()
+    assert job.status == JobStatus.WAITING
+
+
+def test_a_waiting_job_is_left_alone_for_days_by_the_sweeper_and_the_broker(
+    job: ToolJob, broker: list[str]
+) -> None:
+    long_ago = timezone.now() - timedelta(days=9)
+    ToolJob.objects.update(created_at=long_ago, sent_at=long_ago, heartbeat_at=long_ago)
+    sweep_jobs()
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.WAITING and broker == [] and len(RUNS) == 1
+
+
+def test_an_answered_job_that_could_not_be_sent_is_sent_by_the_sweeper(
+    person: User, job: ToolJob, broker: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(job_id: str | UUID, task_name: str) -> None:
+        raise ConnectionError("the broker is away")
+
+    monkeypatch.setattr(dispatch, "send_job", away)
+    ToolJob.objects.update(created_at=timezone.now() - timedelta(days=9))
+    answer(person, job, 0, True)
+    sweep_jobs()
+    assert broker == [str(job.pk)]
+
+
+def test_questions_use_up_no_attempts(person: User, job: ToolJob) -> None:
+    long_ago = timezone.now() - timedelta(hours=1)
+    ToolJob.objects.update(attempts=MOST_ATTEMPTS - 1)
+    answer(person, job, 0, True)
+    run_task(job)
+    ToolJob.objects.update(status=JobStatus.RUNNING, heartbeat_at=long_ago)
+    sweep_jobs()
+    job.refresh_from_db()
+    assert job.status == JobStatus.QUEUED
+
+
+def test_a_waiting_job_can_be_cancelled_and_the_model_is_told(
+    person: User, job: ToolJob, model: ScriptedModel
+) -> None:
+    sync.run(use_cases.cancel_job(person, job.session_id, job.pk))
+    with pytest.raises(ConflictError, match="has ended"):
+        answer(person, job, 0, True)
+    model.turns = ["As you wish."]
+    assert [told["status"] for told in answers_to_the_call(job.session_id)] == ["cancelled"]
+
+
+def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
+    person: User, job: ToolJob, model: ScriptedModel
+) -> None:
+    answer(person, job, 0, True)
+    ToolJob.objects.update(cancel_requested_at=timezone.now())
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.CANCELLED and job.question is None
+    model.turns = ["As you wish."]
+    assert len(answers_to_the_call(job.session_id)) == 1
+
+
+def test_going_back_to_before_the_call_cancels_the_job_that_waits(person: User, job: ToolJob) -> None:
+    first = Invocation.objects.get(client_id="m1").invocation_id
+    sync.run(use_cases.rewind(person, job.session_id, first))
+    job.refresh_from_db()
+    assert job.status == JobStatus.CANCELLED and job.question is None
+    assert answers_to_the_call(job.session_id) == []
+
+
+def test_a_question_in_other_words_is_asked_anew(person: User, job: ToolJob) -> None:
+    answer(person, job, 0, True)
+    ToolJob.objects.update(args={"customers": 300})
+    run_task(job)
+    job.refresh_from_db()
+    assert job.question["text"] == "Send the report to 300 customers?"
+
+
+def test_staff_see_what_was_asked_and_who_answered_when(
+    person: User, job: ToolJob, admin_client: Any
+) -> None:
+    page = f"/admin/sessions_app/tooljob/{job.pk}/change/"
+    assert "Send the report to 214 customers?" in admin_client.get(page).content.decode()
+    answer(person, job, 0, True)
+    shown = admin_client.get(page).content.decode()
+    assert "Send the report to 214 customers? <b>yes</b> (ada, " in shown
+
+
+def test_questions_are_for_jobs_only_and_say_something() -> None:
+    with pytest.raises(ConfigurationError, match="run as a job"):
+        confirm("Really?")
+    for text, options in ((" ", ()), ("How?", ("by post", ""))):
+        with pytest.raises(ConfigurationError, match="empty"):
+            jobs.questions.Question(text, "choice", options)
