@@ -17,9 +17,16 @@ from adk_site.demo.orders import Grouping, Topic, all_orders, euros, find_order
 from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.context import ReadonlyContext
 from runtime.models import LLMRegistry
 from runtime.tools import FunctionTool, ToolContext
 from sessions_app.jobs import confirm, job_tool, progress, save_artifact
+from sessions_app.scheduling import (
+    cancel_scheduled_task,
+    list_scheduled_tasks,
+    schedule_task,
+    what_time_it_is,
+)
 
 # Without an API key ADK_MODEL is the demo model; everything else on this page works the same with Gemini.
 LLMRegistry.register(DemoModel)
@@ -76,7 +83,7 @@ def close_ticket(tool_context: ToolContext) -> dict[str, str]:
     return {"message": f"Closed ticket {ticket}"}
 
 
-@job_tool(max_retries=2, retry_on=(OSError,), soft_time_limit=300)
+@job_tool(max_retries=2, retry_on=(OSError,), soft_time_limit=300, delayable=True)
 def write_report(
     topic: Topic = "sales", group_by: Grouping = "region", precise: bool = False
 ) -> dict[str, object]:
@@ -195,17 +202,28 @@ technical = LlmAgent(
     tools=[find_guide],
 )
 
+
+def reception(context: ReadonlyContext) -> str:
+    """The help desk's instruction. A function, since a text cannot tell what time it is."""
+    return (
+        "You are the reception of a shop's help desk. Hand questions on orders, payments and technical problems to "
+        "the specialists. Open a ticket when nobody here can solve a problem; the open one: "
+        f"{context.state.get('ticket') or 'none'}. A report takes a while: say that it was started, and tell its "
+        "summary when it is there. Schedule what is to be done later or again and again, such as reminders. "
+        f"{what_time_it_is(context)}"
+    )
+
+
 help_desk = LlmAgent(
     name="help_desk",
     model=settings.ADK_MODEL,
-    description="Reception: names and profiles, tickets for a human to look into, reports on sales and returns.",
+    description="Reception: names and profiles, tickets for a human to look into, reports, reminders.",
     global_instruction="Answer in one or two short, friendly sentences. The person is called {user:name?}.",
-    instruction=(
-        "You are the reception of a shop's help desk. Hand questions on orders, payments and technical problems to "
-        "the specialists. Open a ticket when nobody here can solve a problem; the open one: {ticket?}. "
-        "A report takes a while: say that it was started, and tell its summary when it is there."
-    ),
-    tools=[remember_name, show_profile, open_ticket, close_ticket, write_report],
+    instruction=reception,
+    tools=[
+        *(remember_name, show_profile, open_ticket, close_ticket, write_report),
+        *(schedule_task, list_scheduled_tasks, cancel_scheduled_task),
+    ],
     sub_agents=[orders, technical],
 )
 

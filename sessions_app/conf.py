@@ -53,6 +53,8 @@ class Conf:
         job_result_limit: characters of a job's result; a larger one becomes an artifact.
         job_lost_seconds: after how long without a heartbeat a running job's worker counts as dead.
         job_resend_seconds: after how long a job that nobody began is sent to the broker again.
+        schedule_shortest_seconds: the shortest time between two occurrences of a scheduled task.
+        schedules_per_session: how many scheduled tasks may be active in a session.
         pool_size: PostgreSQL connections of a process.
         cached_events: events of recently served sessions that a process keeps.
         message_limit: characters of a message.
@@ -78,6 +80,8 @@ class Conf:
     job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
     job_resend_seconds: float = 60.0
+    schedule_shortest_seconds: float = 60.0
+    schedules_per_session: int = 20
     pool_size: int = 10
     cached_events: int = 200_000
     message_limit: int = 32_000

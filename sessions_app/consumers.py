@@ -19,11 +19,12 @@ from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
-from sessions_app.notices import job_fields
+from sessions_app.notices import job_fields, schedule_fields
 from sessions_app.protocol import AnyClientFrame, EventNews, Hello, Message, Ping
 from sessions_app.rendering import render_event
 from sessions_app.requests import carry_out
 from sessions_app.rewound import rewound_from
+from sessions_app.scheduling.listing import tasks_of_session
 
 CATCH_UP_ROWS = 200
 
@@ -95,7 +96,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self._post(frame)
 
     def notice(self, frame: str) -> None:
-        """An invocation or a job has changed."""
+        """An invocation, a job or a scheduled task has changed."""
         self._post(frame)
 
     def gone(self) -> None:
@@ -120,11 +121,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await self.close(protocol.CLOSE_NOT_FOUND)
             return
         jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
+        schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
         self._seq = min(after, standing.last_seq)
         invocation = None
         if standing.invocation:
             invocation = {"id": standing.invocation[0], "status": standing.invocation[1]}
-        self._post(protocol.ready_frame(self._session_id, standing.last_seq, invocation, jobs))
+        ready = protocol.ready_frame(
+            self._session_id, standing.last_seq, invocation=invocation, jobs=jobs, schedules=schedules
+        )
+        self._post(ready)
         live().hub.watch(self._session_id, self)
         if invocation:
             live().hub.want_text(self._session_id)

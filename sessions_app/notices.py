@@ -1,12 +1,12 @@
-"""What watchers are told of invocations and jobs."""
+"""What watchers are told of invocations, jobs and scheduled tasks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sessions_app.models import InvocationStatus, ToolJob
+from sessions_app.models import InvocationStatus, ScheduledTask, ToolJob
 from sessions_app.protocol import Notice
-from sessions_app.rendering import render_job
+from sessions_app.rendering import render_job, render_schedule
 
 AT_WORK = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
 
@@ -37,4 +37,21 @@ def job_fields(job: ToolJob) -> dict[str, Any]:
         "question": job.question and {**job.question, "number": len(job.answers)},
         "artifacts": job.artifacts,
         "html": render_job(job),
+    }
+
+
+def schedule_notice(task: ScheduledTask) -> Notice:
+    """The `schedule` frame."""
+    return Notice("schedule", schedule_fields(task))
+
+
+def schedule_fields(task: ScheduledTask) -> dict[str, Any]:
+    """What a browser is told of a scheduled task."""
+    return {
+        "id": task.pk,
+        "status": task.status,
+        "task": task.task,
+        "next_at": task.next_at and task.next_at.isoformat(),
+        "how_often": task.how_often,
+        "html": render_schedule(task),
     }

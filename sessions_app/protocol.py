@@ -20,6 +20,7 @@ from sessions_app.errors import (
 from sessions_app.live.text import Fragment
 
 VERSION = 1
+LARGEST_ID = 2**63 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
@@ -78,6 +79,13 @@ class CancelJob(ClientFrame):
     id: UUID
 
 
+class CancelSchedule(ClientFrame):
+    """Call the scheduled task off."""
+
+    type: Literal["cancel_schedule"]
+    id: int = Field(gt=0, le=LARGEST_ID)
+
+
 class AnswerJob(ClientFrame):
     """The answer to what the job asks: yes or no, or words. `number` says which of its questions, from 0."""
 
@@ -111,7 +119,9 @@ class Ping(ClientFrame):
     type: Literal["ping"]
 
 
-AnyClientFrame = Hello | Message | Cancel | Retry | CancelJob | AnswerJob | Confirm | Respond | Ping
+AnyClientFrame = (
+    Hello | Message | Cancel | Retry | CancelJob | CancelSchedule | AnswerJob | Confirm | Respond | Ping
+)
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )
@@ -128,7 +138,7 @@ class EventNews:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something other than an event has changed: an invocation or a job.
+    """Something other than an event has changed: an invocation, a job, a scheduled task.
 
     Attributes:
         kind: the frame's type.
@@ -173,10 +183,21 @@ def partial_frame(fragment: Fragment) -> str:
 
 
 def ready_frame(
-    session_id: UUID, seq: int, invocation: dict[str, Any] | None, jobs: list[dict[str, Any]]
+    session_id: UUID,
+    seq: int,
+    *,
+    invocation: dict[str, Any] | None,
+    jobs: list[dict[str, Any]],
+    schedules: list[dict[str, Any]],
 ) -> str:
     """The answer to `hello`: where the session stands. Events after the browser's follow."""
-    fields = {"session": str(session_id), "seq": seq, "invocation": invocation, "jobs": jobs}
+    fields = {
+        "session": str(session_id),
+        "seq": seq,
+        "invocation": invocation,
+        "jobs": jobs,
+        "schedules": schedules,
+    }
     return json.dumps({"v": VERSION, "type": "ready", **fields}, default=str)
 
 

@@ -7,7 +7,17 @@ from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app import use_cases
-from sessions_app.protocol import AnswerJob, Cancel, CancelJob, ClientFrame, Confirm, Message, Respond, Retry
+from sessions_app.protocol import (
+    AnswerJob,
+    Cancel,
+    CancelJob,
+    CancelSchedule,
+    ClientFrame,
+    Confirm,
+    Message,
+    Respond,
+    Retry,
+)
 from sessions_app.use_cases import User
 
 
@@ -42,6 +52,11 @@ async def _retry(frame: Retry, user: User, session_id: UUID) -> None:
 @carry_out.register
 async def _cancel_job(frame: CancelJob, user: User, session_id: UUID) -> None:
     await use_cases.cancel_job(user, session_id, frame.id)
+
+
+@carry_out.register
+async def _cancel_schedule(frame: CancelSchedule, user: User, session_id: UUID) -> None:
+    await use_cases.cancel_schedule(user, session_id, frame.id)
 
 
 @carry_out.register

@@ -17,6 +17,7 @@ from sessions_app.models import Event, Invocation, InvocationStatus, Session, To
 from sessions_app.rendering import render_event
 from sessions_app.rewound import Rewound, rewound_parts
 from sessions_app.sync import in_thread
+from sessions_app.wake_up import is_wake_up
 
 STRETCH_EVENTS = 50
 OPEN = (InvocationStatus.QUEUED, InvocationStatus.RUNNING, InvocationStatus.WAITING)
@@ -29,7 +30,7 @@ class Stretch:
     Attributes:
         has_more: whether there is something older.
         invocations: as the websocket's `invocation` frames tell them, with `text` and `at` (seconds since the epoch)
-            for those whose message is not among the events.
+            for those that a person's message began which is not among the events.
     """
 
     articles: list[SafeString]
@@ -103,7 +104,7 @@ def _told(row: Invocation, is_known: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"id": row.invocation_id, "client_id": row.client_id, "status": row.status}
     if row.error_message:
         told["error"] = row.error_message
-    if not is_known:
+    if not is_known and not is_wake_up(row.client_id):
         parts = row.message.get("parts") or []
         told["text"] = "".join(part.get("text") or "" for part in parts)
         told["at"] = row.created_at.timestamp()

@@ -14,6 +14,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.lifecycle import shut_down
 from sessions_app.registry import apps
+from sessions_app.scheduling.firing import fire_due
 
 FORGOTTEN_AFTER_SECONDS = 5.0
 
@@ -32,10 +33,11 @@ def run_session(session_id: str) -> None:
 
 @shared_task(name="sessions_app.sweep", ignore_result=True)
 def sweep() -> None:
-    """Take up what dead processes left: invocations, queues, jobs."""
+    """Take up what dead processes left, invocations, queues, jobs; begin what is due."""
     for session_id in sync.run(_sessions_to_run()):
         send_run_session(session_id)
     sweep_jobs()
+    fire_due()
 
 
 async def _sessions_to_run() -> set[UUID]:

@@ -23,8 +23,9 @@ from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.jobs.questions import Answer, answer_question
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
-from sessions_app.notices import invocation_notice, job_notice
+from sessions_app.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.registry import get_app
+from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.sync import in_thread
 
@@ -234,6 +235,17 @@ async def _check_is_own_job(user: User, session_id: UUID, job_id: UUID) -> None:
     session = await get_session(user, session_id)
     if not await ToolJob.objects.filter(session=session, pk=job_id).aexists():
         raise NotFoundError("There is no such job in this conversation.")
+
+
+async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> None:
+    """Call a scheduled task off; one that is over stays as it is, and what it has begun goes on.
+
+    Raises:
+        NotFoundError: there is none, or it is someone else's.
+    """
+    session = await get_session(user, session_id)
+    task = await in_thread(cancel_task, session.pk, schedule_id, user.pk)
+    live().hub.publish_notice(session.pk, schedule_notice(task))
 
 
 def _terms() -> hot_path.Terms:

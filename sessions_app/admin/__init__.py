@@ -4,6 +4,7 @@ from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.event import EventAdmin
 from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
+from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
 from sessions_app.admin.state import AppStateAdmin, UserStateAdmin
 
@@ -12,6 +13,7 @@ __all__ = [
     "ArtifactAdmin",
     "EventAdmin",
     "InvocationAdmin",
+    "ScheduledTaskAdmin",
     "SessionAdmin",
     "ToolJobAdmin",
     "UserStateAdmin",

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import call_link, session_url
 from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.admin.surroundings import find_call
 from sessions_app.jobs.cancel import cancel_job
@@ -39,7 +39,7 @@ class ToolJobAdmin(StoppableAdmin):
     )  # fmt: skip
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
-        "agent_name", "worker", "created_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
+        "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
         "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "arguments",
         "asks", "answered", "outcome", "files",
     )  # fmt: skip
@@ -74,7 +74,7 @@ class ToolJobAdmin(StoppableAdmin):
 
     @admin.display(description=_("Call"))
     def call(self, job: ToolJob) -> SafeString | str:
-        return _event_link(job, find_call(job.session, job.call_id))
+        return call_link(job.session_id, job.call_id, find_call(job.session, job.call_id))
 
     @admin.display(description=_("Invocation"))
     def invocation(self, job: ToolJob) -> SafeString:
@@ -114,9 +114,3 @@ def _said(answer: bool | str) -> str:
 
 def _at(moment: str) -> str:
     return date_format(timezone.localtime(datetime.fromisoformat(moment)), "DATETIME_FORMAT")
-
-
-def _event_link(job: ToolJob, seq: int | None) -> SafeString | str:
-    if seq is None:
-        return job.call_id
-    return format_html('<a href="{}">#{}</a> {}', session_url(job.session_id, seq=seq), seq, job.call_id)

@@ -24,6 +24,13 @@ def session_link(session: Session) -> SafeString:
     return format_html('<a href="{}">{}</a>', session_url(session.id), session)
 
 
+def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:
+    """The event that made a call; its id alone when that is not known."""
+    if seq is None:
+        return call_id
+    return format_html('<a href="{}">#{}</a> {}', session_url(session_id, seq=seq), seq, call_id)
+
+
 def raw_event_url(session_id: UUID, seq: int) -> str:
     return reverse("admin:sessions_app_session_event_raw", args=[session_id, seq])
 

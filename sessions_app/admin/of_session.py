@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.links import session_link
 from sessions_app.admin.read_only import ReadOnlyAdmin
-from sessions_app.models import Artifact, Event, Invocation, ToolJob
+from sessions_app.models import Artifact, Event, Invocation, ScheduledTask, ToolJob
 
-OfSession = Artifact | Event | Invocation | ToolJob
+OfSession = Artifact | Event | Invocation | ScheduledTask | ToolJob
 
 
 class OfSessionAdmin(ReadOnlyAdmin):

@@ -14,7 +14,7 @@ from sessions_app.admin.formatting import runtime
 from sessions_app.admin.surroundings import surroundings
 from sessions_app.admin.time_travel import StateAt, state_at
 from sessions_app.admin.timeline import Row, build_row
-from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 
 EVENTS_PER_PAGE = 100
@@ -61,6 +61,8 @@ class SessionPage:
     invocation_count: int
     jobs: list[ToolJob]
     job_count: int
+    scheduled_tasks: list[ScheduledTask]
+    scheduled_task_count: int
     filter: EventFilter
     page: Page[Event]
     rows: list[Row]
@@ -84,6 +86,7 @@ def session_page(session: Session, query: QueryDict) -> SessionPage:
     digest = _Digest.of(events)
     invocations = Invocation.objects.filter(session=session).order_by("-id")
     jobs = ToolJob.objects.filter(session=session).order_by("-created_at")
+    scheduled = ScheduledTask.objects.filter(session=session).order_by("-id")
     return SessionPage(
         session=session,
         totals=digest.totals,
@@ -96,6 +99,8 @@ def session_page(session: Session, query: QueryDict) -> SessionPage:
         invocation_count=invocations.count(),
         jobs=list(jobs.select_related("cancelled_by")[:NEWEST_SHOWN]),
         job_count=jobs.count(),
+        scheduled_tasks=list(scheduled.select_related("cancelled_by")[:NEWEST_SHOWN]),
+        scheduled_task_count=scheduled.count(),
         filter=chosen,
         page=page,
         rows=_rows(session, page),

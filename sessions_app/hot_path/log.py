@@ -135,10 +135,12 @@ _BEFORE = """
 
 _JOBS = """
 jobs AS (
-    INSERT INTO sessions_app_tooljob (id, session_id, invocation_id, call_id, tool_name, task_name, agent_name, args)
-    SELECT j.id, s.id, j.invocation_id, j.call_id, j.tool_name, j.task_name, j.agent_name, j.args
+    INSERT INTO sessions_app_tooljob (
+        id, session_id, invocation_id, call_id, tool_name, task_name, agent_name, args, run_at)
+    SELECT j.id, s.id, j.invocation_id, j.call_id, j.tool_name, j.task_name, j.agent_name, j.args, j.run_at
     FROM s, jsonb_to_recordset(%(jobs)s) AS j(
-        id uuid, invocation_id text, call_id text, tool_name text, task_name text, agent_name text, args jsonb)
+        id uuid, invocation_id text, call_id text, tool_name text, task_name text, agent_name text, args jsonb,
+        run_at timestamptz)
     ON CONFLICT (session_id, call_id) DO NOTHING
 )"""
 

@@ -176,7 +176,7 @@ class Overtaken:
 
 
 async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Overtaken]:
-    """Cancel what a person's newer message interrupts. Answers that are queued stay: they must not be lost."""
+    """Cancel what a person's newer message interrupts. Queued answers and scheduled tasks stay: none may be lost."""
     params = {"session": session_id, "invocation": invocation_id, "user": user_id}
     return [Overtaken(*row) for row in await fetch_all(_MAKE_WAY, params)]
 
@@ -189,5 +189,5 @@ SET cancel_requested_at = now(), cancelled_by_id = %(user)s,
 FROM sessions_app_invocation newer
 WHERE newer.invocation_id = %(invocation)s AND i.session_id = %(session)s AND i.id < newer.id
     AND (i.status = 'running'
-        OR i.status = 'queued' AND i.client_id NOT LIKE 'job:%%' AND i.client_id NOT LIKE 'answer:%%')
+        OR i.status = 'queued' AND i.client_id NOT SIMILAR TO '(job|answer|schedule):%%')
 RETURNING i.invocation_id, i.client_id, i.status"""

@@ -25,7 +25,7 @@ from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.spending import Spending
 from sessions_app.live.hub import Hub
 from sessions_app.live.text import Fragment
-from sessions_app.models import InvocationStatus, ToolJob
+from sessions_app.models import InvocationStatus
 from sessions_app.notices import job_notice
 from sessions_app.protocol import EventNews, event_frame
 from sessions_app.registry import get_app
@@ -33,7 +33,8 @@ from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.services.staging import forget_staged, staged_jobs
+from sessions_app.services.staging import created_job, forget_staged, staged_jobs
+from sessions_app.wake_up import metadata_of
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,11 @@ class Execution:
             memory_service=DjangoMemoryService(),
             compacts=False,
         )
-        config = RunConfig(streaming_mode=StreamingMode.SSE, max_llm_calls=self._conf.invocation_model_calls)
+        config = RunConfig(
+            streaming_mode=StreamingMode.SSE,
+            max_llm_calls=self._conf.invocation_model_calls,
+            custom_metadata=metadata_of(claim.client_id),
+        )
         events = runner.run_async(
             user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
         )
@@ -183,9 +188,10 @@ class Execution:
         if self._hub.watchers(session_id):
             frame = event_frame(seq, committed.body, render_event(session_id, seq, event))
         self._hub.publish_event(session_id, EventNews(seq, event.id, frame))
-        for job in committed.jobs:
-            self._hub.publish_notice(session_id, job_notice(ToolJob(session_id=session_id, **job)))
-            dispatch.send_job_soon(job["id"], job["task_name"])
+        for job in (created_job(session_id, staged) for staged in committed.jobs):
+            self._hub.publish_notice(session_id, job_notice(job))
+            if job.run_at is None:
+                dispatch.send_job_soon(job.pk, job.task_name)
 
     def _stream(self, event: Event) -> None:
         for part in (event.content.parts or []) if event.content else []:

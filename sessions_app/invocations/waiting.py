@@ -8,13 +8,15 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
+from runtime.events.rewound import drop_rewound
 from runtime.sessions import GetSessionConfig
 from sessions_app.jobs.answer import answer, job_answer_id
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.process import live
 from sessions_app.models import InvocationStatus, Session, ToolJob
 from sessions_app.models.tool_job import FINISHED
-from sessions_app.notices import invocation_notice
+from sessions_app.notices import invocation_notice, schedule_notice
+from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.sync import in_thread
 
@@ -38,6 +40,7 @@ async def settle_what_waits(session: Session) -> None:
     await _cancel_jobs(session, calls)
     await _cancel_invocations(session, waiting)
     await _allow_answers(session, calls)
+    await _cancel_scheduled(session)
 
 
 async def _cancel_jobs(session: Session, calls: Collection[str]) -> None:
@@ -74,3 +77,18 @@ async def _allow_answers(session: Session, calls: Collection[str]) -> None:
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
     for job_id in job_ids:
         await in_thread(answer, job_id)
+
+
+async def _cancel_scheduled(session: Session) -> None:
+    """The scheduled tasks of invocations that do not count any more."""
+    tasks = [task async for task in session.scheduled_tasks.active()]
+    if not tasks:
+        return
+    whole = await DjangoSessionService().get_session(
+        app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
+    )
+    counting = {event.invocation_id for event in drop_rewound(whole.events)} if whole else set()
+    for task in tasks:
+        if task.invocation_id not in counting:
+            cancelled = await in_thread(cancel_task, session.pk, task.pk, session.user_id)
+            live().hub.publish_notice(session.pk, schedule_notice(cancelled))

@@ -14,7 +14,7 @@ from runtime import types
 from sessions_app import sync
 from sessions_app.jobs.inside import JobAsks, JobCancelled, current_job
 from sessions_app.jobs.questions import Answer, Question
-from sessions_app.live.process import live
+from sessions_app.live.process import tell
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.notices import job_notice
 from sessions_app.services.artifact_service import DjangoArtifactService
@@ -125,8 +125,4 @@ class Reporter:
 
 def show(job: ToolJob) -> None:
     """Tell those who watch the session how the job is."""
-
-    async def publish() -> None:
-        live().hub.publish_notice(job.session_id, job_notice(job))
-
-    sync.run(publish())
+    tell(job.session_id, job_notice(job))

@@ -1,4 +1,4 @@
-"""What a crash left behind is taken up again: unsent, lost and unanswered jobs (design.md)."""
+"""Jobs whose time has come are sent; unsent, lost and unanswered ones, which a crash left, are taken up again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def _take_up_lost(open_jobs: QuerySet[ToolJob]) -> None:
 
 def _send_unsent(open_jobs: QuerySet[ToolJob]) -> None:
     """Send what was not sent, or so long ago that the broker may have lost it: a job is claimed once all the same."""
-    unsent = Q(sent_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER)
+    at_once = Q(run_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER)
+    unsent = Q(sent_at__isnull=True) & (at_once | Q(run_at__lte=Now()))
     forgotten = Q(sent_at__lt=_ago(conf().job_resend_seconds))
     for job in open_jobs.filter(unsent | forgotten, status=JobStatus.QUEUED)[:100]:
         send_job(job.pk, job.task_name)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, overload
 from uuid import UUID, uuid4
 
 from celery import Task, shared_task
+from django.utils import timezone
 
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools.arguments import BadArguments, bind
+from runtime.tools.function_declaration import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
+from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.work import RetryPolicy, work
 from sessions_app.services.staging import stage_job
+from sessions_app.timing import parse_moment
+
+RUN_AT = "run_at"
+
+
+def put_off(run_at: str | None = None) -> None:
+    """What a job that can be put off is declared with, besides its own parameters.
+
+    Args:
+        run_at: When the job is to begin, if not now: ISO 8601 with an offset from UTC, such as
+            '2026-11-21T09:00+01:00', or from now on, such as 'in 10 minutes'.
+    """
 
 
 class JobTool(LongRunningFunctionTool):
@@ -23,17 +39,27 @@ class JobTool(LongRunningFunctionTool):
     The model gets its declaration from the function's signature and docstring. A call answers at once that the job is
     queued; its result comes back into the conversation by itself. `func` is the plain function.
 
+    Args:
+        is_delayable: whether the model may say when it is to begin.
+
     Raises:
-        ConfigurationError: the function takes a tool context, which does not exist in a worker.
+        ConfigurationError: the function takes a tool context, which does not exist in a worker, or a `run_at` of its
+            own although it can be put off.
     """
 
-    def __init__(self, func: Callable[..., Any], policy: RetryPolicy, limits: dict[str, float]) -> None:
+    def __init__(
+        self, func: Callable[..., Any], policy: RetryPolicy, limits: dict[str, float], *, is_delayable: bool
+    ) -> None:
         super().__init__(func)
         if self._signature.context_names:
             raise ConfigurationError(
                 f"Job tool {self.name!r} takes a tool context, but runs in a worker. Use progress() and "
                 "save_artifact() of sessions_app.jobs instead."
             )
+        self._own_signature = self._signature
+        self._is_delayable = is_delayable
+        if is_delayable:
+            self._declare_run_at()
         self.policy = policy
         self.task_name = f"{func.__module__}.{func.__name__}"
 
@@ -49,6 +75,12 @@ class JobTool(LongRunningFunctionTool):
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return ToolError(bound.message)
+        own = dict(args)
+        asked = own.pop(RUN_AT, None) if self._is_delayable else None
+        try:
+            run_at = parse_moment(asked, timezone.localtime()).isoformat() if asked else None
+        except InvalidInputError as error:
+            return ToolError(f"Nothing was done. {error}")
         job_id = str(uuid4())
         stage_job(
             {
@@ -58,17 +90,26 @@ class JobTool(LongRunningFunctionTool):
                 "tool_name": self.name,
                 "task_name": self.task_name,
                 "agent_name": tool_context.agent_name,
-                "args": args,
+                "args": own,
+                "run_at": run_at,
             }
         )
-        return {"status": "queued", "job_id": job_id}
+        return {"status": "queued", "job_id": job_id, **({RUN_AT: run_at} if run_at else {})}
 
     def run_here(self, args: dict[str, Any]) -> Any:
         """Call the function with the arguments that the model gave, converted to their types."""
-        bound = bind(self._signature, args)
+        bound = bind(self._own_signature, args)
         if isinstance(bound, BadArguments):
             raise ConfigurationError(bound.message)
         return self.func(**bound)
+
+    def _declare_run_at(self) -> None:
+        if RUN_AT in [parameter.name for parameter in self._signature.parameters]:
+            raise ConfigurationError(
+                f"Job tool {self.name!r} is delayable, so {RUN_AT!r} says when it begins. Rename its own parameter."
+            )
+        parameters = (*self._signature.parameters, *read_signature(put_off).parameters)
+        self._signature = replace(self._signature, parameters=parameters)
 
 
 @overload
@@ -82,6 +123,7 @@ def job_tool(
     max_retries: int = 3,
     soft_time_limit: float | None = None,
     time_limit: float | None = None,
+    delayable: bool = False,
 ) -> Callable[[Callable[..., Any]], JobTool]: ...
 
 
@@ -93,6 +135,7 @@ def job_tool(
     max_retries: int = 3,
     soft_time_limit: float | None = None,
     time_limit: float | None = None,
+    delayable: bool = False,
 ) -> JobTool | Callable[[Callable[..., Any]], JobTool]:
     """Make a tool of a function that takes its time.
 
@@ -101,11 +144,13 @@ def job_tool(
         max_retries: how often.
         soft_time_limit: seconds after which the function is told to stop, by Celery's SoftTimeLimitExceeded.
         time_limit: seconds after which its process is killed.
+        delayable: whether the model may say when the job is to begin, by a parameter `run_at` that it is declared
+            with besides the function's own.
     """
     limits = {"soft_time_limit": soft_time_limit, "time_limit": time_limit}
     given = {name: limit for name, limit in limits.items() if limit is not None}
 
     def make(function: Callable[..., Any]) -> JobTool:
-        return JobTool(function, RetryPolicy(retry_on, max_retries), given)
+        return JobTool(function, RetryPolicy(retry_on, max_retries), given, is_delayable=delayable)
 
     return make if func is None else make(func)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from sessions_app import sync
 from sessions_app.conf import conf
 from sessions_app.hot_path import last_seqs
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
+from sessions_app.protocol import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +43,15 @@ def live() -> Live:
         )
         known = _lives[loop] = Live(hub, relay, tasks)
     return known
+
+
+def tell(session_id: UUID, notice: Notice) -> None:
+    """Tell those who watch the session, from a thread that has no loop."""
+
+    async def publish() -> None:
+        live().hub.publish_notice(session_id, notice)
+
+    sync.run(publish())
 
 
 async def close_live() -> None:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0002_memory_entry'),
+        ('sessions_app', '0003_scheduled_task'),
     ]
 
     operations = [

@@ -4,6 +4,7 @@ from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.invocation import Invocation, InvocationStatus
 from sessions_app.models.memory import MemoryEntry
+from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tool_job import JobStatus, ToolJob
@@ -17,6 +18,7 @@ __all__ = [
     "InvocationStatus",
     "JobStatus",
     "MemoryEntry",
+    "ScheduledTask",
     "Session",
     "ToolJob",
     "UserState",

@@ -31,6 +31,7 @@ class ToolJob(models.Model):
         call_id: the function call that it answers; one job answers one call, once.
         task_name: the Celery task.
         progress_done: of `progress_total`, in the task's own units; total 0 means unknown.
+        run_at: when it may begin; None is at once.
         sent_at: when the broker took it; a sweeper sends what has none.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
@@ -65,6 +66,7 @@ class ToolJob(models.Model):
     )
     cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
+    run_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
@@ -92,6 +94,12 @@ class ToolJob(models.Model):
         if not self.progress_total:
             return None
         return max(0, min(100, round(100 * self.progress_done / self.progress_total)))
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether it waits for its time."""
+        is_begun = self.sent_at is not None or self.started_at is not None
+        return self.status == JobStatus.QUEUED and self.run_at is not None and not is_begun
 
     @property
     def is_at_work(self) -> bool:

@@ -12,6 +12,7 @@ from runtime import types
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.models import ToolJob
+from sessions_app.wake_up import task_in
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESULT = 4_000
@@ -24,6 +25,14 @@ class Text:
 
     kind: ClassVar = "text"
     text: str
+
+
+@dataclass(frozen=True)
+class WakeUp:
+    """A scheduled task whose time had come."""
+
+    kind: ClassVar = "wake_up"
+    task: str
 
 
 @dataclass(frozen=True)
@@ -95,11 +104,14 @@ class File:
     mime_type: str
 
 
-Block = Text | Thought | Call | Question | Verdict | Result | Code | File
+Block = Text | WakeUp | Thought | Call | Question | Verdict | Result | Code | File
 
 
 def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
     """The parts of the content in order, neighbouring texts joined; transfers are told by the actions instead."""
+    task = task_in(event)
+    if task is not None:
+        return [WakeUp(task)]
     parts = (event.content.parts or []) if event.content else []
     blocks: list[Block] = []
     for kind, several in groupby(parts, _text_kind):

@@ -1,4 +1,4 @@
-"""One event, one job: from values to HTML by their templates."""
+"""One event, one job, one scheduled task: from values to HTML by their templates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
-from sessions_app.models import ToolJob
-from sessions_app.rendering.blocks import Text, blocks_of, one_line
+from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.rendering.blocks import Block, Text, WakeUp, blocks_of, one_line
 
 INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 NO_JOBS: Mapping[str, ToolJob] = {}
@@ -55,13 +55,12 @@ def render_event(
     }
     if not any(shown.values()):
         return mark_safe("")
-    speaks = any(isinstance(block, Text) for block in blocks)
     context = {
         **shown,
         "seq": seq,
         "event": event,
         "is_editable": event.author == "user" and all(isinstance(block, Text) for block in blocks),
-        "speaker": ("person" if event.author == "user" else "agent") if speaks else "quiet",
+        "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
     }
     return render_to_string("chat/event.html", context)
@@ -78,6 +77,11 @@ def render_job(job: ToolJob) -> SafeString:
     return render_to_string("chat/job.html", context)
 
 
+def render_schedule(task: ScheduledTask) -> SafeString:
+    """The scheduled task as one `<li id="schedule-<id>">`: what, when next, how often, and a way to cancel it."""
+    return render_to_string("chat/schedule.html", {"task": task})
+
+
 def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
     """Links to versions of files of the session, given as {filename: version}: pictures first, then by name."""
     links = [
@@ -90,6 +94,14 @@ def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]
         for filename, version in artifacts.items()
     ]
     return sorted(links, key=lambda link: (not link.is_image, link.name))
+
+
+def _speaker(event: Event, blocks: list[Block]) -> str:
+    if any(isinstance(block, WakeUp) for block in blocks):
+        return "clock"
+    if any(isinstance(block, Text) for block in blocks):
+        return "person" if event.author == "user" else "agent"
+    return "quiet"
 
 
 def _with_times(question: Mapping[str, Any]) -> dict[str, Any]:

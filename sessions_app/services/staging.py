@@ -6,10 +6,13 @@ takes it from here into the append's one statement.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
+from sessions_app.models import JobStatus, ToolJob
 
 _staged: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -25,6 +28,12 @@ def staged_jobs(event: Event) -> list[dict[str, Any]]:
         return []
     keys = [(event.invocation_id, call_id) for call_id in response_ids(event)]
     return [_staged.pop(key) for key in keys if key in _staged]
+
+
+def created_job(session_id: UUID, job: dict[str, Any]) -> ToolJob:
+    """The row that a staged job has become."""
+    run_at = job["run_at"] and datetime.fromisoformat(job["run_at"])
+    return ToolJob(**{**job, "session_id": session_id, "status": JobStatus.QUEUED, "run_at": run_at})
 
 
 def forget_staged(invocation_id: str) -> None:

@@ -134,6 +134,16 @@ class ChatPage:
         return self.page.locator("#state")
 
     @property
+    def schedules(self) -> Locator:
+        """The panel of the scheduled tasks; hidden when there is none."""
+        return self.page.locator("#schedules")
+
+    @property
+    def woken_by(self) -> Locator:
+        """The scheduled tasks in the log whose time has come."""
+        return self.log.locator("article.clock")
+
+    @property
     def files(self) -> Locator:
         """The links that save a file."""
         return self.log.locator("a.file")

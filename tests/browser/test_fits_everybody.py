@@ -36,6 +36,7 @@ def play_everything(model: Model) -> None:
     model.play(
         Turn(thoughts=["Let me see."], calls=[Call(name="remember_name", args={"name": "N" * 150})]),
         Turn(calls=[Call(name="open_ticket", args={"problem": "P" * 150})]),
+        Turn(calls=[Call(name="schedule_task", args={"task": "T" * 150, "every": "0 9 * * 1-5"})]),
         Turn(calls=[Call(name="write_report", args={"precise": True})]),
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
         Turn(calls=[Call(name="order_status", args={"order_number": 7})]),
@@ -71,6 +72,7 @@ def test_a_checker_finds_no_serious_problem_on_any_page(
     page = full_chat.page
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     full_chat.known_state.locator("summary").click()
+    full_chat.schedules.locator("summary").click()
     for card in full_chat.log.locator("summary").all():
         card.click()
     assert serious_problems(page) == []
@@ -92,7 +94,9 @@ def test_nothing_is_wider_than_a_phone_and_everything_can_be_hit(full_chat: Chat
     page.set_viewport_size({"width": 360, "height": 740})
     for address in (page.url, full_chat.base_url):
         page.goto(address)
-        page.evaluate("document.querySelectorAll('#main details').forEach((one) => (one.open = true))")
+        page.evaluate(
+            "document.querySelectorAll('#main details, #schedules').forEach((one) => (one.open = true))"
+        )
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.evaluate(TOO_WIDE) == []
         assert page.evaluate(SMALL) == []

@@ -116,6 +116,29 @@ def test_a_job_that_the_person_cancels_ends_and_the_agent_is_told(chat: ChatPage
     expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
 
 
+def test_a_job_that_is_put_off_says_when_it_starts_and_can_be_cancelled_before(
+    chat: ChatPage, model: Model
+) -> None:
+    call = Call(name="write_report", args={"topic": "sales", "run_at": "in 2 hours"})
+    model.play(
+        rules={
+            r'"status": "cancelled"': Turn(text=["As you wish."]),
+            r'"status": "queued"': Turn(text=["It starts later."]),
+            "report": Turn(calls=[call]),
+        }
+    )
+    chat.send("A report on sales, later")
+    chat.wait_for_answer("It starts later.")
+    job = chat.job("Write report")
+    expect(job).to_have_attribute("data-status", "queued")
+    expect(job).to_contain_text(re.compile(r"Starts at .*\d:\d\d"))
+    expect(job.get_by_role("progressbar")).to_have_count(0)
+    chat.reload()
+    job.get_by_role("button", name="Cancel").click()
+    expect(job).to_have_attribute("data-status", "cancelled")
+    chat.wait_for_answer("As you wish.")
+
+
 def test_the_answer_to_a_job_that_failed_is_tried_again_from_any_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:

@@ -5,7 +5,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,11 +18,20 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from sessions_app.models import AppState, Artifact, Event, Invocation, Session, ToolJob, UserState
+from sessions_app.models import (
+    AppState,
+    Artifact,
+    Event,
+    Invocation,
+    ScheduledTask,
+    Session,
+    ToolJob,
+    UserState,
+)
 
 pytestmark = pytest.mark.django_db
 
-MODELS = ("session", "event", "invocation", "tooljob", "artifact", "appstate", "userstate")
+MODELS = ("session", "event", "invocation", "tooljob", "scheduledtask", "artifact", "appstate", "userstate")
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'>"
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
 
@@ -113,7 +122,7 @@ def test_staff_without_the_permission_gets_403_at_every_address(client: Client, 
 def test_the_permission_to_view_is_enough(client: Client, session: Session) -> None:
     add(session, {"text": "Hello"})
     sign_in(client, *MODELS)
-    assert [client.get(url).status_code for url in admin_urls(session)] == [200] * 9 + [302]
+    assert [client.get(url).status_code for url in admin_urls(session)] == [200] * 10 + [302]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -154,6 +163,7 @@ def one_of_each(session: Session, person: User) -> dict[str, Any]:
             session=session, invocation_id="e-1", client_id="m-1", message={}
         ),
         "tooljob": make_job(session),
+        "scheduledtask": make_scheduled_task(session),
         "artifact": make_artifact(session, "notes.txt"),
         "appstate": AppState.objects.create(app_name="help_desk", state={"total": 2}),
         "userstate": UserState.objects.create(app_name="help_desk", user=person, state={"name": "Ada"}),
@@ -169,6 +179,21 @@ def make_job(session: Session, **values: Any) -> ToolJob:
         "agent_name": "a",
     }
     return ToolJob.objects.create(session=session, **{**names, **values})
+
+
+def make_scheduled_task(session: Session, **values: Any) -> ScheduledTask:
+    start = datetime.fromtimestamp(START, UTC)
+    usual = {
+        "invocation_id": "e-1",
+        "call_id": "c-1",
+        "agent_name": "a",
+        "task": "Water the plants",
+        "start_at": start,
+        "next_at": start + timedelta(days=2),
+        "every": "0 9 * * 1-5",
+        "time_zone": "Europe/Berlin",
+    }
+    return ScheduledTask.objects.create(session=session, **{**usual, **values})
 
 
 def make_artifact(session: Session, filename: str, content: bytes = b"Hello", version: int = 0) -> Artifact:
@@ -597,8 +622,29 @@ def rich_session(person: User, key: str, events: int) -> Session:
         )
         Invocation.objects.create(session=session, invocation_id=f"{key}-{n}", client_id=f"m-{n}", message={})
         make_job(session, call_id=f"c-{n}", invocation_id=f"{key}-{n}")
+        make_scheduled_task(session, call_id=f"c-{n}", invocation_id=f"{key}-{n}")
         make_artifact(session, f"f-{n}")
     return session
+
+
+def test_scheduled_tasks_are_told_on_the_page_of_their_session_and_on_their_own(
+    client: Client, session: Session, person: User
+) -> None:
+    add(session, {"functionCall": {"id": "c-1", "name": "schedule_task", "args": {}}})
+    active = make_scheduled_task(session)
+    woken = {"invocation_id": "e-7", "client_id": f"schedule:{active.pk}:1", "message": {}}
+    Invocation.objects.create(session=session, **woken)
+    cancelled = {"cancelled_at": active.start_at, "cancelled_by": person, "next_at": None}
+    make_scheduled_task(session, call_id="c-2", task=HOSTILE, **cancelled)
+    sign_in(client, *MODELS)
+    page = read(client, page_of(session))
+    table = text_of(page, 'id="scheduled-tasks"', "</section>")
+    own = reverse("admin:sessions_app_scheduledtask_change", args=[active.pk])
+    assert f'href="{own}"' in table and "2026-11-23 09:00:00" in table
+    assert "every weekday at 09:00 (Europe/Berlin)" in table and "by ada" in table
+    assert HOSTILE not in page and 'href="#scheduled-tasks">2 scheduled tasks<' in page
+    assert page_of(session, "?event=1#event-1") in read(client, own)
+    assert page_of(session, "?invocation=e-7") in read(client, own)
 
 
 def test_the_number_of_queries_of_a_session_page_does_not_grow(
@@ -606,7 +652,7 @@ def test_the_number_of_queries_of_a_session_page_does_not_grow(
 ) -> None:
     few, many = rich_session(person, "few", 2), rich_session(person, "many", 30)
     for session in (few, many):
-        with django_assert_num_queries(18):
+        with django_assert_num_queries(20):
             auditor.get(page_of(session, "?at=2"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import registry, use_cases
 from sessions_app.conf import conf
-from sessions_app.models import Event, Invocation, Session
+from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
 
@@ -209,6 +210,36 @@ async def test_a_stranger_learns_nothing_but_the_close_code(person: User, model:
     gone = Tab(person, Session(id=uuid4()))
     await gone.socket.connect()
     assert await gone.close_code() == 4404
+
+
+async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cancels_one(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "echo")
+    at = datetime(2040, 1, 1, 9, tzinfo=UTC)
+    task = await ScheduledTask.objects.acreate(
+        session=session,
+        call_id="c1",
+        task="<b>Look</b>",
+        start_at=at,
+        next_at=at,
+        every="day",
+        time_zone="UTC",
+    )
+    here, there = Tab(person, session), Tab(person, session)
+    (told,) = (await here.open())["schedules"]
+    assert (told["id"], told["status"], told["how_often"]) == (task.pk, "active", "every day")
+    assert "&lt;b&gt;" in told["html"] and "2040-01-01T09:00:00" in told["html"]
+    await there.open()
+    await there.send(type="cancel_schedule", id=task.pk)
+    for tab in (here, there):
+        frame = await tab.receive()
+        assert (frame["type"], frame["id"], frame["status"]) == ("schedule", task.pk, "cancelled")
+    await there.send(type="cancel_schedule", id=task.pk + 1)
+    assert (await there.receive())["code"] == "not_found"
+    await here.socket.disconnect()
+    await there.socket.disconnect()
+    assert (await Tab(person, session).open())["schedules"] == []
 
 
 async def test_who_joins_in_the_middle_gets_the_text_so_far(person: User, model: ScriptedModel) -> None:

@@ -24,13 +24,16 @@ from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.lifecycle import shut_down
+from sessions_app.live.hub import Hub
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
+from sessions_app.notices import job_fields
+from sessions_app.protocol import Notice
 from tests.fakes import ScriptedModel, call
 
 RUNS: list[str] = []
 
 
-@job_tool(retry_on=(OSError,), max_retries=1)
+@job_tool(retry_on=(OSError,), max_retries=1, delayable=True)
 def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
     """Write a report.
 
@@ -256,6 +259,87 @@ def test_the_sweeper_sends_what_a_crash_left_unsent(
     assert broker == [(str(job.pk), job.task_name)]
     sweep_jobs()
     assert len(broker) == 1
+
+
+def test_a_delayed_job_waits_for_its_time_and_is_sent_then(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    session, job = ask(person, model, topic="ants", run_at="in 2 hours")
+    assert job.run_at is not None and timezone.now() < job.run_at and job.args == {"topic": "ants"}
+    assert "Starts at" in job_fields(job)["html"]
+    ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    sweep_jobs()
+    assert broker == []
+    ToolJob.objects.update(run_at=timezone.now())
+    for _ in range(2):
+        sweep_jobs()
+    assert broker == [(str(job.pk), job.task_name)]
+    run_task(job)
+    let_answer(session, model)
+    assert [response["response"]["summary"] for response in responses(session)] == ["all of ants"]
+
+
+def test_a_delayed_job_is_cancelled_before_it_starts_and_the_model_hears_of_it_once(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    session, job = ask(person, model, topic="ants", run_at="in 2 hours")
+    for _ in range(2):
+        cancel_job(job.pk, by=person.pk)
+    ToolJob.objects.update(run_at=timezone.now())
+    sweep_jobs()
+    run_task(job)
+    let_answer(session, model)
+    assert broker == [] and RUNS == []
+    assert [response["response"]["status"] for response in responses(session)] == ["cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("run_at", "told"),
+    [
+        ("2031-05-01T09:00", "no offset"),
+        ("2001-05-01T09:00+00:00", "is past"),
+        ("tomorrow", "no time that can be read"),
+    ],
+)
+def test_a_start_that_cannot_be_is_refused_with_what_is_wrong(
+    person: User, model: ScriptedModel, run_at: str, told: str
+) -> None:
+    model.turns = [call("write_report", topic="ants", run_at=run_at), "I see."]
+
+    async def talk() -> None:
+        session = await use_cases.create_session(person, "reports")
+        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "a report")
+        await worker()._running[invocation_id].task
+
+    sync.run(talk())
+    answered = model.requests[-1].contents[-1].parts[0].function_response
+    assert told in answered.response["error"] and "now" in answered.response["error"]
+    assert not ToolJob.objects.exists()
+
+
+def test_what_the_page_is_told_first_of_a_job_is_what_it_is_told_after_a_reload(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Notice] = []
+    monkeypatch.setattr(Hub, "publish_notice", lambda hub, session_id, notice: told.append(notice))
+    _, job = ask(person, model, topic="ants", run_at="in 2 hours")
+    (first,) = [notice.fields for notice in told if notice.kind == "job"]
+    assert first == job_fields(job)
+
+
+def test_only_a_delayable_tool_is_declared_with_a_start() -> None:
+    def count(run_at: str) -> str:
+        """Count."""
+        return run_at
+
+    declared = job_tool(count)._get_declaration().parameters
+    assert declared is not None and declared.required == ["run_at"]
+    declared = write_report._get_declaration().parameters
+    assert declared is not None and declared.properties is not None
+    assert "ISO 8601" in (declared.properties["run_at"].description or "")
+    assert declared.required == ["topic"]
+    with pytest.raises(ConfigurationError, match="Rename its own parameter"):
+        job_tool(delayable=True)(count)
 
 
 def test_the_sweeper_queues_the_job_of_a_dead_worker_again_and_its_late_result_is_ignored(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from adk_site.demo.model.times import READ_HERE, TASK, says_when, time_argument, without_times
 from adk_site.demo.model.words import stem, stems
 from runtime import types
 
@@ -50,18 +51,23 @@ class Arguments:
 def fill(parameters: types.Schema | None, words: str) -> Arguments:
     """Find a value for each parameter. What is not said is left to its default."""
     arguments = Arguments()
-    numbers = iter(_NUMBER.findall(words))
+    numbers = iter(_NUMBER.findall(without_times(words)))
     for name, schema in ((parameters.properties or {}) if parameters else {}).items():
-        value = (
-            next(numbers, None)
-            if _is_number(schema)
-            else _READERS.get(schema.type, _nothing)(name, schema, words)
-        )
+        value = _value(name, schema, words, numbers)
         if value is not None:
-            arguments.values[name] = _as_number(value, schema) if _is_number(schema) else value
+            arguments.values[name] = value
         elif parameters and name in (parameters.required or []):
             arguments.missing.append(name)
     return arguments
+
+
+def _value(name: str, schema: types.Schema, words: str, numbers: Iterator[str]) -> Any:
+    if name in READ_HERE:
+        return time_argument(name, words)
+    if _is_number(schema):
+        said = next(numbers, None)
+        return None if said is None else _as_number(said, schema)
+    return _READERS.get(schema.type, _nothing)(name, schema, words)
 
 
 def _is_number(schema: types.Schema) -> bool:
@@ -82,6 +88,8 @@ def _text(name: str, schema: types.Schema, words: str) -> str | None:
         return _first(words, _EMAIL)
     if kinds & {"id", "number", "code", "reference"}:
         return _first(words, _CODE)
+    if name == TASK and says_when(words):
+        return without_times(words) or None
     if kinds & _MESSAGES:
         return _first(words, _QUOTED, _AFTER_COLON) or words.strip() or None
     return _first(words, _QUOTED, _AFTER_COLON, _AFTER_PREPOSITION)

@@ -9,6 +9,7 @@ from typing import Any
 
 from adk_site.demo.model.arguments import Arguments, fill
 from adk_site.demo.model.replies import ask_for, small_talk, tell
+from adk_site.demo.model.times import TASK, WHEN, without_times
 from adk_site.demo.model.turn import TRANSFER, Turn
 from adk_site.demo.model.words import first_paragraph, stems
 from runtime import types
@@ -75,10 +76,19 @@ def choose(turn: Turn, pending_names: set[str]) -> Choice:
 
 
 def _best(turn: Turn) -> Candidate | None:
-    """The candidate that fits the words best; the part before a colon is the command, if it fits anything."""
+    """The candidate that fits the words best; when they say "later", of those that can be put off."""
     candidates = [*(_function(function, turn.words) for function in turn.functions), *_agents(turn)]
+    later = [one for one in candidates if WHEN & one.arguments.values.keys()]
+    if not later:
+        return _fitting(candidates, turn.words)
+    for_any_task = next((one for one in later if TASK in one.arguments.values), None)
+    return _fitting(later, without_times(turn.words)) or for_any_task
+
+
+def _fitting(candidates: list[Candidate], words: str) -> Candidate | None:
+    """The one that shares most with the words; the part before a colon is the command, if it fits anything."""
     how_common = Counter(word for candidate in candidates for word in candidate.words)
-    for said in (stems(_command(turn.words)), stems(turn.words)):
+    for said in (stems(_command(words)), stems(words)):
         scores = [candidate.score(said, how_common) for candidate in candidates]
         if scores and max(scores) >= ENOUGH:
             return candidates[scores.index(max(scores))]

@@ -23,6 +23,8 @@ _ABILITY = re.compile(r"\b(what|who|how|help|can you)\b", re.I)
 
 def small_talk(turn: Turn) -> str:
     """An answer to words that ask for no tool."""
+    if turn.is_due:
+        return f"It is time: {turn.words}"
     name = f" {turn.person}" if turn.person else ""
     if _THANKS.search(turn.words):
         return f"You are welcome{',' + name if name else ''}!"
@@ -69,6 +71,8 @@ def _result(name: str, data: dict[str, Any], may_come_later: bool) -> str:
         return f"{tool} did not work: {error}"
     if status == "cancelled":
         return f"{tool} was cancelled."
+    if may_come_later and status in WAITING and data.get("run_at"):
+        return f"{tool} is to start at {data['run_at']}. I will tell you here when it is done."
     if may_come_later and status in WAITING:
         return f"I have started {tool}. It takes a while; I will tell you here when it is done."
     spoken = [str(data[key]) for key in SPOKEN if data.get(key)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runtime import types
 from runtime.models import LlmRequest
+from sessions_app.wake_up import IT_IS_TIME
 
 ASKING = "For that I need"
 TRANSFER = "transfer_to_agent"
@@ -26,6 +27,7 @@ class Turn:
         functions: the declared functions, without the transfer.
         agents: who can take over: name and description. Empty when this message was handed over already.
         person: the name of the person, as the instruction tells it.
+        is_due: whether the words are those of a scheduled task whose time has come.
     """
 
     words: str
@@ -33,6 +35,7 @@ class Turn:
     functions: tuple[types.FunctionDeclaration, ...]
     agents: dict[str, str]
     person: str
+    is_due: bool = False
 
 
 def read_turn(request: LlmRequest) -> Turn:
@@ -42,12 +45,14 @@ def read_turn(request: LlmRequest) -> Turn:
     last = request.contents[-1] if request.contents else types.Content()
     responses = [part.function_response for part in last.parts or [] if part.function_response]
     person = _PERSON.search(instruction)
+    words = _words(request.contents)
     return Turn(
-        words=_words(request.contents),
+        words=words.removeprefix(IT_IS_TIME).strip(),
         responses=tuple(responses),
         functions=tuple(function for name, function in declared.items() if name != TRANSFER),
         agents={} if _was_handed_over(request.contents) else _agents(declared.get(TRANSFER), instruction),
         person=person[1].strip() if person else "",
+        is_due=words.startswith(IT_IS_TIME),
     )
 
 

@@ -5,11 +5,14 @@ from typing import Any, Literal
 
 import pytest
 
+from adk_site.agents import write_report
 from adk_site.demo.model import DemoModel
 from runtime import types
 from runtime.models import LlmRequest, LlmResponse
 from runtime.tools import FunctionTool, LongRunningFunctionTool
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
+from sessions_app.scheduling import cancel_scheduled_task, schedule_task
+from sessions_app.wake_up import wake_up
 from tests.fakes import say, text_content
 
 
@@ -248,3 +251,50 @@ async def test_reports_words_as_usage() -> None:
 
 async def test_an_empty_request_is_answered_too() -> None:
     assert await text_of(LlmRequest())
+
+
+class TestTimes:
+    """What is to be done later goes to the tool that takes a time, with the words that are left as its task."""
+
+    @staticmethod
+    def desk(words: str) -> LlmRequest:
+        asked = request(words, functions=(roll_dice,))
+        asked.append_tools([write_report, *map(FunctionTool, (schedule_task, cancel_scheduled_task))])
+        asked.append_instructions(["- orders: Orders and their status, refunds, payments."])
+        asked.append_tools([TransferToAgentTool(["orders"])])
+        return asked
+
+    @pytest.mark.parametrize(
+        ("words", "args"),
+        [
+            (
+                "In one minute, check the status of order 1003",
+                {"task": "check the status of order 1003", "run_at": "in 1 minutes"},
+            ),
+            ("every minute look at order 1003", {"task": "look at order 1003", "every": "1 minutes"}),
+            (
+                "Remind me every day at 9 to open the shop",
+                {"task": "Remind me to open the shop", "every": "0 9 * * *"},
+            ),
+            (
+                "every weekday at 17:30, roll 2 dice, five times",
+                {"task": "roll 2 dice", "every": "30 17 * * 1-5", "most_runs": 5},
+            ),
+        ],
+    )
+    async def test_a_sentence_with_a_time_is_scheduled(self, words: str, args: dict[str, Any]) -> None:
+        assert await call_of(self.desk(words)) == ("schedule_task", args)
+
+    async def test_a_tool_that_can_be_put_off_is_put_off(self) -> None:
+        assert await call_of(self.desk("Write a report on sales in 2 hours")) == (
+            "write_report",
+            {"topic": "sales", "run_at": "in 2 hours"},
+        )
+
+    async def test_when_it_is_time_the_task_is_done(self) -> None:
+        content = wake_up("check the status of order 1003")
+        asked = self.desk("")
+        asked.contents = [content]
+        assert await call_of(asked) == ("transfer_to_agent", {"agent_name": "orders"})
+        asked.contents = [wake_up("Remind me to breathe")]
+        assert await text_of(asked) == "It is time: Remind me to breathe"

@@ -11,6 +11,7 @@ import { LiveText } from "./live.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
 import { allowAnswers, listenForAnswers } from "./questions.js";
+import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
 import { showChanges } from "./state.js";
@@ -41,6 +42,7 @@ const jobs = new Jobs(conversation.log, {
   onCancel: (id) => socket.send("cancel_job", { id }),
   onAnswer: (answer) => socket.send("answer_job", answer),
 });
+const schedules = new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
 const scroll = new Scroll(main, byId("newest"));
 const outcomes = new Outcomes(conversation, {
   onRetry: (id) => socket.send("retry", { invocation_id: id }),
@@ -65,6 +67,7 @@ const handlers = {
     const missed = invocations.replaceOpen(frame.invocation);
     live.clear(); // what still grows comes again, whole
     frame.jobs.forEach((job) => jobs.show(job));
+    schedules.replace(frame.schedules);
     outbox.resend();
     if (missed || outcomes.offersRetry) learnOutcomes(frame.seq);
   },
@@ -94,6 +97,9 @@ const handlers = {
       byId("asked").textContent = frame.question.text; // the cards are not read out: they change all the time
       scroll.announce();
     }
+  },
+  schedule(frame) {
+    schedules.take(frame);
   },
   error(frame) {
     composer.allowStop();

@@ -1,0 +1,51 @@
+"""What the words say about when and how often: "every 10 minutes", "every day at 9", "in one minute", "3 times"."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBERS = "a an one two three four five six seven eight nine ten".split()
+_COUNT = rf"(\d+|{'|'.join(_NUMBERS)})"
+_UNIT = r"(second|minute|hour|day|week)s?"
+_EVERY = re.compile(rf"\bevery\s+(?:{_COUNT}\s+)?{_UNIT}\b", re.IGNORECASE)
+_EVERY_DAY_AT = re.compile(
+    r"\bevery\s+(week)?day\s+at\s+(\d{1,2})(?::(\d\d))?(?:\s*o'clock)?\b", re.IGNORECASE
+)
+_IN = re.compile(rf"\bin\s+{_COUNT}\s+{_UNIT}\b", re.IGNORECASE)
+_TIMES = re.compile(rf"\b{_COUNT}\s+times\b", re.IGNORECASE)
+_PHRASES = (_EVERY_DAY_AT, _EVERY, _IN, _TIMES)
+
+WHEN = {"every", "run_at"}
+"""The parameters that say when something is to be done."""
+TASK = "task"
+"""The parameter of a tool that does later whatever it is told."""
+READ_HERE = WHEN | {"most_runs", "ends_at", "time_zone"}
+
+
+def says_when(words: str) -> bool:
+    """Whether something is to be done at another time than now."""
+    return any(phrase.search(words) for phrase in (_EVERY_DAY_AT, _EVERY, _IN))
+
+
+def time_argument(name: str, words: str) -> str | int | None:
+    """The value of a parameter of `READ_HERE`; None when the words do not tell it."""
+    if name == "every" and (found := _EVERY_DAY_AT.search(words)):
+        return f"{int(found[3] or 0)} {int(found[2])} * * {'1-5' if found[1] else '*'}"
+    if name == "every" and (found := _EVERY.search(words)):
+        return f"{_number(found[1] or 'a')} {found[2].lower()}s"
+    if name == "run_at" and (found := _IN.search(words)):
+        return f"in {_number(found[1])} {found[2].lower()}s"
+    if name == "most_runs" and (found := _TIMES.search(words)):
+        return _number(found[1])
+    return None
+
+
+def without_times(words: str) -> str:
+    """What is to be done then."""
+    for phrase in _PHRASES:
+        words = phrase.sub("", words)
+    return " ".join(words.split()).strip(" ,:")
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdecimal() else max(1, _NUMBERS.index(word.lower()) - 1)

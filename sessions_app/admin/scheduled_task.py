@@ -1,0 +1,62 @@
+"""The scheduled tasks: what agents are to do, when, and who called it off."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.formatting import excerpt, status_badge
+from sessions_app.admin.links import call_link, session_url
+from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.surroundings import find_call
+from sessions_app.models import Invocation, ScheduledTask
+from sessions_app.wake_up import CLIENT
+
+NEWEST_SHOWN = 20
+
+
+@admin.register(ScheduledTask)
+class ScheduledTaskAdmin(OfSessionAdmin):
+    """Newest first."""
+
+    list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
+    list_filter = (("session__app_name", admin.AllValuesFieldListFilter), "next_at", "cancelled_at")
+    ordering = ("-id",)
+    search_fields = ("task", "=call_id", "=invocation_id", "session__title", "session__key")
+    fields = (
+        "badge", "of_session", "task", "call", "invocation", "agent_name", "start_at", "next_at", "repeats",
+        "every", "time_zone", "runs", "begun", "most_runs", "ends_at", "last_run_at", "created_at", "cancelled_at",
+        "cancelled_by",
+    )  # fmt: skip
+
+    @admin.display(description=_("Status"))
+    def badge(self, task: ScheduledTask) -> SafeString:
+        return status_badge(task.status)
+
+    @admin.display(description=_("Task"), ordering="task")
+    def short_task(self, task: ScheduledTask) -> str:
+        return excerpt(task.task)
+
+    @admin.display(description=_("How often"))
+    def repeats(self, task: ScheduledTask) -> str:
+        return task.how_often
+
+    @admin.display(description=_("Call"))
+    def call(self, task: ScheduledTask) -> SafeString | str:
+        return call_link(task.session_id, task.call_id, find_call(task.session, task.call_id))
+
+    @admin.display(description=_("Invocation"))
+    def invocation(self, task: ScheduledTask) -> SafeString:
+        url = session_url(task.session_id, invocation=task.invocation_id)
+        return format_html('<a href="{}">{}</a>', url, task.invocation_id)
+
+    @admin.display(description=_("Newest runs"))
+    def begun(self, task: ScheduledTask) -> SafeString:
+        runs = Invocation.objects.filter(
+            session_id=task.session_id, client_id__startswith=f"{CLIENT}{task.pk}:"
+        ).order_by("-id")
+        ids = runs.values_list("invocation_id", flat=True)[:NEWEST_SHOWN]
+        links = ((session_url(task.session_id, invocation=one), one) for one in ids)
+        return format_html_join(", ", '<a href="{}">{}</a>', links)

@@ -1,0 +1,12 @@
+"""The scheduled tasks of a session."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sessions_app.models import ScheduledTask
+
+
+async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
+    """Those to come, the next one first."""
+    return [task async for task in ScheduledTask.objects.filter(session_id=session_id).active()]

@@ -1,0 +1,70 @@
+"""Contract: what is scheduled is shown in every tab, comes by itself, and can be cancelled (issue 4, "Jobs")."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+CHECK = "Check order 1003."
+
+
+def play_schedule(model: Model, **when: str) -> None:
+    """The agent schedules a check, and does it when it is woken."""
+    call = Call(name="schedule_task", args={"task": CHECK, **when})
+    model.play(
+        rules={
+            "It is time": Turn(text=["Order 1003 ", "is on its way."]),
+            r'"status": "scheduled"': Turn(text=["I will check it."]),
+            "check order": Turn(calls=[call]),
+        }
+    )
+
+
+def test_a_scheduled_task_comes_by_itself_and_is_shown_as_what_it_is(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_schedule(model, run_at="in 3 seconds")
+    other = open_tab()
+    other.open(chat.page.url)
+    chat.send("Please check order 1003 in a moment")
+    chat.wait_for_answer("I will check it.")
+    for tab in (chat, other):
+        tab.wait_for_answer("Order 1003 is on its way.")
+        expect(tab.woken_by).to_have_text(re.compile(rf"Scheduled.*{re.escape(CHECK)}", re.DOTALL))
+        expect(tab.messages).to_have_text(["Please check order 1003 in a moment"])
+        expect(tab.schedules).to_be_hidden()
+        tab.wait_until_idle()
+    live = chat.shown()
+    chat.reload()
+    assert chat.shown() == live
+    assert other.shown() == live
+
+
+def test_a_scheduled_task_is_shown_in_every_tab_and_cancelled_in_any(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_schedule(model, every="0 9 * * 1-5")
+    other = open_tab()
+    other.open(chat.page.url)
+    chat.send("Please check order 1003 every weekday")
+    for tab in (chat, other):
+        expect(tab.schedules.locator("summary")).to_have_text("1 scheduled task")
+    chat.wait_for_answer("I will check it.")
+    chat.wait_until_idle()
+    chat.reload()
+    chat.schedules.locator("summary").press("Enter")
+    expect(chat.schedules).to_contain_text(CHECK)
+    expect(chat.schedules).to_contain_text("every weekday at 09:00")
+    expect(chat.schedules.locator("time")).to_have_text(re.compile("09:00|9:00"))
+    chat.schedules.get_by_role("button", name=f"Cancel: {CHECK}").press("Enter")
+    for tab in (chat, other):
+        expect(tab.schedules).to_be_hidden()
+    chat.reload()
+    expect(chat.schedules).to_be_hidden()
