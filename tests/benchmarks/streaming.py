@@ -143,7 +143,7 @@ async def _say_message(socket: ClientConnection) -> None:
     await socket.send(json.dumps({"v": 1, "type": "message", "id": uuid4().hex, "text": "go"}))
 
 
-def _make_doors(count: int) -> list[Door]:
+def _make_doors(count: int, app_name: str = "paced") -> list[Door]:
     """People who are signed in and have a session."""
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -158,7 +158,7 @@ def _make_doors(count: int) -> list[Door]:
     store[HASH_SESSION_KEY] = person.get_session_auth_hash()
     store.save()
     cookie = f"{settings.SESSION_COOKIE_NAME}={store.session_key}"
-    rows = [Session(app_name="paced", user=person, key=uuid4().hex) for _ in range(count)]
+    rows = [Session(app_name=app_name, user=person, key=uuid4().hex) for _ in range(count)]
     Session.objects.bulk_create(rows)
     return [Door(f"/ws/chat/{row.pk}/", cookie) for row in rows]
 
