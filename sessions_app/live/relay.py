@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -38,6 +39,7 @@ class Relay:
         self._channel = ""
         self._news: list[dict[str, Any]] = []
         self._sending: asyncio.Task[None] | None = None
+        self._next_at = 0.0
         self.on_cancel: Callable[[str], object] | None = None
 
     # Outbox
@@ -68,8 +70,10 @@ class Relay:
             self._sending = asyncio.create_task(self._send(), name="relay news")
 
     async def _send(self) -> None:
-        await asyncio.sleep(conf().relay_seconds)
+        """After some silence at once; then what gathers in `relay_seconds` goes in one message."""
         while self._news:
+            await asyncio.sleep(self._next_at - time.monotonic())
+            self._next_at = time.monotonic() + conf().relay_seconds
             news, self._news = self._news, []
             message = {"type": "news", "from": self._process, "news": news}
             try:
