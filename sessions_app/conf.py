@@ -17,7 +17,8 @@ class Conf:
         heartbeat_seconds: how often a process renews its leases and asks for news of the sessions it watches.
         merge_seconds: the shortest time that streamed text is gathered before it is sent.
         merge_seconds_under_load: the longest.
-        relay_seconds: how long news for other processes are gathered.
+        relay_seconds: the least time between two messages to other processes; news are gathered meanwhile.
+        worker_sessions: how many sessions a process of a Celery worker runs at once; further ones wait.
         invocation_seconds: how long an invocation may take.
         invocation_model_calls: how many model calls it may make.
         invocation_tokens: how many tokens it may use; 0 is no limit.
@@ -37,6 +38,7 @@ class Conf:
     merge_seconds: float = 0.02
     merge_seconds_under_load: float = 0.1
     relay_seconds: float = 0.05
+    worker_sessions: int = 50
     invocation_seconds: float = 600.0
     invocation_model_calls: int = 100
     invocation_tokens: int = 0
