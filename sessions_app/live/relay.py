@@ -94,6 +94,8 @@ class Relay:
         while True:
             try:
                 await self.join()
+                for session_id in hub.watched():  # what was told before was told to others only
+                    hub.want_text(session_id)
                 while (message := await layer.receive(self._channel))["type"] != STOP:
                     self._receive(message)
                 return
