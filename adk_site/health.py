@@ -10,15 +10,31 @@ from typing import Any
 from sessions_app.pool import UNAVAILABLE, fetch_one
 
 logger = logging.getLogger(__name__)
+PATH = "/healthz"
 PATIENCE_SECONDS = 3.0
 
 Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-async def health(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-) -> None:
-    """Answer 200 when PostgreSQL answers, else 503. No middleware: the asker knows no host name and no HTTPS."""
+def with_health(application: Any) -> Application:
+    """The HTTP application, with `/healthz` before it: 200 when PostgreSQL answers, else 503.
+
+    No middleware stands before it: who asks knows neither a host name of the site nor HTTPS.
+    """
+
+    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["path"] == PATH:
+            await _tell_health(send)
+        else:
+            await application(scope, receive, send)
+
+    return answer
+
+
+async def _tell_health(send: Send) -> None:
     status, text = await _standing()
     headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})

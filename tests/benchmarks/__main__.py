@@ -7,7 +7,7 @@ import sys
 
 from tests.benchmarks.servers import bench_site
 
-NAMES = ("appends", "turns", "requests", "streaming", "jobs")
+NAMES = ("appends", "turns", "requests", "streaming", "jobs", "growth")
 
 
 def main(names: tuple[str, ...]) -> None:
