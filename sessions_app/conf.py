@@ -27,6 +27,8 @@ class Conf:
         job_lost_seconds: after how long without a heartbeat a running job's worker counts as dead.
         job_resend_seconds: after how long a job that nobody began is sent to the broker again.
         pool_size: PostgreSQL connections of a process.
+        prepared_statements: whether these connections keep statements that they have planned; off for a pooler between
+            that changes connections and does not know of them.
         cached_events: events of recently served sessions that a process keeps.
         message_limit: characters of a message.
         frame_limit: bytes of a websocket frame.
@@ -47,6 +49,7 @@ class Conf:
     job_lost_seconds: float = 20.0
     job_resend_seconds: float = 60.0
     pool_size: int = 10
+    prepared_statements: bool = True
     cached_events: int = 200_000
     message_limit: int = 32_000
     frame_limit: int = 256_000
