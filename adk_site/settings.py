@@ -130,8 +130,12 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
 # A receiver waits five seconds at a time; longer silence means that Redis is gone.
 REDIS_HOST = {"address": REDIS_URL, "socket_timeout": 15}
+# Every process renews its membership every few seconds: one that has died is no longer written to after a minute.
 CHANNEL_LAYERS: dict[str, Any] = {
-    "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_HOST]}}
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {"hosts": [REDIS_HOST], "group_expiry": 60},
+    }
 }
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -141,17 +145,21 @@ STATIC_STORAGE = (
     else "whitenoise.storage.CompressedManifestStaticFilesStorage"
 )
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))
+# Every process must see the files: a directory that all of them share, or another storage.
+MEDIA_BACKEND: str = env.str("MEDIA_BACKEND", default="django.core.files.storage.FileSystemStorage")
 STORAGES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": MEDIA_BACKEND, "OPTIONS": env.json("MEDIA_OPTIONS", default={})},
     "staticfiles": {"BACKEND": STATIC_STORAGE},
 }
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEV
 
 # Celery
 
-CELERY_BROKER_URL = CELERY_RESULT_BACKEND = REDIS_URL.replace("unix://", "redis+socket://", 1)
+BROKER_URL: str = env.str("BROKER_URL", default="") or REDIS_URL
+CELERY_BROKER_URL = BROKER_URL.replace("unix://", "redis+socket://", 1)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
+CELERY_TASK_SERIALIZER = "json"
+CELERY_TASK_IGNORE_RESULT = True  # what a job brought is in PostgreSQL
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

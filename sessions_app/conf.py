@@ -43,7 +43,8 @@ class Conf:
         heartbeat_seconds: how often a process renews its leases and asks for news of the sessions it watches.
         merge_seconds: the shortest time that streamed text is gathered before it is sent.
         merge_seconds_under_load: the longest.
-        relay_seconds: how long news for other processes are gathered.
+        relay_seconds: the least time between two messages to other processes; news are gathered meanwhile.
+        worker_sessions: how many sessions a process of a Celery worker runs at once; further ones wait.
         invocation_seconds: how long an invocation may take.
         invocation_model_calls: how many model calls it may make.
         invocation_tokens: how many tokens it may use; 0 is no limit.
@@ -56,6 +57,8 @@ class Conf:
         schedule_shortest_seconds: the shortest time between two occurrences of a scheduled task.
         schedules_per_session: how many scheduled tasks may be active in a session.
         pool_size: PostgreSQL connections of a process.
+        prepared_statements: whether these connections keep statements that they have planned; off for a pooler between
+            that changes connections and does not know of them.
         cached_events: events of recently served sessions that a process keeps.
         message_limit: characters of a message.
         frame_limit: bytes of a websocket frame.
@@ -71,6 +74,7 @@ class Conf:
     merge_seconds: float = 0.02
     merge_seconds_under_load: float = 0.1
     relay_seconds: float = 0.05
+    worker_sessions: int = 50
     invocation_seconds: float = 600.0
     invocation_model_calls: int = 100
     invocation_tokens: int = 0
@@ -83,6 +87,7 @@ class Conf:
     schedule_shortest_seconds: float = 60.0
     schedules_per_session: int = 20
     pool_size: int = 10
+    prepared_statements: bool = True
     cached_events: int = 200_000
     message_limit: int = 32_000
     frame_limit: int = 256_000

@@ -71,8 +71,9 @@ async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
 
 
 async def _open() -> Pool:
+    prepare_after = 1 if conf().prepared_statements else None
     pool: Pool = AsyncConnectionPool(
-        kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": 1},
+        kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": prepare_after},
         min_size=1,
         max_size=conf().pool_size,
         check=None,

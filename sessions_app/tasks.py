@@ -10,7 +10,7 @@ from celery.signals import worker_process_shutdown
 
 from sessions_app import hot_path, sync
 from sessions_app.dispatch import RUN_SESSION, send_run_session
-from sessions_app.invocations.worker import worker
+from sessions_app.invocations.beside import run_beside
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.lifecycle import shut_down
 from sessions_app.registry import apps
@@ -23,12 +23,8 @@ apps()  # a job tool becomes a Celery task when the agents that use it are impor
 
 @shared_task(name=RUN_SESSION, ignore_result=True)
 def run_session(session_id: str) -> None:
-    """Run what is queued in a session."""
-
-    async def run() -> None:
-        await worker().run_queue(UUID(session_id))
-
-    sync.run(run())
+    """Begin to run what is queued in a session; waits only while this process runs as many as it may."""
+    sync.run(run_beside(UUID(session_id)))
 
 
 @shared_task(name="sessions_app.sweep", ignore_result=True)

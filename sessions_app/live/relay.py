@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -40,6 +41,7 @@ class Relay:
         self._news: list[dict[str, Any]] = []
         self._sending: asyncio.Task[None] | None = None
         self._is_urgent = asyncio.Event()
+        self._next_at = 0.0
         self.on_cancel: Callable[[str], object] | None = None
 
     # Outbox
@@ -71,8 +73,10 @@ class Relay:
             self._sending = asyncio.create_task(self._send(), name="relay news")
 
     async def _send(self) -> None:
-        await self._gather()
+        """After some silence at once; then what gathers in `relay_seconds` goes in one message, or what is urgent."""
         while self._news:
+            await self._gather(self._next_at - time.monotonic())
+            self._next_at = time.monotonic() + conf().relay_seconds
             news, self._news = self._news, []
             self._is_urgent.clear()
             message = {"type": "news", "from": self._process, "news": news}
@@ -84,10 +88,10 @@ class Relay:
                 )
                 return
 
-    async def _gather(self) -> None:
-        """Wait for more news to go with the first, unless there is something urgent among them."""
+    async def _gather(self, seconds: float) -> None:
+        """Wait so long for more news, unless there is something urgent among them."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(conf().relay_seconds):
+            async with asyncio.timeout(seconds):
                 await self._is_urgent.wait()
 
     # Listening
@@ -100,6 +104,8 @@ class Relay:
         while True:
             try:
                 await self.join()
+                for session_id in hub.watched():  # what was told before was told to others only
+                    hub.want_text(session_id)
                 while (message := await layer.receive(self._channel))["type"] != STOP:
                     self._receive(message)
                 return

@@ -21,6 +21,7 @@ def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[N
     import django
     from django.conf import settings
     from django.core.management import call_command
+    from django.db import connections
 
     from adk_site.embedded.lifetime import running_servers
 
@@ -28,5 +29,6 @@ def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[N
         os.environ.update(DATABASE_URL=settings.DATABASE_URL, REDIS_URL=settings.REDIS_URL)
         django.setup()
         call_command("migrate", verbosity=0)
+        connections.close_all()
         yield
     shutil.rmtree(settings.DATA_DIR)

@@ -1,6 +1,6 @@
-"""The site's settings with the paced agent beside the demo."""
+"""The site's settings with the agents of the benchmarks beside the demo."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS
 
-INSTALLED_APPS += ["tests.benchmarks.paced"]
+INSTALLED_APPS += ["tests.benchmarks.paced", "tests.benchmarks.working"]

@@ -143,6 +143,29 @@ def test_the_deployment_check_is_clean_with_production_settings(tmp_path: Path) 
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
+ELSEWHERE = """
+import django
+django.setup()
+from celery import current_app
+from django.conf import settings
+from django.core.files.storage import default_storage
+print(current_app.connection().transport_cls, settings.REDIS_HOST["address"], default_storage.base_url)
+"""
+
+
+def test_broker_and_files_may_be_elsewhere(tmp_path: Path) -> None:
+    answer = run_python(
+        "-c", ELSEWHERE,
+        DJANGO_SETTINGS_MODULE="adk_site.settings",
+        ADK_DATA_DIR=str(tmp_path),
+        BROKER_URL="amqp://rabbit.example.org",
+        MEDIA_BACKEND="django.core.files.storage.InMemoryStorage",
+        MEDIA_OPTIONS='{"base_url": "https://files.example.org/"}',
+        **PRODUCTION,
+    )  # fmt: skip
+    assert answer.stdout == "amqp redis://redis.example.org/0 https://files.example.org/\n", answer.stderr
+
+
 def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
     without_key = {name: value for name, value in PRODUCTION.items() if name != "SECRET_KEY"}
     answer = run_python("manage.py", "check", ADK_DATA_DIR=str(tmp_path), **without_key)

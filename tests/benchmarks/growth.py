@@ -1,0 +1,113 @@
+"""What a turn leaves behind and passes on: rows, commits, log of PostgreSQL, Redis commands; and what events weigh.
+
+A turn is that of `turns`: a person's text, a function call, its tool, an answer in twenty pieces. The weight is that of
+a table of 100,000 events and more, made of such turns, with its indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from redis.asyncio import Redis
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import registry, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.lifecycle import shut_down
+from sessions_app.sync import in_thread
+from tests.benchmarks.daphne import daphne
+from tests.benchmarks.doors import enter, make_doors
+from tests.benchmarks.people import make_person
+from tests.benchmarks.turns import ANSWER, look_up
+from tests.fakes import ScriptedModel, call
+
+TURNS = 200
+OTHERS = 2
+COPIES = 75
+"""Of what the turns left: 75 x 400 turns of four events are 120,000 events."""
+
+
+async def measure() -> list[str]:
+    """One line for the database, one for Redis, one for the weight."""
+    model = ScriptedModel()
+    app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
+    registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
+    person = await in_thread(make_person)
+    before = await in_thread(_written)
+    alone = await _commands_per_turn(person, model)
+    await shut_down()  # a connection that closes hands in its statistics
+    after = await in_thread(_written)
+    written = {name: (after[name] - before[name]) / TURNS for name in after}
+    async with _other_processes(OTHERS):
+        together = await _commands_per_turn(person, model)
+    each = (together - alone) / OTHERS
+    return [
+        f"a turn: {written['inserted']:.1f} rows inserted, {written['updated']:.1f} updated, "
+        f"{written['commits']:.1f} commits, {written['log'] / 1024:.1f} KB of write-ahead log",
+        f"a turn: {alone:.0f} Redis commands, and {each:.0f} for each further process",
+        await in_thread(_weight),
+    ]
+
+
+async def _commands_per_turn(person: Any, model: ScriptedModel) -> float:
+    session = await use_cases.create_session(person, "bench")
+    async with Redis.from_url(settings.REDIS_URL) as client:
+        before = (await client.info("stats"))["total_commands_processed"]
+        for number in range(TURNS):
+            model.turns = [call("look_up", word="x"), ANSWER]
+            await use_cases.send_message(person, session.id, f"m{number}", "look it up")
+            for running in list(worker()._running.values()):
+                await running.task
+        return float((await client.info("stats"))["total_commands_processed"] - before) / TURNS
+
+
+@asynccontextmanager
+async def _other_processes(count: int) -> AsyncIterator[None]:
+    """Web processes with a tab each, in other conversations: they hear of every turn."""
+    doors = await in_thread(make_doors, count, "paced")
+    async with AsyncExitStack() as stack:
+        for door in doors:
+            port, _ = stack.enter_context(daphne("adk_site.asgi:application", "tests.benchmarks.settings"))
+            socket = await enter(port, door)
+            stack.push_async_callback(socket.close)
+        yield
+
+
+def _written() -> dict[str, float]:
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            SELECT (SELECT sum(n_tup_ins) FROM pg_stat_user_tables), (SELECT sum(n_tup_upd) FROM pg_stat_user_tables),
+                xact_commit, pg_current_wal_lsn() - '0/0' FROM pg_stat_database WHERE datname = current_database()""")
+        row = cursor.fetchone()
+    connection.close()
+    return dict(zip(("inserted", "updated", "commits", "log"), map(float, row), strict=True))
+
+
+def _weight() -> str:
+    """Copy the sessions with their events, and ask how large the table has become."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COPY, [COPIES])
+        cursor.execute("VACUUM ANALYZE sessions_app_event")
+        cursor.execute("""
+            SELECT count(*), pg_table_size('sessions_app_event'), pg_indexes_size('sessions_app_event')
+            FROM sessions_app_event""")
+        events, table, indexes = cursor.fetchone()
+    each, of_indexes = (table + indexes) / events, indexes / events
+    return f"{events:,} events: {each:,.0f} bytes each, {of_indexes:,.0f} of them in indexes"
+
+
+_COPY = """
+WITH copies AS (
+    INSERT INTO sessions_app_session (id, app_name, user_id, key, last_seq)
+    SELECT gen_random_uuid(), s.id::text, s.user_id, s.key || number, s.last_seq
+    FROM sessions_app_session s, generate_series(1, %s) number
+    RETURNING id, app_name
+)
+INSERT INTO sessions_app_event (session_id, seq, body, before)
+SELECT copies.id, e.seq, e.body, e.before
+FROM copies JOIN sessions_app_event e ON e.session_id = copies.app_name::uuid"""

@@ -1,0 +1,1 @@
+"""An agent that has everything done by a job, as fast as can be."""

@@ -1,0 +1,53 @@
+"""The agent: every message becomes a job; when the job has ended, twenty words come, 20 ms apart."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from sessions_app.jobs import job_tool
+
+WORDS = ["counted"] * 20
+SECONDS_BETWEEN = 0.02
+
+
+class ClerkModel(BaseLlm):
+    """Calls for the job, says that it is on its way, and answers when it has ended."""
+
+    model: str = "clerk"
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        part = (llm_request.contents[-1].parts or [types.Part()])[-1]
+        if part.function_response is None:
+            seconds = float(part.text or 0)
+            call = types.FunctionCall(name="count_stock", args={"seconds": seconds})
+            yield LlmResponse(content=_content(types.Part(function_call=call)))
+        elif (part.function_response.response or {}).get("status") == "queued":
+            yield LlmResponse(content=_content(types.Part(text="It is on its way.")))
+        else:
+            for word in WORDS:
+                yield LlmResponse(content=_content(types.Part(text=f"{word} ")), partial=True)
+                await asyncio.sleep(SECONDS_BETWEEN)
+            yield LlmResponse(content=_content(types.Part(text=" ".join(WORDS))))
+
+
+@job_tool
+def count_stock(seconds: float) -> dict[str, Any]:
+    """Count all that is on the shelves."""
+    time.sleep(seconds)
+    return {"items": 12}
+
+
+def _content(part: types.Part) -> types.Content:
+    return types.Content(role="model", parts=[part])
+
+
+app = App(name="working", root_agent=LlmAgent(name="clerk", model=ClerkModel(), tools=[count_stock]))

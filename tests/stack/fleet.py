@@ -1,0 +1,123 @@
+"""The site as `deploy/` runs it: web processes, a worker for each queue, a beat, on one PostgreSQL and Redis."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+from adk_site.embedded.lifetime import running_servers
+from adk_site.embedded.paths import CHECKOUT
+from adk_site.embedded.postgres import postgres_url
+from adk_site.embedded.redis import redis_url
+from tests.stack.stack import OWN_VARIABLES, free_port
+
+RUN = str(CHECKOUT / "deploy" / "run")
+ACCOUNTS = (
+    "from pathlib import Path; from adk_site.dev.accounts import ensure_accounts as e; e(Path({file!r}))"
+)
+READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready.", "beat": "is starting"}
+START_SECONDS = 60.0
+
+
+class Fleet:
+    """A context manager. Processes have names of their kind and a number: `web1`, `web2`, `worker1` ..."""
+
+    def __init__(self, data: Path, **environment: str) -> None:
+        self.data = data
+        self.ports: dict[str, int] = {}
+        inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+        self._environment = {
+            **inherited,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "ADK_DEV": "1",
+            "ADK_DATA_DIR": str(data),
+            "DATABASE_URL": postgres_url(data),
+            "REDIS_URL": redis_url(data),
+            "BIND": "127.0.0.1",
+            "BEAT_SCHEDULE": str(data / "beat"),
+            "CONCURRENCY": "1",
+            "PYTHONWARNINGS": "ignore",  # tests may run as root, which the worker warns of
+            **environment,
+        }
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._servers = ExitStack()
+
+    def start(self, *names: str) -> None:
+        """Start these processes; they are ready when this returns."""
+        for name in names:
+            kind = name.rstrip("0123456789")
+            port = self.ports.setdefault(name, free_port()) if kind == "web" else 0
+            with (self.data / f"{name}.log").open("wb") as log:
+                self._processes[name] = subprocess.Popen(
+                    [RUN, kind],
+                    cwd=CHECKOUT,
+                    env={**self._environment, "PORT": str(port)},
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        for name in names:
+            self._wait_for(name, READY[name.rstrip("0123456789")])
+
+    def kill(self, name: str) -> None:
+        """End a process and its children without warning."""
+        os.killpg(self._processes[name].pid, signal.SIGKILL)
+        self._processes.pop(name).wait()
+
+    def stop(self, name: str) -> int:
+        """Ask a process to end, as a container's stop does; returns its exit code."""
+        process = self._processes.pop(name)
+        process.terminate()
+        return process.wait(timeout=START_SECONDS)
+
+    def log(self, name: str) -> str:
+        """What a process has written."""
+        return (self.data / f"{name}.log").read_text(errors="replace")
+
+    def url(self, web: str) -> str:
+        """Where a web process listens."""
+        return f"http://127.0.0.1:{self.ports[web]}"
+
+    def new_chat(self, web: str) -> tuple[str, str]:
+        """Sign a person in and begin a chat; returns its id and the cookies, which are good at every web process."""
+        credentials = json.loads((self.data / "credentials.json").read_text())
+        with httpx.Client(base_url=self.url(web), follow_redirects=True) as client:
+            client.get("/accounts/login/")
+            form = {"username": "demo", "password": credentials["demo"]}
+            client.post("/accounts/login/", data={**form, "csrfmiddlewaretoken": client.cookies["csrftoken"]})
+            token = {"csrfmiddlewaretoken": client.cookies["csrftoken"]}
+            page = client.post("/chat/new/help_desk/", data=token)
+            cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+            return page.url.path.split("/")[2], cookies
+
+    def __enter__(self) -> Fleet:
+        self._servers.enter_context(running_servers(self.data))
+        make_accounts = ACCOUNTS.format(file=str(self.data / "credentials.json"))
+        for command in (["migrate"], ["python", "manage.py", "shell", "--no-imports", "-c", make_accounts]):
+            subprocess.run(
+                [RUN, *command], cwd=CHECKOUT, env=self._environment, check=True, capture_output=True
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in list(self._processes):
+            self.kill(name)
+        self._servers.close()
+
+    def _wait_for(self, name: str, text: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while text not in self.log(name):
+            assert self._processes[name].poll() is None, f"{name} has ended:\n{self.log(name)}"
+            assert time.monotonic() < deadline, f"{name} is not ready:\n{self.log(name)}"
+            time.sleep(0.05)
