@@ -30,6 +30,7 @@ class Conf:
         message_limit: characters of a message.
         frame_limit: bytes of a websocket frame.
         frames_per_minute: frames that a socket may send in a minute.
+        slow_reader_seconds: how long a browser that lags far behind may take to read what was sent.
     """
 
     lease_seconds: float = 30.0
@@ -49,6 +50,7 @@ class Conf:
     message_limit: int = 32_000
     frame_limit: int = 256_000
     frames_per_minute: int = 240
+    slow_reader_seconds: float = 20.0
 
 
 @lru_cache(maxsize=1)

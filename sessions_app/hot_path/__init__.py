@@ -25,9 +25,9 @@ from sessions_app.hot_path.log import (
     Standing,
     append,
     events_after,
-    last_seqs,
     load,
     standing,
+    standings,
 )
 
 __all__ = [
@@ -45,12 +45,12 @@ __all__ = [
     "events_after",
     "finish",
     "hand_over",
-    "last_seqs",
     "load",
     "mark_sent",
     "renew",
     "sessions_with_forgotten_queue",
     "settle_waiting",
     "standing",
+    "standings",
     "take_back_expired",
 ]

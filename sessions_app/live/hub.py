@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from sessions_app.conf import conf
+from sessions_app.hot_path import Standing
 from sessions_app.live.text import Fragment, GrowingText
 from sessions_app.protocol import EventNews, Notice, partial_frame
 
@@ -32,8 +33,11 @@ class Watcher(Protocol):
     def fragment(self, frame: str) -> None:
         """Text has grown."""
 
-    def notice(self, frame: str) -> None:
-        """An invocation or a job has changed."""
+    def notice(self, notice: Notice, frame: str) -> None:
+        """An invocation or a job has changed; `frame` is the whole websocket message."""
+
+    def standing(self, standing: Standing) -> None:
+        """What PostgreSQL says, on the slow tick."""
 
     def gone(self) -> None:
         """The session was deleted."""
@@ -131,6 +135,10 @@ class Hub:
         """The text that grows in the session, whole."""
         return [text.whole() for text in self._texts.get(session_id, {}).values()]
 
+    def speaking(self, session_id: UUID) -> set[str]:
+        """The invocations whose text grows in the session."""
+        return {text.invocation_id for text in self._texts.get(session_id, {}).values()}
+
     # What other processes tell
 
     def text_is_wanted(self, session_id: UUID) -> None:
@@ -143,6 +151,11 @@ class Hub:
         """The log has reached `seq`."""
         for watcher in self.watchers(session_id):
             watcher.hint(seq)
+
+    def standing(self, session_id: UUID, standing: Standing) -> None:
+        """What PostgreSQL says, on the slow tick."""
+        for watcher in self.watchers(session_id):
+            watcher.standing(standing)
 
     def gone(self, session_id: UUID) -> None:
         """The session was deleted."""
@@ -176,7 +189,7 @@ class Hub:
         if watchers:
             frame = notice.frame()
             for watcher in watchers:
-                watcher.notice(frame)
+                watcher.notice(notice, frame)
 
     # Merging
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from sessions_app.conf import conf
-from sessions_app.hot_path import last_seqs
+from sessions_app.hot_path import standings
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
 
@@ -60,18 +60,20 @@ async def close_live() -> None:
 
 
 async def _look_for_news(hub: Hub, relay: Relay) -> None:
-    """Ask PostgreSQL how far the watched logs are: what a lost message would have told."""
+    """Ask PostgreSQL where the watched sessions stand: what a lost message would have told."""
     while True:
         await asyncio.sleep(conf().heartbeat_seconds)
-        watched = hub.watched()
+        watched = {session_id: hub.speaking(session_id) for session_id in hub.watched()}
         try:
             await relay.join()
-            known = await last_seqs(watched) if watched else {}
+            known = await standings(list(watched)) if watched else {}
         except Exception:  # PostgreSQL or Redis may be away for a moment
             logger.warning("Looking for news failed; the next tick tries again", exc_info=True)
             continue
-        for session_id in watched:
-            if session_id in known:
-                hub.hint(session_id, known[session_id])
-            else:
+        for session_id, spoke in watched.items():
+            if session_id not in known:
                 hub.gone(session_id)
+                continue
+            for ended in spoke - known[session_id].open:
+                hub.forget_text(session_id, ended)
+            hub.standing(session_id, known[session_id])

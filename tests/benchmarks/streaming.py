@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-import psutil
 from websockets.asyncio.client import ClientConnection, connect
 
 from sessions_app.sync import in_thread
-from tests.benchmarks.daphne import cpu_seconds, daphne
+from tests.benchmarks.daphne import cpu_seconds, daphne, memory
 from tests.benchmarks.paced.agents import CHUNKS
 from tests.benchmarks.people import make_person
 
@@ -166,16 +165,12 @@ def _make_doors(count: int) -> list[Door]:
 async def _idle_kilobytes(doors: list[Door]) -> float:
     with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, process):
         warm = [await _enter(port, door) for door in doors[:50]]
-        before = _memory(process)
+        before = memory(process)
         idle = [await _enter(port, doors[number % len(doors)]) for number in range(IDLE)]
-        kilobytes = (_memory(process) - before) / IDLE / 1024
+        kilobytes = (memory(process) - before) / IDLE / 1024
         for socket in [*warm, *idle]:
             await socket.close()
         return kilobytes
-
-
-def _memory(process: psutil.Process) -> int:
-    return int(process.memory_full_info().uss)
 
 
 def _at(ordered: list[float], share: float) -> float:
