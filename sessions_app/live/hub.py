@@ -112,7 +112,10 @@ class Hub:
         texts = self._texts[session_id]
         growing = texts.get((event_id, thought))
         if growing is None:
-            growing = texts[event_id, thought] = GrowingText(invocation_id, event_id, author, thought)
+            self._drop_others(texts, author, event_id)
+            growing = texts[event_id, thought] = GrowingText(
+                invocation_id, event_id, author, thought, is_from_here=True
+            )
         growing.add(text)
         self._grown.add(session_id)
         self._flush_later()
@@ -144,8 +147,9 @@ class Hub:
     def text_is_wanted(self, session_id: UUID) -> None:
         """Another process watches: if the session's text grows here, send it what there is, and all that comes."""
         self._wanted.add(session_id)
-        for fragment in self.texts(session_id):
-            self._outbox.fragment(session_id, fragment)
+        for text in self._texts.get(session_id, {}).values():
+            if text.is_from_here:
+                self._outbox.fragment(session_id, text.whole())
 
     def hint(self, session_id: UUID, seq: int) -> None:
         """The log has reached `seq`."""
@@ -164,15 +168,22 @@ class Hub:
 
     def receive_fragment(self, session_id: UUID, fragment: Fragment) -> None:
         """Text of another process's invocation has grown. What is missing before it is asked for."""
+        texts = self._texts.get(session_id, {})
+        if any(text.is_from_here for text in texts.values()):
+            return  # what this process runs was taken over from another, which does not know yet
         if session_id not in self._watchers:
             self._texts.pop(session_id, None)
             return
         texts = self._texts[session_id]
         key = (fragment.event_id, fragment.thought)
         if key not in texts:
-            self._drop_others(texts, fragment)
+            self._drop_others(texts, fragment.author, fragment.event_id)
             texts[key] = GrowingText(
-                fragment.invocation_id, fragment.event_id, fragment.author, fragment.thought
+                fragment.invocation_id,
+                fragment.event_id,
+                fragment.author,
+                fragment.thought,
+                is_from_here=False,
             )
         if not texts[key].receive(fragment):
             self._outbox.want_text(session_id)
@@ -228,8 +239,8 @@ class Hub:
         if not texts:
             del self._texts[session_id]
 
-    def _drop_others(self, texts: dict[tuple[str, bool], GrowingText], fragment: Fragment) -> None:
-        """An agent speaks one event at a time: text of an earlier event of the same author has been committed."""
+    def _drop_others(self, texts: dict[tuple[str, bool], GrowingText], author: str, event_id: str) -> None:
+        """An agent speaks one event at a time: what it said before is committed, or void."""
         for key, text in list(texts.items()):
-            if text.author == fragment.author and text.event_id != fragment.event_id:
+            if text.author == author and text.event_id != event_id:
                 del texts[key]

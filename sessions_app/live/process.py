@@ -36,7 +36,8 @@ def live() -> Live:
         hub = Hub(relay)
         tasks = (
             loop.create_task(relay.listen(hub), name="relay: listen"),
-            loop.create_task(_look_for_news(hub, relay), name="live: slow tick"),
+            loop.create_task(relay.stay_joined(), name="relay: stay joined"),
+            loop.create_task(_look_for_news(hub), name="live: slow tick"),
         )
         known = _lives[loop] = Live(hub, relay, tasks)
     return known
@@ -47,8 +48,9 @@ async def close_live() -> None:
     known = _lives.pop(asyncio.get_running_loop(), None)
     if known is None:
         return
-    listening, looking = known.tasks
-    looking.cancel()
+    listening, *ticking = known.tasks
+    for task in ticking:
+        task.cancel()
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await known.relay.stop()
@@ -59,15 +61,14 @@ async def close_live() -> None:
     await asyncio.gather(*known.tasks, return_exceptions=True)
 
 
-async def _look_for_news(hub: Hub, relay: Relay) -> None:
+async def _look_for_news(hub: Hub) -> None:
     """Ask PostgreSQL where the watched sessions stand: what a lost message would have told."""
     while True:
         await asyncio.sleep(conf().heartbeat_seconds)
         watched = {session_id: hub.speaking(session_id) for session_id in hub.watched()}
         try:
-            await relay.join()
             known = await standings(list(watched)) if watched else {}
-        except Exception:  # PostgreSQL or Redis may be away for a moment
+        except Exception:  # PostgreSQL may be away for a moment
             logger.warning("Looking for news failed; the next tick tries again", exc_info=True)
             continue
         for session_id, spoke in watched.items():

@@ -7,7 +7,7 @@ import sys
 
 from tests.benchmarks.servers import bench_site
 
-NAMES = ("appends", "turns", "requests", "streaming")
+NAMES = ("appends", "turns", "requests", "streaming", "memory")
 
 
 def main(names: tuple[str, ...]) -> None:

@@ -53,7 +53,7 @@ async def measure() -> list[str]:
     """The floor, ours, and the share."""
     bare_doors = [Door("/", "")] * PEOPLE
     bare = await _stream("tests.benchmarks.bare:application", bare_doors, _say_anything)
-    doors = await in_thread(_make_doors, PEOPLE)
+    doors = await in_thread(make_doors, PEOPLE)
     ours = await _stream("adk_site.asgi:application", doors, _say_message)
     hasty = await _stream("adk_site.asgi:application", doors, _say_message, pause=0.1)
     idle = await _idle_kilobytes(doors)
@@ -92,7 +92,7 @@ class Result:
 async def _stream(application: str, doors: list[Door], say: Say, *, pause: float = PAUSE) -> Result:
     with daphne(application, "tests.benchmarks.settings") as (port, process):
         seen = Seen()
-        sockets = [await _enter(port, door) for door in doors]
+        sockets = [await enter(port, door) for door in doors]
         await _person(sockets[0], say, Seen(), 1, 0)  # the first turn of a process fills its caches
         before = cpu_seconds(process)
         await asyncio.gather(*(_person(socket, say, seen, TURNS, pause) for socket in sockets))
@@ -102,7 +102,8 @@ async def _stream(application: str, doors: list[Door], say: Say, *, pause: float
         return Result(seen, cpu)
 
 
-async def _enter(port: int, door: Door) -> ClientConnection:
+async def enter(port: int, door: Door) -> ClientConnection:
+    """A socket that has been greeted, where the door is a session's."""
     address = f"ws://127.0.0.1:{port}{door.path}"
     headers = {"Cookie": door.cookie, "Origin": f"http://127.0.0.1:{port}"}
     socket = await connect(address, additional_headers=headers, compression=None, max_queue=None)
@@ -142,7 +143,7 @@ async def _say_message(socket: ClientConnection) -> None:
     await socket.send(json.dumps({"v": 1, "type": "message", "id": uuid4().hex, "text": "go"}))
 
 
-def _make_doors(count: int) -> list[Door]:
+def make_doors(count: int, app_name: str = "paced") -> list[Door]:
     """People who are signed in and have a session."""
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -157,16 +158,16 @@ def _make_doors(count: int) -> list[Door]:
     store[HASH_SESSION_KEY] = person.get_session_auth_hash()
     store.save()
     cookie = f"{settings.SESSION_COOKIE_NAME}={store.session_key}"
-    rows = [Session(app_name="paced", user=person, key=uuid4().hex) for _ in range(count)]
+    rows = [Session(app_name=app_name, user=person, key=uuid4().hex) for _ in range(count)]
     Session.objects.bulk_create(rows)
     return [Door(f"/ws/chat/{row.pk}/", cookie) for row in rows]
 
 
 async def _idle_kilobytes(doors: list[Door]) -> float:
     with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, process):
-        warm = [await _enter(port, door) for door in doors[:50]]
+        warm = [await enter(port, door) for door in doors[:50]]
         before = memory(process)
-        idle = [await _enter(port, doors[number % len(doors)]) for number in range(IDLE)]
+        idle = [await enter(port, doors[number % len(doors)]) for number in range(IDLE)]
         kilobytes = (memory(process) - before) / IDLE / 1024
         for socket in [*warm, *idle]:
             await socket.close()

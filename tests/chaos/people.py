@@ -41,9 +41,9 @@ class Person:
     async def read_to(self, seq: int) -> None:
         """Connect once more and read what is missing, up to `seq`."""
         while max(self.log, default=0) < seq:
-            await self._try(None, "")
+            await self._try(None, "", seq)
 
-    async def _try(self, client_id: str | None, text: str) -> None:
+    async def _try(self, client_id: str | None, text: str, seq: int = 0) -> None:
         port = self.chance.choice(self.ports)
         address = f"ws://127.0.0.1:{port}/ws/chat/{self.session_id}/"
         headers = {"Cookie": self.cookie, "Origin": f"http://127.0.0.1:{port}"}
@@ -54,14 +54,14 @@ class Person:
                 await socket.send(self._frame("hello", after=max(self.log, default=0)))
                 if client_id is not None:
                     await socket.send(self._frame("message", id=client_id, text=text))
-                await self._listen(socket, client_id)
+                await self._listen(socket, client_id, seq)
         except (OSError, TimeoutError, WebSocketException, InvalidHandshake):
             self.reconnects += 1
             await asyncio.sleep(0.2)
 
-    async def _listen(self, socket: Any, client_id: str | None) -> None:
-        """Read until the message has ended; after some silence, connect again, as a browser's heartbeat does."""
-        while client_id is None or client_id not in self.ended:
+    async def _listen(self, socket: Any, client_id: str | None, seq: int) -> None:
+        """Read until the message has ended, or the log is there up to `seq`; after some silence, connect again."""
+        while client_id not in self.ended if client_id else max(self.log, default=0) < seq:
             frame = json.loads(await asyncio.wait_for(socket.recv(), timeout=6))
             if frame["type"] == "event":
                 self._take(frame["seq"], frame["event"])
@@ -69,8 +69,6 @@ class Person:
                 self.ended[frame.get("client_id", "")] = frame["status"]
             elif frame["type"] == "error":
                 self.problems.append(f"error frame: {frame['message']}")
-            elif frame["type"] == "ready" and client_id is None and frame["seq"] <= max(self.log, default=0):
-                return
 
     def _take(self, seq: int, event: dict[str, Any]) -> None:
         if seq in self.log:

@@ -6,7 +6,6 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass
-from uuid import uuid4
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
@@ -81,13 +80,12 @@ def _is_quiet() -> bool:
 
 def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
     """People who are signed in, each with a session of the obedient app."""
-    from tests.benchmarks.streaming import _make_doors
+    from tests.benchmarks.streaming import make_doors
 
-    doors = _make_doors(count)
+    doors = make_doors(count, "chaos")
     people = []
     for number, door in enumerate(doors):
         session_id = door.path.split("/")[3]
-        Session.objects.filter(pk=session_id).update(app_name="chaos", key=uuid4().hex)
         person = Person(
             number, Session.objects.get(pk=session_id).pk, door.cookie, ports, random.Random(seed + number)
         )

@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed
 from sessions_app.models import Event, Session
 from sessions_app.sync import in_thread
 from tests.benchmarks.daphne import daphne, memory
-from tests.benchmarks.streaming import Door, _make_doors
+from tests.benchmarks.streaming import Door, make_doors
 from tests.stack.flood.agents import PIECES
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
@@ -109,11 +109,8 @@ async def opened(port: int, door: Door, after: int = 0, *, will_stall: bool = Fa
 
 
 def make_door() -> tuple[Session, Door]:
-    (door,) = _make_doors(1)
-    session = Session.objects.get(pk=door.path.split("/")[3])
-    session.app_name = "flood"
-    session.save()
-    return session, door
+    (door,) = make_doors(1, "flood")
+    return Session.objects.get(pk=door.path.split("/")[3]), door
 
 
 async def test_readers_that_stall_cost_little_hold_up_nobody_and_get_everything_when_they_read_again(
