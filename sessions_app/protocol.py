@@ -22,12 +22,12 @@ from sessions_app.live.text import Fragment
 VERSION = 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
-CLOSE_TRY_AGAIN = 1013
 CLOSE_NOT_SIGNED_IN = 4401
 CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_LARGE = 4413
 CLOSE_TOO_MANY = 4429
+CLOSE_TRY_AGAIN = 4503
 
 
 class ClientFrame(BaseModel):

@@ -34,7 +34,7 @@ def main() -> int:
         finally:
             site.stop()
         print(report)
-        return 1 if report.broken else 0
+        return 1 if report.verdict.broken else 0
 
 
 sys.exit(main())

@@ -72,6 +72,7 @@ class Site:
                 old.unlink()
             command = [*celery, "beat", "--schedule", str(schedule), "--pidfile=", "-l", "ERROR"]
         else:
+            alone = ["--without-gossip", "--without-mingle"]
             command = [
                 *celery,
                 "worker",
@@ -81,6 +82,7 @@ class Site:
                 "celery,jobs",
                 "-c",
                 "2",
+                *alone,
                 "-l",
                 "ERROR",
             ]
