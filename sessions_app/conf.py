@@ -63,6 +63,7 @@ class Conf:
         message_limit: characters of a message.
         frame_limit: bytes of a websocket frame.
         frames_per_minute: frames that a socket may send in a minute.
+        slow_reader_seconds: how long a browser that lags far behind may take to read what was sent.
     """
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -92,6 +93,7 @@ class Conf:
     message_limit: int = 32_000
     frame_limit: int = 256_000
     frames_per_minute: int = 240
+    slow_reader_seconds: float = 20.0
 
     def of_app(self, app_name: str) -> Conf:
         """These settings with what is different for the app."""

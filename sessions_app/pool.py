@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,6 +25,11 @@ UNAVAILABLE = (
     InterfaceError,
 )
 """What is raised while PostgreSQL is away; the statement may or may not have been carried out."""
+
+WAIT_SECONDS = 10.0
+"""So long a statement waits for a connection."""
+RECONNECT_SECONDS = 4.0
+"""So long a lost connection is tried again, with growing pauses; later each statement that needs one tries at once."""
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 
@@ -48,15 +54,13 @@ async def close_pool() -> None:
 
 async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
     """Run one statement and return its first row."""
-    pool = await get_pool()
-    async with pool.connection() as connection:
+    async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchone()
 
 
 async def fetch_one_alone(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
     """As `fetch_one`, in one round trip, too, but after everyone else who names one of these locks has committed."""
-    pool = await get_pool()
-    async with pool.connection() as connection, connection.pipeline(), connection.transaction():
+    async with _connection() as connection, connection.pipeline(), connection.transaction():
         for lock in locks:
             await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
         cursor = await connection.execute(query, params)
@@ -65,9 +69,20 @@ async def fetch_one_alone(locks: Sequence[str], query: str, params: dict[str, An
 
 async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
     """Run one statement and return its rows."""
-    pool = await get_pool()
-    async with pool.connection() as connection:
+    async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchall()
+
+
+@asynccontextmanager
+async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
+    pool = await get_pool()
+    try:
+        async with pool.connection() as connection:
+            yield connection
+    except psycopg.OperationalError:
+        # When PostgreSQL was restarted, the idle ones are dead, too: not one failure for each.
+        await pool.check()
+        raise
 
 
 async def _open() -> Pool:
@@ -77,6 +92,8 @@ async def _open() -> Pool:
         min_size=1,
         max_size=conf().pool_size,
         check=None,
+        timeout=WAIT_SECONDS,
+        reconnect_timeout=RECONNECT_SECONDS,
         open=False,
         name="adk",
     )

@@ -25,8 +25,10 @@ PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
 CLOSE_NOT_FOUND = 4404
+CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_LARGE = 4413
 CLOSE_TOO_MANY = 4429
+CLOSE_TRY_AGAIN = 4503
 
 
 class ClientFrame(BaseModel):
@@ -151,6 +153,16 @@ class Notice:
     fields: dict[str, Any]
     begins_invocation: bool = False
     ends_invocation: str = ""
+
+    @property
+    def id(self) -> str:
+        """The invocation's or job's."""
+        return str(self.fields["id"])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is queued or running."""
+        return self.fields["status"] in ("queued", "running")
 
     def frame(self) -> str:
         """The websocket message."""

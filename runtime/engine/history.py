@@ -25,7 +25,8 @@ from runtime.events.summaries import put_summaries
 if TYPE_CHECKING:
     from runtime.agents.llm_agent import LlmAgent
 
-VIEWS_KEPT = 512  # one per session and agent: bounds the memory of the cache
+CONTENTS_KEPT = 100_000
+"""So many contents of earlier invocations are kept to be sent again, those of all sessions together."""
 
 
 def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Content]:
@@ -34,7 +35,9 @@ def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Conten
     if agent.include_contents == "none":
         return contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
     start = first_index(events, ctx.invocation_id)
-    view = _view(agent, ctx)
+    session = ctx.session
+    key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
+    view = _views.take(key)
     if not view.fits(events, start):
         view.clear()
     tail = events[view.count :]
@@ -45,6 +48,7 @@ def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Conten
     if view.is_reached_by(tail):
         view.clear()
         tail = events
+    _views.keep(key, view)
     return view.contents + contents_of(tail, agent.name, ctx.branch)
 
 
@@ -180,17 +184,32 @@ class _View:
         self.count, self.last, self.contents, self.calls = 0, None, [], set()
 
 
-_views: OrderedDict[tuple[str, str, str, str, str | None], _View] = OrderedDict()
+_ViewKey = tuple[str, str, str, str, str | None]
+"""App, user, session, agent and branch."""
 
 
-def _view(agent: LlmAgent, ctx: InvocationContext) -> _View:
-    session = ctx.session
-    key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
-    view = _views.pop(key, None) or _View()
-    _views[key] = view
-    if len(_views) > VIEWS_KEPT:
-        _views.popitem(last=False)
-    return view
+class _Views:
+    """The views of this process, the longest unused forgotten first."""
+
+    def __init__(self) -> None:
+        self._views: OrderedDict[_ViewKey, _View] = OrderedDict()
+        self._size = 0
+
+    def take(self, key: _ViewKey) -> _View:
+        """The view that was kept, or an empty one; it may change until it is kept again."""
+        view = self._views.pop(key, None) or _View()
+        self._size -= len(view.contents)
+        return view
+
+    def keep(self, key: _ViewKey, view: _View) -> None:
+        """Keep the view as it is now."""
+        self._views[key] = view
+        self._size += len(view.contents)
+        while self._size > CONTENTS_KEPT and len(self._views) > 1:
+            self._size -= len(self._views.popitem(last=False)[1].contents)
+
+
+_views = _Views()
 
 
 def _leaves_calls_open(events: Sequence[Event]) -> bool:

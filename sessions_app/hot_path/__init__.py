@@ -26,9 +26,9 @@ from sessions_app.hot_path.log import (
     Standing,
     append,
     events_after,
-    last_seqs,
     load,
     standing,
+    standings,
 )
 from sessions_app.hot_path.queue import REFUSED, Lease, Overtaken, Queued, Terms, enqueue, make_way
 
@@ -55,7 +55,6 @@ __all__ = [
     "hand_over",
     "hold",
     "is_stopped_by_staff",
-    "last_seqs",
     "let_go",
     "load",
     "make_way",
@@ -65,5 +64,6 @@ __all__ = [
     "sessions_with_forgotten_queue",
     "settle_waiting",
     "standing",
+    "standings",
     "take_back_expired",
 ]

@@ -235,34 +235,48 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
     return [(seq, body) for seq, body in rows]
 
 
-async def last_seqs(session_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """How far the logs of these sessions are; deleted ones are absent."""
-    query = "SELECT id, last_seq FROM sessions_app_session WHERE id = ANY(%(ids)s)"
-    return dict(await fetch_all(query, {"ids": list(session_ids)}))
-
-
 @dataclass(frozen=True)
 class Standing:
-    """Where a session stands, for someone who joins.
+    """Where a session stands, for someone who watches it.
 
     Attributes:
         invocation: the one that runs, else the oldest queued one: id and status; None when all is done.
+        open: the ids of the invocations and jobs that are queued or running.
     """
 
     last_seq: int
     invocation: tuple[str, str] | None
+    open: frozenset[str]
 
 
 async def standing(session_id: UUID, user_id: Any) -> Standing | None:
     """How far the log is and what runs; None when the user has no such session."""
-    query = """
-        SELECT s.last_seq, i.invocation_id, i.status FROM sessions_app_session s
-        LEFT JOIN LATERAL (
-            SELECT invocation_id, status FROM sessions_app_invocation
-            WHERE session_id = s.id AND status IN ('running', 'queued') ORDER BY status DESC, id LIMIT 1
-        ) i ON true
-        WHERE s.id = %(session)s AND s.user_id = %(user)s"""
+    query = f"{_STANDING} WHERE s.id = %(session)s AND s.user_id = %(user)s"
     row = await fetch_one(query, {"session": session_id, "user": user_id})
-    if row is None:
-        return None
-    return Standing(row[0], (row[1], row[2]) if row[1] else None)
+    return _standing(*row[1:]) if row else None
+
+
+async def standings(session_ids: Sequence[UUID]) -> dict[UUID, Standing]:
+    """Where these sessions stand; deleted ones are absent."""
+    rows = await fetch_all(f"{_STANDING} WHERE s.id = ANY(%(ids)s)", {"ids": list(session_ids)})
+    return {row[0]: _standing(*row[1:]) for row in rows}
+
+
+def _standing(last_seq: int, running: str | None, queued: list[str], jobs: list[str]) -> Standing:
+    first = (running, "running") if running else (queued[0], "queued") if queued else None
+    return Standing(last_seq, first, frozenset(([running] if running else []) + queued + jobs))
+
+
+# Running and queued apart: each has an index of its own, and a session may have thousands that have ended.
+_STANDING = """
+SELECT s.id, s.last_seq,
+    (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
+    ARRAY(
+        SELECT i.invocation_id FROM sessions_app_invocation i
+        WHERE i.session_id = s.id AND i.status = 'queued' ORDER BY i.id
+    ),
+    ARRAY(
+        SELECT j.id::text FROM sessions_app_tooljob j
+        WHERE j.session_id = s.id AND j.status IN ('queued', 'running')
+    )
+FROM sessions_app_session s"""

@@ -198,7 +198,7 @@ class Execution:
             if part.text:
                 self._hub.publish_text(
                     self.claim.session_id,
-                    event.invocation_id,
+                    self.claim.invocation_id,  # the event's own may be older: that of the call it answers
                     event.id,
                     event.author,
                     part.text,

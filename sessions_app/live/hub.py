@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from sessions_app.conf import conf
+from sessions_app.hot_path import Standing
 from sessions_app.live.text import Fragment, GrowingText
 from sessions_app.protocol import EventNews, Notice, partial_frame
 
@@ -32,8 +33,11 @@ class Watcher(Protocol):
     def fragment(self, frame: str) -> None:
         """Text has grown."""
 
-    def notice(self, frame: str) -> None:
-        """An invocation or a job has changed."""
+    def notice(self, notice: Notice, frame: str) -> None:
+        """An invocation or a job has changed; `frame` is the whole websocket message."""
+
+    def standing(self, standing: Standing) -> None:
+        """What PostgreSQL says, on the slow tick."""
 
     def gone(self) -> None:
         """The session was deleted."""
@@ -108,7 +112,10 @@ class Hub:
         texts = self._texts[session_id]
         growing = texts.get((event_id, thought))
         if growing is None:
-            growing = texts[event_id, thought] = GrowingText(invocation_id, event_id, author, thought)
+            self._drop_others(texts, author, event_id)
+            growing = texts[event_id, thought] = GrowingText(
+                invocation_id, event_id, author, thought, is_from_here=True
+            )
         growing.add(text)
         self._grown.add(session_id)
         self._flush_later()
@@ -131,18 +138,28 @@ class Hub:
         """The text that grows in the session, whole."""
         return [text.whole() for text in self._texts.get(session_id, {}).values()]
 
+    def speaking(self, session_id: UUID) -> set[str]:
+        """The invocations whose text grows in the session."""
+        return {text.invocation_id for text in self._texts.get(session_id, {}).values()}
+
     # What other processes tell
 
     def text_is_wanted(self, session_id: UUID) -> None:
         """Another process watches: if the session's text grows here, send it what there is, and all that comes."""
         self._wanted.add(session_id)
-        for fragment in self.texts(session_id):
-            self._outbox.fragment(session_id, fragment)
+        for text in self._texts.get(session_id, {}).values():
+            if text.is_from_here:
+                self._outbox.fragment(session_id, text.whole())
 
     def hint(self, session_id: UUID, seq: int) -> None:
         """The log has reached `seq`."""
         for watcher in self.watchers(session_id):
             watcher.hint(seq)
+
+    def standing(self, session_id: UUID, standing: Standing) -> None:
+        """What PostgreSQL says, on the slow tick."""
+        for watcher in self.watchers(session_id):
+            watcher.standing(standing)
 
     def gone(self, session_id: UUID) -> None:
         """The session was deleted."""
@@ -151,15 +168,22 @@ class Hub:
 
     def receive_fragment(self, session_id: UUID, fragment: Fragment) -> None:
         """Text of another process's invocation has grown. What is missing before it is asked for."""
+        texts = self._texts.get(session_id, {})
+        if any(text.is_from_here for text in texts.values()):
+            return  # what this process runs was taken over from another, which does not know yet
         if session_id not in self._watchers:
             self._texts.pop(session_id, None)
             return
         texts = self._texts[session_id]
         key = (fragment.event_id, fragment.thought)
         if key not in texts:
-            self._drop_others(texts, fragment)
+            self._drop_others(texts, fragment.author, fragment.event_id)
             texts[key] = GrowingText(
-                fragment.invocation_id, fragment.event_id, fragment.author, fragment.thought
+                fragment.invocation_id,
+                fragment.event_id,
+                fragment.author,
+                fragment.thought,
+                is_from_here=False,
             )
         if not texts[key].receive(fragment):
             self._outbox.want_text(session_id)
@@ -176,7 +200,7 @@ class Hub:
         if watchers:
             frame = notice.frame()
             for watcher in watchers:
-                watcher.notice(frame)
+                watcher.notice(notice, frame)
 
     # Merging
 
@@ -215,8 +239,8 @@ class Hub:
         if not texts:
             del self._texts[session_id]
 
-    def _drop_others(self, texts: dict[tuple[str, bool], GrowingText], fragment: Fragment) -> None:
-        """An agent speaks one event at a time: text of an earlier event of the same author has been committed."""
+    def _drop_others(self, texts: dict[tuple[str, bool], GrowingText], author: str, event_id: str) -> None:
+        """An agent speaks one event at a time: what it said before is committed, or void."""
         for key, text in list(texts.items()):
-            if text.author == fragment.author and text.event_id != fragment.event_id:
+            if text.author == author and text.event_id != event_id:
                 del texts[key]

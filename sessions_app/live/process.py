@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from sessions_app import sync
 from sessions_app.conf import conf
-from sessions_app.hot_path import last_seqs
+from sessions_app.hot_path import standings
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
 from sessions_app.protocol import Notice
@@ -39,7 +39,8 @@ def live() -> Live:
         hub = Hub(relay)
         tasks = (
             loop.create_task(relay.listen(hub), name="relay: listen"),
-            loop.create_task(_look_for_news(hub, relay), name="live: slow tick"),
+            loop.create_task(relay.stay_joined(), name="relay: stay joined"),
+            loop.create_task(_look_for_news(hub), name="live: slow tick"),
         )
         known = _lives[loop] = Live(hub, relay, tasks)
     return known
@@ -59,8 +60,9 @@ async def close_live() -> None:
     known = _lives.pop(asyncio.get_running_loop(), None)
     if known is None:
         return
-    listening, looking = known.tasks
-    looking.cancel()
+    listening, *ticking = known.tasks
+    for task in ticking:
+        task.cancel()
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await known.relay.stop()
@@ -71,19 +73,20 @@ async def close_live() -> None:
     await asyncio.gather(*known.tasks, return_exceptions=True)
 
 
-async def _look_for_news(hub: Hub, relay: Relay) -> None:
-    """Ask PostgreSQL how far the watched logs are: what a lost message would have told."""
+async def _look_for_news(hub: Hub) -> None:
+    """Ask PostgreSQL where the watched sessions stand: what a lost message would have told."""
     while True:
         await asyncio.sleep(conf().heartbeat_seconds)
-        watched = hub.watched()
+        watched = {session_id: hub.speaking(session_id) for session_id in hub.watched()}
         try:
-            await relay.join()
-            known = await last_seqs(watched) if watched else {}
-        except Exception:  # PostgreSQL or Redis may be away for a moment
+            known = await standings(list(watched)) if watched else {}
+        except Exception:  # PostgreSQL may be away for a moment
             logger.warning("Looking for news failed; the next tick tries again", exc_info=True)
             continue
-        for session_id in watched:
-            if session_id in known:
-                hub.hint(session_id, known[session_id])
-            else:
+        for session_id, spoke in watched.items():
+            if session_id not in known:
                 hub.gone(session_id)
+                continue
+            for ended in spoke - known[session_id].open:
+                hub.forget_text(session_id, ended)
+            hub.standing(session_id, known[session_id])

@@ -25,6 +25,8 @@ from sessions_app.protocol import Notice
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"
 STOP = "stop"
+MOST_NEWS = 1_000
+"""What is kept for other processes while Redis is away: the latest."""
 
 
 class Relay:
@@ -84,9 +86,10 @@ class Relay:
                 await get_channel_layer().group_send(GROUP, message)
             except Exception:  # Redis may be away: the news are hints, PostgreSQL has the truth
                 logger.warning(
-                    "News for other processes were lost: the channel layer does not answer", exc_info=True
+                    "News for other processes wait: the channel layer does not answer", exc_info=True
                 )
-                return
+                self._news = [*news, *self._news][-MOST_NEWS:]
+                await asyncio.sleep(conf().heartbeat_seconds)
 
     async def _gather(self, seconds: float) -> None:
         """Wait so long for more news, unless there is something urgent among them."""
@@ -113,15 +116,24 @@ class Relay:
                 logger.warning("The channel layer does not answer; trying again", exc_info=True)
                 await asyncio.sleep(conf().heartbeat_seconds)
 
+    async def stay_joined(self) -> None:
+        """Join the group again and again: Redis may have been restarted and have forgotten it."""
+        while True:
+            await asyncio.sleep(conf().heartbeat_seconds)
+            try:
+                await self.join()
+            except Exception:  # Redis may be away: see above
+                logger.warning("The channel layer cannot be joined; trying again", exc_info=True)
+
     async def join(self) -> None:
-        """Join the group, again and again: Redis may have been restarted and forgotten it."""
+        """Join the group, so that other processes' news come. Safe to repeat."""
         if self._channel:
             await get_channel_layer().group_add(GROUP, self._channel)
 
     async def stop(self) -> None:
         """Send what was posted, then let `listen` end: a message, since waiting for Redis cannot be cancelled."""
         if self._sending:
-            await asyncio.shield(self._sending)
+            await self._sending
         if self._channel:
             await get_channel_layer().group_discard(GROUP, self._channel)
             await get_channel_layer().send(self._channel, {"type": STOP})

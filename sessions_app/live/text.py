@@ -29,12 +29,17 @@ class Fragment:
 
 @dataclass
 class GrowingText:
-    """The text of one event to be, or its thoughts, so far."""
+    """The text of one event to be, or its thoughts, so far.
+
+    Attributes:
+        is_from_here: whether this process hears it from the model; else another tells it.
+    """
 
     invocation_id: str
     event_id: str
     author: str
     thought: bool
+    is_from_here: bool
     pieces: list[str] = field(default_factory=list)
     length: int = 0
     pending: list[str] = field(default_factory=list)

@@ -7,7 +7,7 @@ import sys
 
 from tests.benchmarks.servers import bench_site
 
-NAMES = ("appends", "turns", "requests", "cancel", "streaming", "jobs", "growth")
+NAMES = ("appends", "turns", "requests", "cancel", "streaming", "jobs", "growth", "memory")
 
 
 def main(names: tuple[str, ...]) -> None:

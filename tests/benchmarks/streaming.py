@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-import psutil
 from websockets.asyncio.client import ClientConnection
 
 from sessions_app.sync import in_thread
-from tests.benchmarks.daphne import cpu_seconds, daphne
+from tests.benchmarks.daphne import cpu_seconds, daphne, memory
 from tests.benchmarks.doors import Door, enter, make_doors
 from tests.benchmarks.paced.agents import CHUNKS
 
@@ -128,16 +127,12 @@ async def _say_message(socket: ClientConnection) -> None:
 async def _idle_kilobytes(doors: list[Door]) -> float:
     with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, process):
         warm = [await enter(port, door) for door in doors[:50]]
-        before = _memory(process)
+        before = memory(process)
         idle = [await enter(port, doors[number % len(doors)]) for number in range(IDLE)]
-        kilobytes = (_memory(process) - before) / IDLE / 1024
+        kilobytes = (memory(process) - before) / IDLE / 1024
         for socket in [*warm, *idle]:
             await socket.close()
         return kilobytes
-
-
-def _memory(process: psutil.Process) -> int:
-    return int(process.memory_full_info().uss)
 
 
 def _at(ordered: list[float], share: float) -> float:

@@ -9,24 +9,13 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
+from tests.browser.watch import seen, watch
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 WORDS = [f"word{number} " for number in range(1, 201)]
 WHOLE = "".join(WORDS).strip()
-
-WATCH = """
-window.seen = [];
-addEventListener("DOMContentLoaded", () => {
-  const look = () => {
-    const texts = document.querySelectorAll("#log article.agent .prose, #live .growing");
-    seen.push([...texts].map((one) => one.textContent).join("").trim());
-  };
-  const everything = { subtree: true, childList: true, characterData: true };
-  new MutationObserver(look).observe(document.getElementById("main"), everything);
-});
-"""
 
 
 def words_until(number: int) -> str:
@@ -37,7 +26,7 @@ def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: Chat
     model.play(Turn(text=WORDS, hold_before=[30, 60], pause=0.002))
     chat.send("Count")
     expect(chat.growing).to_have_text(words_until(30))
-    chat.page.add_init_script(WATCH)
+    watch(chat.page)
     chat.reload()
     expect(chat.messages).to_have_text(["Count"])
     expect(chat.growing).to_have_text(words_until(30))
@@ -48,9 +37,9 @@ def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: Chat
     chat.wait_for_answer(WHOLE)
     chat.wait_until_idle()
 
-    seen: list[str] = chat.page.evaluate("seen")
-    assert len(set(seen)) > 3
-    assert [text for text in seen if not WHOLE.startswith(text)] == []
+    texts = seen(chat.page)
+    assert len(set(texts)) > 3
+    assert [text for text in texts if not WHOLE.startswith(text)] == []
     expect(chat.answers).to_have_text([WHOLE])
     expect(chat.errors_shown).to_have_count(0)
     live = chat.shown()

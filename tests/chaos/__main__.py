@@ -15,10 +15,10 @@ def main() -> int:
     """Run, print, and fail if a rule was broken."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.randrange(10_000))
-    arguments.add_argument("--people", type=int, default=20)
-    arguments.add_argument("--messages", type=int, default=15)
-    arguments.add_argument("--kills", type=int, default=30)
-    arguments.add_argument("--pause", type=float, default=2.0, help="mean seconds between two kills")
+    arguments.add_argument("--people", type=int, default=200)
+    arguments.add_argument("--messages", type=int, default=5)
+    arguments.add_argument("--kills", type=int, default=40)
+    arguments.add_argument("--pause", type=float, default=3.0, help="mean seconds between two kills")
     given = arguments.parse_args()
     os.environ["ADK_POSTGRES_FSYNC"] = "off"  # processes die here, not machines
     with bench_site("tests.chaos.settings"):
@@ -34,7 +34,7 @@ def main() -> int:
         finally:
             site.stop()
         print(report)
-        return 1 if report.broken else 0
+        return 1 if report.verdict.broken else 0
 
 
 sys.exit(main())

@@ -13,6 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
 VERBS = ("say", "say", "note", "work")
+PATIENCE = 6.0
 ENDED = ("completed", "failed", "cancelled", "waiting")
 
 
@@ -41,9 +42,9 @@ class Person:
     async def read_to(self, seq: int) -> None:
         """Connect once more and read what is missing, up to `seq`."""
         while max(self.log, default=0) < seq:
-            await self._try(None, "")
+            await self._try(None, "", seq)
 
-    async def _try(self, client_id: str | None, text: str) -> None:
+    async def _try(self, client_id: str | None, text: str, seq: int = 0) -> None:
         port = self.chance.choice(self.ports)
         address = f"ws://127.0.0.1:{port}/ws/chat/{self.session_id}/"
         headers = {"Cookie": self.cookie, "Origin": f"http://127.0.0.1:{port}"}
@@ -52,25 +53,31 @@ class Person:
                 address, additional_headers=headers, compression=None, open_timeout=5
             ) as socket:
                 await socket.send(self._frame("hello", after=max(self.log, default=0)))
-                if client_id is not None:
-                    await socket.send(self._frame("message", id=client_id, text=text))
-                await self._listen(socket, client_id)
+                await self._listen(socket, client_id, text, seq)
         except (OSError, TimeoutError, WebSocketException, InvalidHandshake):
             self.reconnects += 1
             await asyncio.sleep(0.2)
 
-    async def _listen(self, socket: Any, client_id: str | None) -> None:
-        """Read until the message has ended; after some silence, connect again, as a browser's heartbeat does."""
-        while client_id is None or client_id not in self.ended:
-            frame = json.loads(await asyncio.wait_for(socket.recv(), timeout=6))
+    async def _listen(self, socket: Any, client_id: str | None, text: str, seq: int) -> None:
+        """Read until the message has ended, or the log is there up to `seq`. Each greeting has it sent again."""
+        while client_id not in self.ended if client_id else max(self.log, default=0) < seq:
+            frame = await self._receive(socket)
             if frame["type"] == "event":
                 self._take(frame["seq"], frame["event"])
             elif frame["type"] == "invocation" and frame["status"] in ENDED:
                 self.ended[frame.get("client_id", "")] = frame["status"]
             elif frame["type"] == "error":
                 self.problems.append(f"error frame: {frame['message']}")
-            elif frame["type"] == "ready" and client_id is None and frame["seq"] <= max(self.log, default=0):
-                return
+            elif frame["type"] == "ready" and client_id:
+                await socket.send(self._frame("message", id=client_id, text=text))
+
+    async def _receive(self, socket: Any) -> Any:
+        """The next frame; after some silence the socket must answer a ping."""
+        try:
+            return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
+        except TimeoutError:
+            await socket.send(self._frame("ping"))
+            return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
 
     def _take(self, seq: int, event: dict[str, Any]) -> None:
         if seq in self.log:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import socket
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
+from tests.stack.outages import kill_postgres, kill_redis, kill_tree, wait_until_listening
+from tests.stack.stack import free_port
 
 WEB = ("web1", "web2")
 
@@ -33,7 +30,7 @@ class Site:
 
     def start(self) -> None:
         """Start everything but the servers, which run already."""
-        self.ports = {name: _free_port() for name in WEB}
+        self.ports = {name: free_port() for name in WEB}
         for name in (*WEB, "worker1", "worker2", "beat"):
             self._start(name)
         for name in WEB:
@@ -46,14 +43,10 @@ class Site:
         )
         self.kills[target] = self.kills.get(target, 0) + 1
         if target == "postgres":
-            _kill_tree(int((self.data / "postgres" / "postmaster.pid").read_text().split()[0]))
+            kill_postgres(self.data)
             Postgres(self.data).start()
         elif target == "redis":
-            for process in psutil.process_iter(["name", "cmdline"]):
-                if process.info["name"] == "redis-server" and str(self.data) in " ".join(
-                    process.info["cmdline"] or ()  # None: it has just ended
-                ):
-                    process.kill()
+            kill_redis(self.data)
             Redis(self.data).start()
         else:
             self._kill(target)
@@ -67,12 +60,7 @@ class Site:
 
     def wait_for(self, name: str) -> None:
         """Wait until a web process listens."""
-        for _ in range(600):
-            with socket.socket() as client:
-                if client.connect_ex(("127.0.0.1", self.ports[name])) == 0:
-                    return
-            time.sleep(0.05)
-        raise RuntimeError(f"{name} does not answer.")
+        wait_until_listening(self.ports[name])
 
     def _start(self, name: str) -> None:
         celery = ["celery", "--quiet", "-A", "adk_site"]
@@ -84,6 +72,7 @@ class Site:
                 old.unlink()
             command = [*celery, "beat", "--schedule", str(schedule), "--pidfile=", "-l", "ERROR"]
         else:
+            alone = ["--without-gossip", "--without-mingle"]
             command = [
                 *celery,
                 "worker",
@@ -93,6 +82,7 @@ class Site:
                 "celery,jobs",
                 "-c",
                 "2",
+                *alone,
                 "-l",
                 "ERROR",
             ]
@@ -110,26 +100,5 @@ class Site:
 
     def _kill(self, name: str) -> None:
         process = self.processes[name]
-        _kill_tree(process.pid)
+        kill_tree(process.pid)
         process.wait()
-
-
-def _kill_tree(pid: int) -> None:
-    """SIGKILL for the process and its children, at once."""
-    try:
-        parent = psutil.Process(pid)
-        family = [*parent.children(recursive=True), parent]
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        try:
-            process.send_signal(signal.SIGKILL)
-        except psutil.NoSuchProcess:
-            continue
-    psutil.wait_procs(family, timeout=10)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

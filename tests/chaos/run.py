@@ -6,7 +6,6 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass
-from uuid import uuid4
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
@@ -14,7 +13,7 @@ from django.db import close_old_connections
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from tests.chaos.people import Person
 from tests.chaos.processes import Site
-from tests.chaos.verdict import broken_rules, is_quiet
+from tests.chaos.verdict import Verdict, is_quiet, judge
 
 QUIET_SECONDS = 120
 
@@ -26,13 +25,17 @@ class Report:
     seed: int
     kills: dict[str, int]
     counts: dict[str, int]
-    broken: list[str]
+    verdict: Verdict
 
     def __str__(self) -> str:
         kills = ", ".join(f"{name} {count}" for name, count in sorted(self.kills.items()))
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        verdict = "\n".join(f"  BROKEN {rule}" for rule in self.broken) or "  nothing lost, nothing doubled"
-        return f"chaos, seed {self.seed}: {sum(self.kills.values())} kills ({kills}); {counts}\n{verdict}"
+        checked = "\n".join(f"  checked: {count} {what}" for what, count in self.verdict.checked.items())
+        broken = "\n".join(f"  BROKEN {rule}" for rule in self.verdict.broken)
+        return (
+            f"chaos, seed {self.seed}: {sum(self.kills.values())} kills ({kills}); {counts}\n"
+            f"{checked}\n{broken or '  nothing lost, nothing doubled'}"
+        )
 
 
 async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, pause: float) -> Report:
@@ -46,9 +49,8 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
         await asyncio.to_thread(site.wait_for, name)
     await _quiet()
     for person in talkers:
-        session = await Session.objects.aget(pk=person.session_id)
-        await person.read_to(session.last_seq)
-    broken = await sync_to_async(broken_rules)(talkers)
+        await person.read_to((await Session.objects.aget(pk=person.session_id)).last_seq)
+    verdict = await sync_to_async(judge)(talkers, messages)
     counts = {
         "messages": await Invocation.objects.exclude(client_id__startswith="job:").acount(),
         "events": await Event.objects.acount(),
@@ -57,7 +59,7 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
         "failed with a reason": await Invocation.objects.filter(status="failed").acount(),
         "reconnects": sum(person.reconnects for person in talkers),
     }
-    return Report(seed, site.kills, counts, broken)
+    return Report(seed, site.kills, counts, verdict)
 
 
 async def _kill(site: Site, chance: random.Random, kills: int, pause: float) -> None:
@@ -87,7 +89,6 @@ def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
     people = []
     for number, door in enumerate(doors):
         session_id = door.path.split("/")[3]
-        Session.objects.filter(pk=session_id).update(app_name="chaos", key=uuid4().hex)
         person = Person(
             number, Session.objects.get(pk=session_id).pk, door.cookie, ports, random.Random(seed + number)
         )

@@ -16,8 +16,9 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import registry, use_cases
+from sessions_app import hot_path, registry, use_cases
 from sessions_app.conf import conf
+from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
@@ -258,3 +259,22 @@ async def test_who_joins_in_the_middle_gets_the_text_so_far(person: User, model:
     assert partials[0]["offset"] == 0 and partials[0]["text"].startswith("one")
     await first.socket.disconnect()
     await second.socket.disconnect()
+
+
+async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = Tab(person, session)
+    await tab.open()
+    await Invocation.objects.acreate(
+        session=session, invocation_id="e-elsewhere", client_id="m", message={}, status="running"
+    )
+    standing = await hot_path.standing(session.pk, person.pk)
+    assert standing is not None
+    for _ in range(2):  # once may be a notice that is on its way
+        live().hub.standing(session.pk, standing)
+    ready = await tab.receive()
+    assert (ready["type"], ready["invocation"]) == ("ready", {"id": "e-elsewhere", "status": "running"})
+    live().hub.standing(session.pk, standing)
+    await tab.send(type="ping")
+    assert (await tab.receive())["type"] == "pong"
+    await tab.socket.disconnect()

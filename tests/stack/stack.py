@@ -44,6 +44,13 @@ class Stack:
         return kept
 
     @property
+    def environment(self) -> dict[str, str]:
+        """The variables of the site's processes."""
+        inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+        own = {"ADK_DATA_DIR": str(self.data), "PORT": str(self.port), "ADK_POSTGRES_FSYNC": "off"}
+        return {**inherited, **own, **self._environment}
+
+    @property
     def output(self) -> str:
         """What the terminal shows so far."""
         with self._changed:
@@ -57,12 +64,10 @@ class Stack:
     def launch(self) -> None:
         """Start the site without waiting for it."""
         self._lines = []
-        inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
-        own = {"ADK_DATA_DIR": str(self.data), "PORT": str(self.port), "ADK_POSTGRES_FSYNC": "off"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "adk_site.dev"],
             cwd=CHECKOUT,
-            env={**inherited, **own, **self._environment},
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

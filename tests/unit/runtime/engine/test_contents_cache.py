@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 from typing import Any
+from weakref import ref
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,16 +80,19 @@ class History:
         )
         self.add(Event(author="user", actions=EventActions(compaction=compaction)))
 
+    def contents(self, agent: LlmAgent, branch: str | None = None) -> list[types.Content]:
+        ctx = InvocationContext(
+            invocation_id=f"e-{self.invocation}",
+            agent=agent,
+            session=self.session,
+            session_service=InMemorySessionService(),
+            branch=branch,
+        )
+        return build_contents(agent, ctx)
+
     def check(self, branch: str | None) -> None:
         for name, agent in AGENTS.items():
-            ctx = InvocationContext(
-                invocation_id=f"e-{self.invocation}",
-                agent=agent,
-                session=self.session,
-                session_service=InMemorySessionService(),
-                branch=branch,
-            )
-            assert build_contents(agent, ctx) == contents_of(self.session.events, name, branch)
+            assert self.contents(agent, branch) == contents_of(self.session.events, name, branch)
 
 
 @settings(max_examples=300, deadline=None)
@@ -118,3 +123,20 @@ def test_a_session_made_anew_under_the_same_id_shows_nothing_of_the_old_one(
             for step in steps:
                 history.take(*step)
                 history.check(None)
+
+
+def kept_first_contents(sessions: int) -> list[bool]:
+    """Whether the first content of each of so many sessions is still kept after the last one was used."""
+    firsts = []
+    for _ in range(sessions):
+        history = History()
+        for _ in range(3):
+            history.begin()
+            history.take("say", "agent", None)
+        firsts.append(ref(history.contents(AGENTS["agent"])[0]))
+    return [first() is not None for first in firsts]
+
+
+def test_contents_of_sessions_that_are_long_unused_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.engine.history.CONTENTS_KEPT", 9)
+    assert kept_first_contents(4) == [False, False, True, True]

@@ -1,0 +1,9 @@
+"""The site's settings with the quick agent, and caches that are soon full: what grows then is a leak."""
+
+from adk_site.settings import *  # noqa: F403
+from adk_site.settings import INSTALLED_APPS
+from runtime.engine import history
+
+INSTALLED_APPS += ["tests.benchmarks.quick"]
+ADK = {"cached_events": 500}
+history.CONTENTS_KEPT = 500

@@ -1,0 +1,1 @@
+"""A Django app whose agent says much more than a socket holds."""

@@ -1,0 +1,69 @@
+"""Contract: the text that an invocation streams is told whole by the process that runs it, and by no other."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from sessions_app.live.hub import Hub
+from sessions_app.live.text import Fragment
+from sessions_app.protocol import Notice
+
+SESSION = uuid4()
+
+
+class Others:
+    """The other processes: keeps the text that they are told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, str]] = []
+
+    def event(self, session_id: UUID, seq: int) -> None: ...
+    def notice(self, session_id: UUID, notice: Notice) -> None: ...
+    def want_text(self, session_id: UUID) -> None: ...
+
+    def fragment(self, session_id: UUID, fragment: Fragment) -> None:
+        self.told.append((fragment.offset, fragment.text))
+
+
+def say(hub: Hub, text: str, event_id: str = "event") -> None:
+    hub.publish_text(SESSION, "invocation", event_id, "agent", text, thought=False)
+
+
+async def test_text_that_grows_here_outlives_what_others_believe_of_it() -> None:
+    others = Others()
+    hub = Hub(others)
+    say(hub, "one ")
+    hub.receive_fragment(SESSION, Fragment("invocation", "event", "agent", False, 0, "one "))
+    hub.receive_fragment(SESSION, Fragment("invocation", "older", "agent", False, 0, "of a dead process"))
+    say(hub, "two ")
+    hub.text_is_wanted(SESSION)
+    assert others.told == [(0, "one two ")]
+
+
+async def test_text_of_another_process_is_not_told_on() -> None:
+    others = Others()
+    hub = Hub(others)
+    hub.watch(SESSION, NoOne())
+    hub.receive_fragment(SESSION, Fragment("invocation", "event", "agent", False, 0, "one "))
+    assert [fragment.text for fragment in hub.texts(SESSION)] == ["one "]
+    hub.text_is_wanted(SESSION)
+    assert others.told == []
+
+
+async def test_what_a_dead_process_said_is_void_when_this_one_begins_anew() -> None:
+    hub = Hub(Others())
+    hub.watch(SESSION, NoOne())
+    hub.receive_fragment(SESSION, Fragment("invocation", "older", "agent", False, 0, "of a dead process"))
+    say(hub, "anew")
+    assert [fragment.text for fragment in hub.texts(SESSION)] == ["anew"]
+
+
+class NoOne:
+    """Watches, and does nothing with it."""
+
+    def event(self, news: object) -> None: ...
+    def hint(self, seq: int) -> None: ...
+    def fragment(self, frame: str) -> None: ...
+    def notice(self, notice: Notice, frame: str) -> None: ...
+    def standing(self, standing: object) -> None: ...
+    def gone(self) -> None: ...
