@@ -24,7 +24,7 @@ export function reopenQuestions(log, first) {
     verdict.remove();
     delete question.dataset.verdict;
     question.querySelector(".choices").hidden = false;
-    enable(question, true);
+    allowAnswer(question, true);
   }
 }
 
