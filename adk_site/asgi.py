@@ -11,6 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 http = get_asgi_application()
 
 # Consumers import models, which exist only now that Django is set up.
+from adk_site.collector import collect_rarely  # noqa: E402
 from adk_site.health import with_health  # noqa: E402
 from adk_site.sending import waits_for_readers  # noqa: E402
 from adk_site.shutdown import leave_in_good_order  # noqa: E402
@@ -19,3 +20,4 @@ from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 leave_in_good_order()
 websocket = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 application = ProtocolTypeRouter({"http": with_health(http), "websocket": waits_for_readers(websocket)})
+collect_rarely()

@@ -53,6 +53,7 @@ class InvocationScope:
         is_resumable: whether agents record their states, and pause on long-running calls.
         agent_states: the latest recorded state of each agent, by name.
         ended: the agents that recorded their end.
+        begins_at: how many of the session's events are older than the invocation.
         credentials: what the person gave with the message, by credential key (spec T8). They are here, in memory,
             and nowhere else: not in the state, which templates and child sessions read, nor in an event.
     """
@@ -61,6 +62,7 @@ class InvocationScope:
     llm_calls: int = 0
     agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
+    begins_at: int = 0
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
 
     def spend_llm_call(self, limit: int) -> None:
@@ -155,7 +157,7 @@ class InvocationContext:
 
     def events(self) -> list[Event]:
         """The invocation's events so far, on any branch."""
-        return events_of_invocation(self.session.events, self.invocation_id)
+        return events_of_invocation(self.session.events[self.scope.begins_at :], self.invocation_id)
 
     def afresh(self) -> InvocationContext:
         """The same context for an agent that begins anew, also in a resumed invocation."""

@@ -115,10 +115,12 @@ class Runner:
             ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
             if new_message is not None:
                 new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
-            if ctx.events():
+            if session.may_have(ctx.invocation_id) and ctx.events():
                 self._prepare_resume(ctx)
             elif new_message is None:
                 raise _nothing_to_run(session, invocation_id)
+            else:
+                ctx.scope.begins_at = len(session.events)
             run = self._running[ctx.invocation_id] = Stoppable()
             try:
                 async with aclosing(run.events(self._run(ctx, new_message, state_delta))) as events:

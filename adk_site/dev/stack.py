@@ -46,7 +46,7 @@ def _commands(address: Address) -> dict[str, list[str]]:
     celery = ["celery", "--quiet", "-A", "adk_site"]
     listen = ["-b", address.host, "-p", str(address.port)]
     return {
-        "web": ["daphne", *listen, "adk_site.asgi:application"],
+        "web": ["adk_site.web", *listen, "adk_site.asgi:application"],
         "worker": [
             *celery,
             "worker",

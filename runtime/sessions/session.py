@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +17,8 @@ class Session(BaseModel):
     Attributes:
         last_update_time: seconds since the epoch of the last event, or of the creation.
         last_seq: the order number of the last event this object knows; 0 when the store keeps none.
+        invocations: a store that knows the ids of all invocations in `events` gives them here, so that nobody need
+            look through a long history for one that is not there.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -27,6 +30,11 @@ class Session(BaseModel):
     events: list[Event] = Field(default_factory=list)
     last_update_time: float = 0.0
     last_seq: int = Field(default=0, exclude=True, repr=False)
+    invocations: Set[str] | None = Field(default=None, exclude=True, repr=False)
+
+    def may_have(self, invocation_id: str) -> bool:
+        """Whether there may be events of the invocation."""
+        return self.invocations is None or invocation_id in self.invocations
 
 
 def update_time(event: Event) -> float:

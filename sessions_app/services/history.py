@@ -18,12 +18,14 @@ class History:
 
     Attributes:
         skipped: how many events of the log come before: a summary stands for them (spec R4).
+        invocations: the ids of the events' invocations.
         is_plain: whether all of the events count: there is no rewind and no summary among them.
     """
 
     session_id: UUID
     skipped: int = 0
     events: list[Event] = field(default_factory=list)
+    invocations: set[str] = field(default_factory=set)
     is_plain: bool = True
 
     @property
@@ -35,6 +37,7 @@ class History:
         """Take in the events that follow `after`, unless there is a gap; returns how many were new."""
         new = events[self.last_seq - after :] if after <= self.last_seq else []
         self.events += new
+        self.invocations.update(event.invocation_id for event in new)
         self.is_plain = self.is_plain and not any(_changes_what_counts(event) for event in new)
         return len(new)
 

@@ -102,7 +102,9 @@ class DjangoSessionService(BaseSessionService):
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
-        return _session(name, loaded, self._view(events) if self._view else events)
+        session = _session(name, loaded, self._view(events) if self._view else events)
+        session.invocations = history.invocations
+        return session
 
     async def _known(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
         """What this process knows of the session, with what is new; None when that is of no use."""

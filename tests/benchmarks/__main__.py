@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
+import uvloop
+
 from tests.benchmarks.servers import bench_site
 
 NAMES = ("appends", "turns", "requests", "cancel", "streaming", "jobs", "growth", "memory")
@@ -15,8 +17,12 @@ def main(names: tuple[str, ...]) -> None:
     with bench_site():
         from importlib import import_module
 
+        from adk_site.collector import collect_rarely
+
+        collect_rarely()  # as web processes do
         for name in names:
-            asyncio.run(_measure(import_module(f"tests.benchmarks.{name}")))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_measure(import_module(f"tests.benchmarks.{name}")))
 
 
 async def _measure(module: object) -> None:

@@ -23,7 +23,18 @@ def daphne(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **environment}
-    command = [sys.executable, "-m", "daphne", "-v", "0", "-b", "127.0.0.1", "-p", str(port), application]
+    command = [
+        sys.executable,
+        "-m",
+        "adk_site.web",
+        "-v",
+        "0",
+        "-b",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        application,
+    ]
     process = subprocess.Popen(command, env=environment, stderr=log)
     try:
         _wait_for(port)

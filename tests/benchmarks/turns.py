@@ -11,11 +11,14 @@ from typing import Any
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.models import LlmRequest
 from sessions_app import registry, use_cases
+from sessions_app.codec import event_to_json
 from sessions_app.invocations.worker import worker
+from sessions_app.pool import fetch_one
 from sessions_app.services import DjangoSessionService
 from sessions_app.sync import in_thread
-from tests.benchmarks.people import fill, make_person
+from tests.benchmarks.people import WORDS, fill, make_person, message_event
 from tests.fakes import ScriptedModel, call
 
 TURNS = 40
@@ -36,8 +39,11 @@ async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[
     medians = {events: await _median_ms(person, model, events) for events in histories}
     first = medians[histories[0]]
     return [
-        f"turn at {events:5} events of history: {ms:5.2f} ms above model and tool ({ms / first:.2f} times)"
-        for events, ms in medians.items()
+        f"a bare insert into the same PostgreSQL: {await _insert_ms(person):.2f} ms",
+        *(
+            f"turn at {events:5} events of history: {ms:5.2f} ms above model and tool ({ms / first:.2f} times)"
+            for events, ms in medians.items()
+        ),
     ]
 
 
@@ -54,5 +60,33 @@ async def _median_ms(person: Any, model: ScriptedModel, events: int) -> float:
         await use_cases.send_message(person, session.id, f"m{number}", "look it up")
         for running in list(worker()._running.values()):
             await running.task
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times) - await _model_ms(model)
+
+
+async def _model_ms(model: ScriptedModel) -> float:
+    """What the model takes to give the responses of a turn, to nobody."""
+    times = []
+    for _ in range(TURNS):
+        model.turns = [call("look_up", word="x"), ANSWER]
+        started = time.perf_counter()
+        while model.turns:
+            async for _response in model.generate_content_async(LlmRequest(), stream=True):
+                pass
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)
+
+
+async def _insert_ms(person: Any) -> float:
+    """One event's row, which nothing else depends on."""
+    session = await use_cases.create_session(person, "bench")
+    body = event_to_json(message_event("agent", WORDS))
+    query = """
+        INSERT INTO sessions_app_event (session_id, seq, body)
+        VALUES (%(id)s, %(seq)s, %(body)s::jsonb) RETURNING seq"""
+    times = []
+    for number in range(TURNS):
+        started = time.perf_counter()
+        await fetch_one(query, {"id": session.pk, "seq": number + 1, "body": body})
         times.append((time.perf_counter() - started) * 1000)
     return statistics.median(times)

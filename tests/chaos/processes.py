@@ -65,7 +65,7 @@ class Site:
     def _start(self, name: str) -> None:
         celery = ["celery", "--quiet", "-A", "adk_site"]
         if name in WEB:
-            command = ["daphne", "-v", "0", "-p", str(self.ports[name]), "adk_site.asgi:application"]
+            command = ["adk_site.web", "-v", "0", "-p", str(self.ports[name]), "adk_site.asgi:application"]
         elif name == "beat":
             schedule = self.data / "beat-schedule"
             for old in self.data.glob("beat-schedule*"):

@@ -65,7 +65,16 @@ class Web:
 
     def start(self) -> None:
         """Start it; it takes connections when this returns."""
-        command = ["daphne", "-v", "0", "-b", "127.0.0.1", "-p", str(self.port), "adk_site.asgi:application"]
+        command = [
+            "adk_site.web",
+            "-v",
+            "0",
+            "-b",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+            "adk_site.asgi:application",
+        ]
         with (self.site.data / "web2.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *command],
