@@ -251,6 +251,7 @@ class InvocationWorker:
             return
         if handed_over:
             self._tell(claim, InvocationStatus.QUEUED)
+            await self._live.relay.flush()  # before another process tells that it runs
             await dispatch.run_session_elsewhere(claim.session_id)
 
     def _tell(self, claim: Claim, status: str, error: str = "") -> None:

@@ -157,7 +157,9 @@ class Hub:
             watcher.hint(seq)
 
     def standing(self, session_id: UUID, standing: Standing) -> None:
-        """What PostgreSQL says, on the slow tick."""
+        """What PostgreSQL says, on the slow tick: what runs may be telling a text that nobody here was told of."""
+        if standing.invocation:
+            self.want_text(session_id)
         for watcher in self.watchers(session_id):
             watcher.standing(standing)
 

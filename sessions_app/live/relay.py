@@ -25,6 +25,7 @@ from sessions_app.protocol import Notice
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"
 STOP = "stop"
+FLUSH_SECONDS = 1.0
 MOST_NEWS = 1_000
 """What is kept for other processes while Redis is away: the latest."""
 
@@ -43,6 +44,7 @@ class Relay:
         self._news: list[dict[str, Any]] = []
         self._sending: asyncio.Task[None] | None = None
         self._is_urgent = asyncio.Event()
+        self._has_joined = asyncio.Event()
         self._next_at = 0.0
         self.on_cancel: Callable[[str], object] | None = None
 
@@ -76,8 +78,10 @@ class Relay:
 
     async def _send(self) -> None:
         """After some silence at once; then what gathers in `relay_seconds` goes in one message, or what is urgent."""
+        if self._hub is not None:  # others may answer: that is to be heard
+            await _wait(self._has_joined, conf().heartbeat_seconds)
         while self._news:
-            await self._gather(self._next_at - time.monotonic())
+            await _wait(self._is_urgent, self._next_at - time.monotonic())
             self._next_at = time.monotonic() + conf().relay_seconds
             news, self._news = self._news, []
             self._is_urgent.clear()
@@ -91,11 +95,11 @@ class Relay:
                 self._news = [*news, *self._news][-MOST_NEWS:]
                 await asyncio.sleep(conf().heartbeat_seconds)
 
-    async def _gather(self, seconds: float) -> None:
-        """Wait so long for more news, unless there is something urgent among them."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._is_urgent.wait()
+    async def flush(self) -> None:
+        """Have told the others, if Redis is there, when this returns."""
+        self._is_urgent.set()
+        if self._sending is not None:
+            await asyncio.wait([self._sending], timeout=FLUSH_SECONDS)
 
     # Listening
 
@@ -129,6 +133,7 @@ class Relay:
         """Join the group, so that other processes' news come. Safe to repeat."""
         if self._channel:
             await get_channel_layer().group_add(GROUP, self._channel)
+            self._has_joined.set()
 
     async def stop(self) -> None:
         """Send what was posted, then let `listen` end: a message, since waiting for Redis cannot be cancelled."""
@@ -164,3 +169,10 @@ class Relay:
                 self.want_text(session_id)
         elif kind == "want_text":
             self._hub.text_is_wanted(session_id)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    """For the event, so long at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -1,4 +1,4 @@
-"""Tasks that an agent is told to do at a time: three tools, and the time for its instruction (issue 4, "Jobs").
+"""Tasks that an agent is told to do at a time: three tools, and the time for its instruction.
 
 from sessions_app.scheduling import cancel_scheduled_task, list_scheduled_tasks, schedule_task, what_time_it_is
 

@@ -1,4 +1,4 @@
-"""What is due becomes an invocation of its session, once for each time (issue 4, "Jobs")."""
+"""What is due becomes an invocation of its session, once for each time."""
 
 from __future__ import annotations
 
