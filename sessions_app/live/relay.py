@@ -87,7 +87,8 @@ class Relay:
             self._is_urgent.clear()
             message = {"type": "news", "from": self._process, "news": news}
             try:
-                await get_channel_layer().group_send(GROUP, message)
+                async with asyncio.timeout(conf().heartbeat_seconds):
+                    await get_channel_layer().group_send(GROUP, message)
             except Exception:  # Redis may be away: the news are hints, PostgreSQL has the truth
                 logger.warning(
                     "News for other processes wait: the channel layer does not answer", exc_info=True
@@ -125,7 +126,8 @@ class Relay:
         while True:
             await asyncio.sleep(conf().heartbeat_seconds)
             try:
-                await self.join()
+                async with asyncio.timeout(conf().heartbeat_seconds):
+                    await self.join()
             except Exception:  # Redis may be away: see above
                 logger.warning("The channel layer cannot be joined; trying again", exc_info=True)
 

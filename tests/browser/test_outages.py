@@ -142,7 +142,7 @@ def test_the_web_process_is_killed_in_the_middle_of_an_answer(
     tabs: tuple[ChatPage, ChatPage], model: Model, web: Web
 ) -> None:
     one = tabs[0]
-    model.play(Turn(text=WORDS, hold_before=[50]), Turn(text=WORDS, hold_before=[100]))
+    model.play(Turn(text=WORDS, hold_before=[50]), Turn(text=WORDS))
     one.send("Count")
     for tab in tabs:
         expect(tab.growing).to_have_text(until(50))
@@ -151,7 +151,5 @@ def test_the_web_process_is_killed_in_the_middle_of_an_answer(
     web.start()
     for tab in tabs:
         expect(tab.marks).to_have_text([TAKEN_UP], timeout=OUTAGE_MILLISECONDS)
-        expect(tab.growing).to_have_text(until(100))
-    model.release()
     for tab in tabs:
         expect_complete(tab)
