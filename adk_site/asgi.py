@@ -11,9 +11,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 http = get_asgi_application()
 
 # Consumers import models, which exist only now that Django is set up.
-from adk_site.collector import collect_rarely  # noqa: E402
+from adk_site.backpressure import waits_for_readers  # noqa: E402
+from adk_site.garbage_collection import collect_rarely  # noqa: E402
 from adk_site.health import with_health  # noqa: E402
-from adk_site.sending import waits_for_readers  # noqa: E402
 from adk_site.shutdown import leave_in_good_order  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 

@@ -15,9 +15,9 @@ from runtime.errors import AdkError
 from sessions_app import hot_path, protocol
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
+from sessions_app.frame_handlers import carry_out
 from sessions_app.pool import UNAVAILABLE
 from sessions_app.protocol import AnyClientFrame, Hello, Message, Ping
-from sessions_app.requests import carry_out
 from sessions_app.viewer import Viewer
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ def main(names: tuple[str, ...]) -> None:
     with bench_site():
         from importlib import import_module
 
-        from adk_site.collector import collect_rarely
+        from adk_site.garbage_collection import collect_rarely
 
         collect_rarely()  # as web processes do
         for name in names:
