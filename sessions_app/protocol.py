@@ -183,14 +183,16 @@ def event_frame(seq: int, body: str, html: str, rewound_from: int | None = None)
 
 def partial_frame(fragment: Fragment) -> str:
     """Text that has grown."""
+    speech = fragment.speech
     return frame(
         "partial",
-        invocation_id=fragment.invocation_id,
-        event_id=fragment.event_id,
-        author=fragment.author,
+        lease=speech.lease_token,
+        invocation_id=speech.invocation_id,
+        event_id=speech.event_id,
+        author=speech.author,
         offset=fragment.offset,
         text=fragment.text,
-        thought=fragment.thought or None,
+        thought=speech.thought or None,
     )
 
 

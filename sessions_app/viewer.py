@@ -69,6 +69,7 @@ class Viewer:
             return
         for ended in spoke - standing.open:
             hub.forget_text(self._session_id, ended)
+        hub.forget_void_text(self._session_id, standing)
         self._seq = min(after, standing.last_seq)
         self._open = set(standing.open)
         invocation = None

@@ -240,11 +240,13 @@ class Standing:
     """Where a session stands, for someone who watches it.
 
     Attributes:
+        lease_token: of the session's newest lease.
         invocation: the one that runs, else the oldest queued one: id and status; None when all is done.
         open: the ids of the invocations and jobs that are queued or running.
     """
 
     last_seq: int
+    lease_token: int
     invocation: tuple[str, str] | None
     open: frozenset[str]
 
@@ -262,14 +264,16 @@ async def standings(session_ids: Sequence[UUID]) -> dict[UUID, Standing]:
     return {row[0]: _standing(*row[1:]) for row in rows}
 
 
-def _standing(last_seq: int, running: str | None, queued: list[str], jobs: list[str]) -> Standing:
+def _standing(
+    last_seq: int, lease_token: int, running: str | None, queued: list[str], jobs: list[str]
+) -> Standing:
     first = (running, "running") if running else (queued[0], "queued") if queued else None
-    return Standing(last_seq, first, frozenset(([running] if running else []) + queued + jobs))
+    return Standing(last_seq, lease_token, first, frozenset(([running] if running else []) + queued + jobs))
 
 
 # Running and queued apart: each has an index of its own, and a session may have thousands that have ended.
 _STANDING = """
-SELECT s.id, s.last_seq,
+SELECT s.id, s.last_seq, s.lease_token,
     (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
     ARRAY(
         SELECT i.invocation_id FROM sessions_app_invocation i

@@ -42,12 +42,12 @@ def without_failures(begun: Event | None, events: list[Event]) -> list[Event]:
     return [*events[:first], *(e for e in events[first:] if not (e.error_code or e.interrupted))]
 
 
-def resumed_event(events: Sequence[Event], attempt: int) -> Event:
-    """Says, without content, that the invocation was taken up again."""
+def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
+    """Says, without content, that the invocation was taken up again: what older leases streamed is void."""
     return Event(
         author=_last_agent(events, events[0].author),
         invocation_id=events[0].invocation_id,
-        custom_metadata={RESUMED: attempt},
+        custom_metadata={RESUMED: lease_token},
     )
 
 
@@ -58,7 +58,9 @@ def closing_events(
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
     closing = [] if begun_as(invocation_id, claim.message, events) else [_message_event(claim)]
     texts = [
-        interrupted_event(fragment.author, invocation_id, fragment.text, thought=fragment.thought)
+        interrupted_event(
+            fragment.speech.author, invocation_id, fragment.text, thought=fragment.speech.thought
+        )
         for fragment in growing
     ]
     has_text = bool(texts)

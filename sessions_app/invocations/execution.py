@@ -24,7 +24,7 @@ from sessions_app.invocations.closing import begun_as, closing_events, resumed_e
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.spending import Spending
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment
+from sessions_app.live.text import Fragment, Speech
 from sessions_app.models import InvocationStatus
 from sessions_app.notices import job_notice
 from sessions_app.protocol import EventNews, event_frame
@@ -112,7 +112,7 @@ class Execution:
         self._spending = Spending(self._conf, () if claim.is_retried else events)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
-            await self._sessions.append_event(session, resumed_event(events, claim.attempts))
+            await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
         await self._consume(invocation_id=begun.invocation_id)
 
     async def _consume(self, **run: Any) -> None:
@@ -173,7 +173,7 @@ class Execution:
 
     def _growing(self) -> list[Fragment]:
         fragments = self._hub.texts(self.claim.session_id)
-        return [f for f in fragments if f.invocation_id == self.claim.invocation_id and f.text.strip()]
+        return [f for f in fragments if f.speech.invocation_id == self.claim.invocation_id and f.text.strip()]
 
     def _publish(self, committed: CommittedEvent) -> None:
         """Tell those who watch. It is stored by now: what goes wrong here must not end the invocation."""
@@ -196,14 +196,10 @@ class Execution:
     def _stream(self, event: Event) -> None:
         for part in (event.content.parts or []) if event.content else []:
             if part.text:
-                self._hub.publish_text(
-                    self.claim.session_id,
-                    self.claim.invocation_id,  # the event's own may be older: that of the call it answers
-                    event.id,
-                    event.author,
-                    part.text,
-                    thought=bool(part.thought),
-                )
+                invocation_id = self.claim.invocation_id  # the event's own may be that of the call it answers
+                is_thought = bool(part.thought)
+                speech = Speech(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
+                self._hub.publish_text(self.claim.session_id, speech, part.text)
 
     def _note(self, event: Event) -> None:
         """Keep what decides on the outcome, and on whether the invocation may go on."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
 from sessions_app.conf import conf
 from sessions_app.hot_path import Standing
-from sessions_app.live.text import Fragment, GrowingText
+from sessions_app.live.text import Fragment, GrowingText, Speech
 from sessions_app.protocol import EventNews, Notice, partial_frame
 
 SECONDS_PER_GROWING_SESSION = 0.0005
@@ -65,7 +65,7 @@ class Hub:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._watchers: defaultdict[UUID, set[Watcher]] = defaultdict(set)
-        self._texts: defaultdict[UUID, dict[tuple[str, bool], GrowingText]] = defaultdict(dict)
+        self._texts: defaultdict[UUID, dict[Speech, GrowingText]] = defaultdict(dict)
         self._grown: set[UUID] = set()
         self._window = conf().merge_seconds
         self._flush_is_due = False
@@ -100,23 +100,18 @@ class Hub:
 
     def publish_event(self, session_id: UUID, news: EventNews) -> None:
         """An event was committed by this process."""
-        self._drop_text(session_id, news.event_id)
+        self._keep_texts(session_id, lambda speech: speech.event_id != news.event_id)
         for watcher in self.watchers(session_id):
             watcher.event(news)
         self._outbox.event(session_id, news.seq)
 
-    def publish_text(
-        self, session_id: UUID, invocation_id: str, event_id: str, author: str, text: str, *, thought: bool
-    ) -> None:
+    def publish_text(self, session_id: UUID, speech: Speech, text: str) -> None:
         """A model has said a little more."""
         texts = self._texts[session_id]
-        growing = texts.get((event_id, thought))
-        if growing is None:
-            self._drop_others(texts, author, event_id)
-            growing = texts[event_id, thought] = GrowingText(
-                invocation_id, event_id, author, thought, is_from_here=True
-            )
-        growing.add(text)
+        if speech not in texts:
+            _make_void(texts, speech)
+            texts[speech] = GrowingText(speech, is_from_here=True)
+        texts[speech].add(text)
         self._grown.add(session_id)
         self._flush_later()
 
@@ -127,11 +122,8 @@ class Hub:
 
     def forget_text(self, session_id: UUID, invocation_id: str) -> None:
         """The invocation has ended: what it streamed is in events now."""
-        texts = self._texts.get(session_id, {})
-        for key in [key for key, text in texts.items() if text.invocation_id == invocation_id]:
-            del texts[key]
-        if not texts:
-            self._texts.pop(session_id, None)
+        self._keep_texts(session_id, lambda speech: speech.invocation_id != invocation_id)
+        if session_id not in self._texts:
             self._wanted.discard(session_id)
 
     def texts(self, session_id: UUID) -> list[Fragment]:
@@ -140,7 +132,7 @@ class Hub:
 
     def speaking(self, session_id: UUID) -> set[str]:
         """The invocations whose text grows in the session."""
-        return {text.invocation_id for text in self._texts.get(session_id, {}).values()}
+        return {speech.invocation_id for speech in self._texts.get(session_id, {})}
 
     # What other processes tell
 
@@ -156,8 +148,13 @@ class Hub:
         for watcher in self.watchers(session_id):
             watcher.hint(seq)
 
+    def forget_void_text(self, session_id: UUID, standing: Standing) -> None:
+        """Another process may have taken the session over, and may not have spoken yet."""
+        self._keep_texts(session_id, lambda speech: speech.lease_token >= standing.lease_token)
+
     def standing(self, session_id: UUID, standing: Standing) -> None:
         """What PostgreSQL says, on the slow tick: what runs may be telling a text that nobody here was told of."""
+        self.forget_void_text(session_id, standing)
         if standing.invocation:
             self.want_text(session_id)
         for watcher in self.watchers(session_id):
@@ -170,27 +167,19 @@ class Hub:
 
     def receive_fragment(self, session_id: UUID, fragment: Fragment) -> None:
         """Text of another process's invocation has grown. What is missing before it is asked for."""
-        texts = self._texts.get(session_id, {})
-        if any(text.is_from_here for text in texts.values()):
-            return  # what this process runs was taken over from another, which does not know yet
         if session_id not in self._watchers:
-            self._texts.pop(session_id, None)
+            self._keep_texts(session_id, lambda speech: self._texts[session_id][speech].is_from_here)
             return
-        texts = self._texts[session_id]
-        key = (fragment.event_id, fragment.thought)
-        if key not in texts:
-            self._drop_others(texts, fragment.author, fragment.event_id)
-            texts[key] = GrowingText(
-                fragment.invocation_id,
-                fragment.event_id,
-                fragment.author,
-                fragment.thought,
-                is_from_here=False,
-            )
-        if not texts[key].receive(fragment):
+        texts, speech = self._texts[session_id], fragment.speech
+        if any(known.lease_token > speech.lease_token for known in texts):
+            return  # it was taken over, and does not know yet
+        if speech not in texts:
+            _make_void(texts, speech)
+            texts[speech] = GrowingText(speech, is_from_here=False)
+        if not texts[speech].receive(fragment):
             self._outbox.want_text(session_id)
             return
-        grown = texts[key].take_pending()
+        grown = texts[speech].take_pending()
         if grown:
             self._show(session_id, grown)
 
@@ -232,17 +221,19 @@ class Hub:
             for watcher in watchers:
                 watcher.fragment(frame)
 
-    def _drop_text(self, session_id: UUID, event_id: str) -> None:
+    def _keep_texts(self, session_id: UUID, is_kept: Callable[[Speech], bool]) -> None:
         texts = self._texts.get(session_id)
         if texts is None:
             return
-        texts.pop((event_id, False), None)
-        texts.pop((event_id, True), None)
+        for speech in [speech for speech in texts if not is_kept(speech)]:
+            del texts[speech]
         if not texts:
             del self._texts[session_id]
 
-    def _drop_others(self, texts: dict[tuple[str, bool], GrowingText], author: str, event_id: str) -> None:
-        """An agent speaks one event at a time: what it said before is committed, or void."""
-        for key, text in list(texts.items()):
-            if text.author == author and text.event_id != event_id:
-                del texts[key]
+
+def _make_void(texts: dict[Speech, GrowingText], begins: Speech) -> None:
+    """An agent speaks one event at a time: what it said before is committed, or void. So is all of an older lease."""
+    for speech in list(texts):
+        is_of_author = speech.author == begins.author and speech.event_id != begins.event_id
+        if is_of_author or speech.lease_token < begins.lease_token:
+            del texts[speech]

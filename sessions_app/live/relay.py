@@ -19,7 +19,7 @@ from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment
+from sessions_app.live.text import Fragment, Speech
 from sessions_app.protocol import Notice
 
 logger = logging.getLogger(__name__)
@@ -162,8 +162,8 @@ class Relay:
         if kind == "event":
             self._hub.hint(session_id, news["seq"])
         elif kind == "fragment":
-            fields = {name: news[name] for name in Fragment.__dataclass_fields__}
-            self._hub.receive_fragment(session_id, Fragment(**fields))
+            fragment = Fragment(Speech(**news["speech"]), news["offset"], news["text"])
+            self._hub.receive_fragment(session_id, fragment)
         elif kind == "notice":
             notice = Notice(**news["notice"])
             self._hub.show_notice(session_id, notice)

@@ -11,18 +11,31 @@ def utf16_length(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Fragment:
-    """A stretch of streamed text.
+class Speech:
+    """What an agent is saying.
 
     Attributes:
+        lease_token: of the lease under which it speaks; text of an older lease of the session is void.
         event_id: of the event that the text will become.
-        offset: where the stretch begins, in UTF-16 code units from the start of the event's text (or thoughts).
+        thought: whether it thinks aloud; else it answers.
     """
 
+    lease_token: int
     invocation_id: str
     event_id: str
     author: str
     thought: bool
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A stretch of streamed text.
+
+    Attributes:
+        offset: where the stretch begins, in UTF-16 code units from the start of the event's text (or thoughts).
+    """
+
+    speech: Speech
     offset: int
     text: str
 
@@ -35,10 +48,7 @@ class GrowingText:
         is_from_here: whether this process hears it from the model; else another tells it.
     """
 
-    invocation_id: str
-    event_id: str
-    author: str
-    thought: bool
+    speech: Speech
     is_from_here: bool
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -77,4 +87,4 @@ class GrowingText:
         return True
 
     def _fragment(self, offset: int, text: str) -> Fragment:
-        return Fragment(self.invocation_id, self.event_id, self.author, self.thought, offset, text)
+        return Fragment(self.speech, offset, text)

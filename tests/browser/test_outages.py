@@ -55,15 +55,15 @@ def until(number: int) -> str:
     return "".join(WORDS[:number]).strip()
 
 
-def expect_complete(tab: ChatPage) -> None:
-    """Every word once, at every moment; and what the page shows is what is stored."""
+def expect_complete(tab: ChatPage, *, held_at: int | None = None) -> None:
+    """Every word once, at every moment, the held ones among them; and what the page shows is what is stored."""
     expect(tab.answers).to_have_text([WHOLE], timeout=OUTAGE_MILLISECONDS)
     tab.wait_until_idle()
     expect(tab.status).to_have_text("Connected")
     expect(tab.messages).to_have_text(["Count"])
     expect(tab.errors_shown).to_have_count(0)
     texts = seen(tab.page)
-    assert len(set(texts)) >= 2
+    assert {until(held_at), WHOLE} <= set(texts) if held_at else len(set(texts)) >= 3
     assert [text for text in texts if not WHOLE.startswith(text)] == []
     live = tab.shown()
     tab.reload()
@@ -84,7 +84,7 @@ def test_redis_is_restarted_in_the_middle_of_an_answer(
     Redis(site.data).start()
     model.release()
     for tab in tabs:
-        expect_complete(tab)
+        expect_complete(tab, held_at=50)
         assert tab.errors == []
     assert len(model.requests()) == 1
 
@@ -104,7 +104,7 @@ def test_redis_is_away_while_an_answer_ends(
         tab.wait_until_idle()
     Redis(site.data).start()
     for tab in tabs:
-        expect_complete(tab)
+        expect_complete(tab, held_at=50)
 
 
 def test_postgresql_is_restarted_in_the_middle_of_an_answer(
@@ -121,7 +121,7 @@ def test_postgresql_is_restarted_in_the_middle_of_an_answer(
     Postgres(site.data).start()
     model.release()
     for tab in tabs:
-        expect_complete(tab)
+        expect_complete(tab, held_at=50)
 
 
 def test_a_message_that_is_sent_while_postgresql_is_away_is_answered_once_when_it_is_back(
@@ -142,7 +142,7 @@ def test_the_web_process_is_killed_in_the_middle_of_an_answer(
     tabs: tuple[ChatPage, ChatPage], model: Model, web: Web
 ) -> None:
     one = tabs[0]
-    model.play(Turn(text=WORDS, hold_before=[50]), Turn(text=WORDS))
+    model.play(Turn(text=WORDS, hold_before=[50]), Turn(text=WORDS, hold_before=[100]))
     one.send("Count")
     for tab in tabs:
         expect(tab.growing).to_have_text(until(50))
@@ -151,5 +151,7 @@ def test_the_web_process_is_killed_in_the_middle_of_an_answer(
     web.start()
     for tab in tabs:
         expect(tab.marks).to_have_text([TAKEN_UP], timeout=OUTAGE_MILLISECONDS)
+        expect(tab.growing).to_have_text(until(100))
+    model.release()
     for tab in tabs:
-        expect_complete(tab)
+        expect_complete(tab, held_at=50)

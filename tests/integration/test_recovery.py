@@ -87,7 +87,8 @@ async def test_another_process_goes_on_without_running_tools_again_and_the_old_o
     await task
     events = await events_of(session)
     assert [event["author"] for event in events] == ["user", "words", "words", "words", "words"]
-    assert events[3]["customMetadata"] == {"adk_resumed": 2}
+    now_under = (await Session.objects.aget(pk=session.pk)).lease_token
+    assert events[3]["customMetadata"] == {"adk_resumed": now_under}
     assert events[4]["content"]["parts"][0]["text"] == "An ant is a word."
     assert CALLS == ["ant"]
     invocation = await Invocation.objects.aget(session=session)

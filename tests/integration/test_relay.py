@@ -14,6 +14,7 @@ from pytest_django import Settings
 from sessions_app.conf import conf
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
+from sessions_app.live.text import Speech
 from sessions_app.protocol import EventNews
 
 AN_HOUR = 3_600.0
@@ -111,6 +112,6 @@ async def test_who_watched_before_its_process_had_joined_gets_the_text_all_the_s
     here, there = Hub(speaks), Hub(watches)
     there.watch(session_id, reader)
     async with listening(speaks, here):
-        here.publish_text(session_id, "e-1", "event", "agent", "It takes ", thought=False)
+        here.publish_text(session_id, Speech(1, "e-1", "event", "agent", thought=False), "It takes ")
         async with listening(watches, there):
             assert "It takes " in await asyncio.wait_for(reader.frames.get(), timeout=5)

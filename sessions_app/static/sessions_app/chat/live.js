@@ -5,6 +5,7 @@ import { make } from "./dom.js";
 export class LiveText {
   #messages = new Map();
   #finished = new Set();
+  #lease = 0;
 
   /** @param onGap is called when text is missing in front of what came */
   constructor(region, { onGap }) {
@@ -17,8 +18,9 @@ export class LiveText {
   }
 
   /** Puts text at its place. Offsets count UTF-16 units, of text and thoughts apart; what was behind is replaced. */
-  write({ event_id: eventId, invocation_id: invocationId, author, offset, text, thought }) {
-    if (this.#finished.has(eventId)) return;
+  write({ lease, event_id: eventId, invocation_id: invocationId, author, offset, text, thought }) {
+    this.takeUp(lease);
+    if (lease < this.#lease || this.#finished.has(eventId)) return;
     const message = this.#messages.get(eventId) ?? this.#begin(eventId, invocationId, author);
     const node = thought ? message.thought : message.text;
     if (offset > node.length) {
@@ -35,6 +37,13 @@ export class LiveText {
     this.#remove(eventId);
   }
 
+  /** A process has the session under a newer lease, and begins anew: what older ones streamed is void. */
+  takeUp(lease) {
+    if (lease <= this.#lease) return;
+    this.#lease = lease;
+    this.clear();
+  }
+
   /** Nothing more will come for the invocation. */
   drop(invocationId) {
     for (const [eventId, message] of this.#messages) {
@@ -42,7 +51,7 @@ export class LiveText {
     }
   }
 
-  /** All that grows will come again from its beginning. */
+  /** What grows will come again from its beginning, or never. */
   clear() {
     for (const eventId of [...this.#messages.keys()]) this.#remove(eventId);
   }

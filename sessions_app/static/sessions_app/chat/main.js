@@ -78,7 +78,7 @@ const handlers = {
       edit.rewind();
     }
     live.finish(frame.event.id);
-    if (frame.event.customMetadata?.adk_resumed) live.drop(frame.event.invocationId);
+    if (frame.event.customMetadata?.adk_resumed) live.takeUp(frame.event.customMetadata.adk_resumed);
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
     jobs.settle();
