@@ -40,13 +40,15 @@ class _Running:
     """An invocation at work.
 
     Attributes:
-        stop_as: why its task was cancelled.
+        stop_as: why it is to stop.
+        has_begun: whether its task runs: cancelled before that, it would never write its end.
         is_ending: its run is over, and its end is being written: the lease may be given back at any moment.
     """
 
     claim: Claim
     task: asyncio.Task[Any]
     stop_as: Outcome | None = None
+    has_begun: bool = False
     is_ending: bool = False
 
 
@@ -57,6 +59,7 @@ class InvocationWorker:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self._live = news
         self._running: dict[str, _Running] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._heartbeat: asyncio.Task[Any] | None = None
         self._closing = False
         self._beside: set[asyncio.Task[None]] = set()
@@ -132,17 +135,23 @@ class InvocationWorker:
     async def close(self) -> None:
         """Stop taking work, and hand what runs over to whoever is there next."""
         self._closing = True
-        running = list(self._running.values())
-        for one in running:
-            self._stop(one.claim.invocation_id, HANDED_OVER)
-        await asyncio.gather(*(one.task for one in running), return_exceptions=True)
+        for invocation_id in list(self._running):
+            self._stop(invocation_id, HANDED_OVER)
+        await self.ended()
         others = [*self._beside, *([self._heartbeat] if self._heartbeat else [])]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
+    async def ended(self) -> None:
+        """Nothing runs here, and nothing more that was queued begins."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     def _start(self, claim: Claim) -> asyncio.Task[Any]:
         task = asyncio.create_task(self._work(claim), name=f"invocation {claim.invocation_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         self._running[claim.invocation_id] = _Running(claim, task)
         if self._heartbeat is None or self._heartbeat.done():
             self._heartbeat = asyncio.create_task(self._renew_leases(), name="renew leases")
@@ -153,7 +162,8 @@ class InvocationWorker:
         if running is None or running.is_ending or running.stop_as is not None:
             return running is not None
         running.stop_as = stop_as
-        running.task.cancel()
+        if running.has_begun:
+            running.task.cancel()
         return True
 
     async def _work(self, claim: Claim) -> asyncio.Task[Any] | None:
@@ -189,12 +199,16 @@ class InvocationWorker:
     async def _outcome(self, execution: Execution) -> tuple[Outcome, bool] | None:
         """How the run ended, and whether its end is in the log already; None when it is not ours any more."""
         invocation_id = execution.claim.invocation_id
+        this = self._running[invocation_id]
+        this.has_begun = True
         if execution.claim.is_cancelled:
             return STOPPED, False
+        if this.stop_as or self._closing:
+            return this.stop_as or HANDED_OVER, False
         try:
             return await execution.run(), True
         except asyncio.CancelledError:
-            return self._running[invocation_id].stop_as or HANDED_OVER, False
+            return this.stop_as or HANDED_OVER, False
         except (StaleLeaseError, SessionNotFoundError) as error:
             logger.warning("Invocation %s ends here: %s", invocation_id, error)
             return None
@@ -279,7 +293,7 @@ class InvocationWorker:
                 self.cancel_here(invocation_id)
             for session_id, one in held.items():
                 if session_id not in renewed.held and not one.is_ending:
-                    one.task.cancel()
+                    self._stop(one.claim.invocation_id, HANDED_OVER)
 
 
 _workers: WeakKeyDictionary[asyncio.AbstractEventLoop, InvocationWorker] = WeakKeyDictionary()

@@ -33,8 +33,8 @@ def test_an_order_is_looked_up_when_it_is_time(person: User, monkeypatch: pytest
     async def ask() -> UUID:
         session = await use_cases.create_session(person, "help_desk")
         said = "In one minute, check the status of order 1003"
-        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", said)
-        await worker()._running[invocation_id].task
+        await use_cases.send_message(person, session.pk, "m1", said)
+        await worker().ended()
         return session.pk
 
     async def run(session_id: UUID) -> None:

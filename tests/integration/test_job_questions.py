@@ -82,8 +82,8 @@ def job(person: User, model: ScriptedModel, broker: list[str]) -> ToolJob:
 
     async def talk() -> UUID:
         session = await use_cases.create_session(person, "reports")
-        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "send the report")
-        await worker()._running[invocation_id].task
+        await use_cases.send_message(person, session.pk, "m1", "send the report")
+        await worker().ended()
         return session.pk
 
     made = ToolJob.objects.get(session_id=sync.run(talk()))

@@ -88,8 +88,8 @@ def ask(person: User, model: ScriptedModel, **args: Any) -> tuple[Session, ToolJ
 
     async def talk() -> UUID:
         session = await use_cases.create_session(person, "reports")
-        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "a report, please")
-        await worker()._running[invocation_id].task
+        await use_cases.send_message(person, session.pk, "m1", "a report, please")
+        await worker().ended()
         return session.pk
 
     session = Session.objects.get(pk=sync.run(talk()))
@@ -153,8 +153,8 @@ def test_wrong_arguments_are_refused_at_once_and_make_no_job(person: User, model
 
     async def talk() -> UUID:
         session = await use_cases.create_session(person, "reports")
-        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "a report")
-        await worker()._running[invocation_id].task
+        await use_cases.send_message(person, session.pk, "m1", "a report")
+        await worker().ended()
         return session.pk
 
     session_id = sync.run(talk())
@@ -308,8 +308,8 @@ def test_a_start_that_cannot_be_is_refused_with_what_is_wrong(
 
     async def talk() -> None:
         session = await use_cases.create_session(person, "reports")
-        invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "a report")
-        await worker()._running[invocation_id].task
+        await use_cases.send_message(person, session.pk, "m1", "a report")
+        await worker().ended()
 
     sync.run(talk())
     answered = model.requests[-1].contents[-1].parts[0].function_response

@@ -54,11 +54,6 @@ def configure(settings: Settings) -> Iterator[Configure]:
     conf.cache_clear()
 
 
-async def all_ended() -> None:
-    while running := [one.task for one in worker()._running.values()]:
-        await asyncio.gather(*running)
-
-
 async def statuses(session: Session) -> list[str]:
     rows = Invocation.objects.filter(session=session).order_by("id")
     return [status async for status in rows.values_list("status", flat=True)]
@@ -77,7 +72,7 @@ async def test_a_second_message_waits_for_its_turn(person: User, model: Scripted
     await use_cases.send_message(person, session.pk, "m2", "second")
     assert await statuses(session) == ["running", "queued"]
     first.set()
-    await all_ended()
+    await worker().ended()
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
@@ -93,9 +88,9 @@ async def test_an_app_that_rejects_takes_no_second_message_but_the_first_one_aga
         await use_cases.send_message(person, session.pk, "m2", "second")
     assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == known[0]
     first.set()
-    await all_ended()
+    await worker().ended()
     await use_cases.send_message(person, session.pk, "m2", "second")
-    await all_ended()
+    await worker().ended()
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
@@ -107,7 +102,7 @@ async def test_where_messages_interrupt_the_newest_stops_what_came_before(
     session = await use_cases.create_session(person, "words")
     for number in (1, 2, 3):
         await use_cases.send_message(person, session.pk, f"m{number}", f"message {number}")
-    await all_ended()
+    await worker().ended()
     assert await statuses(session) == ["cancelled", "cancelled", "completed"]
     assert (await texts(session))[-2:] == ["message 3", "three"]
     assert (await Event.objects.filter(session=session).order_by("seq").afirst()).text == "message 1"  # type: ignore[union-attr]
@@ -123,7 +118,7 @@ async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
     answer = {"role": "user", "parts": [{"text": "a job's result"}]}
     await worker().start(session.pk, user_id=person.pk, client_id="job:1", message=answer)
     await use_cases.send_message(person, session.pk, "m2", "message 2")
-    await all_ended()
+    await worker().ended()
     assert await statuses(session) == ["cancelled", "completed", "completed"]
 
 
@@ -156,7 +151,7 @@ async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
     sessions = [await use_cases.create_session(person, "words") for _ in range(10)]
     await asyncio.gather(*(use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions))
     end.set()
-    await all_ended()
+    await worker().ended()
     assert (
         sorted([(await statuses(session))[0] for session in sessions]) == ["completed"] * 3 + ["failed"] * 7
     )
@@ -197,7 +192,7 @@ async def test_what_costs_too_much_is_stopped_with_a_sentence(
     model.turns = [costly(1_000_000, 0, 500_000), costly(400_000, 0, 100_000), "never"]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await all_ended()
+    await worker().ended()
     assert await statuses(session) == ["failed"]
     assert (await texts(session))[-1] == "This cost more than 2.5, so it was stopped. Ask for less at once."
     assert len(model.requests) == 2
@@ -211,5 +206,5 @@ async def test_input_from_the_models_cache_costs_what_its_price_says(
     model.turns = [costly(1_000_000, 900_000, 100_000), "An ant."]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await all_ended()
+    await worker().ended()
     assert await statuses(session) == ["completed"]

@@ -114,6 +114,17 @@ async def test_a_process_that_is_told_to_stop_hands_over_at_once(person: User, m
     ]
 
 
+async def test_a_process_that_is_told_to_stop_hands_over_what_was_just_about_to_begin(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await worker().close()  # the invocation's task has not run at all yet
+    assert await events_of(session) == []
+    assert (await Invocation.objects.aget(session=session)).status == "queued"
+    assert (await Session.objects.aget(pk=session.pk)).lease_owner == ""
+
+
 async def test_an_agent_that_recorded_no_state_fails_with_a_sentence(
     person: User, model: ScriptedModel
 ) -> None:

@@ -72,7 +72,7 @@ def say(
         pk = session_id or (await use_cases.create_session(person, "garden")).pk
         number = await Invocation.objects.filter(session_id=pk).acount()
         invocation_id, _ = await use_cases.send_message(person, pk, f"m{number}", "please")
-        await worker()._running[invocation_id].task
+        await worker().ended()
         return pk, invocation_id
 
     pk, invocation_id = run(talk)

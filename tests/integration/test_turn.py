@@ -39,9 +39,7 @@ async def test_a_turn_is_stored_event_by_event_with_the_state_before_each_change
     session = await use_cases.create_session(person, "counter")
     for number in (1, 2):
         await use_cases.send_message(person, session.id, f"m{number}", "count!")
-        await worker().run_queue(session.id)
-        for running in list(worker()._running.values()):
-            await running.task
+        await worker().ended()
     stored = await Session.objects.aget(pk=session.id)
     events = [event async for event in Event.objects.filter(session=session).order_by("seq")]
     assert [event.seq for event in events] == list(range(1, 9))
@@ -61,7 +59,7 @@ async def test_what_postgresql_cannot_hold_is_replaced_in_the_message_and_in_the
 ) -> None:
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "counter")
-    invocation_id, _ = await use_cases.send_message(person, session.id, "m1", "hi\0")
-    await worker()._running[invocation_id].task
+    await use_cases.send_message(person, session.id, "m1", "hi\0")
+    await worker().ended()
     assert (await Session.objects.aget(pk=session.id)).title == "hi\ufffd"
     assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"
