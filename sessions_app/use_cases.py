@@ -9,15 +9,13 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
-from runtime.sessions import GetSessionConfig
-from sessions_app import dispatch, hot_path
+from sessions_app import client_ids, dispatch, hot_path
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retrying import failed_invocation, has_to_begin_anew, queue_again
 from sessions_app.invocations.rewinding import go_back_before
-from sessions_app.invocations.waiting import answer_id
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.jobs.questions import Answer, answer_question
@@ -26,6 +24,7 @@ from sessions_app.models import Session, ToolJob
 from sessions_app.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.registry import get_app
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.services.counting import events_that_count
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.sync import in_thread
 
@@ -61,11 +60,15 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
     Returns the invocation's id and its status at that moment.
 
     Raises:
-        InvalidInputError: the message is empty or too long.
+        InvalidInputError: the message is empty or too long, or its id looks like one of the site's.
         NotFoundError: there is no such conversation, or it is someone else's.
         ConflictError: another message is being answered, and the app takes one at a time.
     """
     text = _usable_text(text)
+    if client_ids.is_of_the_site(client_id):
+        raise InvalidInputError(
+            f"The message id {client_id!r} begins with a word of the site's: make another."
+        )
     queued = await worker().start(
         session_id,
         user_id=user.pk,
@@ -95,7 +98,7 @@ async def edit_message(
     Raises:
         InvalidInputError: the message is empty or too long.
         NotFoundError: there is no such conversation, it is someone else's, or the message is not in it any more.
-        ConflictError: an answer is being written, or is queued; nothing was changed.
+        ConflictError: an answer is being written, or is queued.
     """
     text = _usable_text(text)
     session = await get_session(user, session_id)
@@ -138,7 +141,7 @@ async def answer_call(
     queued = await worker().start(
         session_id,
         user_id=user.pk,
-        client_id=answer_id(call_id),
+        client_id=client_ids.of_answer(call_id),
         message=content_to_json(content),
     )
     if queued is None:
@@ -150,13 +153,7 @@ async def answer_call(
 
 async def _check_waits(session: Session, call_id: str, name: str) -> None:
     """The call is the session's, waits for an answer from outside, and has none."""
-    loaded = await DjangoSessionService().get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
-        config=GetSessionConfig(without_superseded=True),
-    )
-    events = loaded.events if loaded else []
+    events = await events_that_count(session)
     call_event = find_call_event(events, call_id)
     calls = call_event.get_function_calls() if call_event else []
     if call_event is None or name not in [call.name for call in calls if call.id == call_id]:
@@ -186,8 +183,8 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     session = await get_session(user, session_id)
     failed = await failed_invocation(session, invocation_id)
     if await has_to_begin_anew(session, failed):
-        again = f"retry:{invocation_id}"
-        await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message, title="")
+        again = client_ids.of_retry(invocation_id)
+        await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message)
         return
     row = await queue_again(session, invocation_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)

@@ -6,14 +6,13 @@ from typing import Any
 
 from runtime import types
 from runtime.events import Event
+from sessions_app.client_ids import SCHEDULE
 
 IT_IS_TIME = (
     "It is time for a task that was scheduled earlier in this conversation. Nobody has typed this just now: "
     "do the task, and tell what came of it. The task:"
 )
 SCHEDULED = "adk_scheduled"
-CLIENT = "schedule:"
-"""How the client ids of these invocations begin."""
 
 
 def wake_up(task: str) -> types.Content:
@@ -21,19 +20,14 @@ def wake_up(task: str) -> types.Content:
     return types.UserContent(parts=[types.Part(text=IT_IS_TIME), types.Part(text=task)])
 
 
-def client_id_of(task_id: int, run: int) -> str:
-    """The client id of a task's run: each comes once, however often it is enqueued."""
-    return f"{CLIENT}{task_id}:{run}"
-
-
 def is_wake_up(client_id: str) -> bool:
     """Whether an invocation was begun by a scheduled task."""
-    return client_id.startswith(CLIENT)
+    return client_id.startswith(SCHEDULE)
 
 
 def metadata_of(client_id: str) -> dict[str, Any] | None:
     """What the events of an invocation carry: the task and run that began it; None for others."""
-    return {SCHEDULED: client_id.removeprefix(CLIENT)} if is_wake_up(client_id) else None
+    return {SCHEDULED: client_id.removeprefix(SCHEDULE)} if is_wake_up(client_id) else None
 
 
 def task_in(event: Event) -> str | None:

@@ -7,12 +7,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app import client_ids
 from sessions_app.admin.formatting import excerpt, status_badge
 from sessions_app.admin.links import call_link, session_url
 from sessions_app.admin.of_session import OfSessionAdmin
 from sessions_app.admin.surroundings import find_call
 from sessions_app.models import Invocation, ScheduledTask
-from sessions_app.wake_up import CLIENT
 
 NEWEST_SHOWN = 20
 
@@ -55,7 +55,7 @@ class ScheduledTaskAdmin(OfSessionAdmin):
     @admin.display(description=_("Newest runs"))
     def begun(self, task: ScheduledTask) -> SafeString:
         runs = Invocation.objects.filter(
-            session_id=task.session_id, client_id__startswith=f"{CLIENT}{task.pk}:"
+            session_id=task.session_id, client_id__startswith=client_ids.of_schedule(task.pk, "")
         ).order_by("-id")
         ids = runs.values_list("invocation_id", flat=True)[:NEWEST_SHOWN]
         links = ((session_url(task.session_id, invocation=one), one) for one in ids)

@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Json, Jsonb
 
 from runtime.sessions.deltas import ScopedState
+from sessions_app.client_ids import MUST_NOT_BE_LOST
 from sessions_app.hot_path.leases import Claim
 from sessions_app.hot_path.log import Loaded
 from sessions_app.pool import fetch_all, fetch_one, fetch_one_alone
@@ -177,7 +178,12 @@ class Overtaken:
 
 async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Overtaken]:
     """Cancel what a person's newer message interrupts. Queued answers and scheduled tasks stay: none may be lost."""
-    params = {"session": session_id, "invocation": invocation_id, "user": user_id}
+    params = {
+        "session": session_id,
+        "invocation": invocation_id,
+        "user": user_id,
+        "kept": list(MUST_NOT_BE_LOST),
+    }
     return [Overtaken(*row) for row in await fetch_all(_MAKE_WAY, params)]
 
 
@@ -189,5 +195,5 @@ SET cancel_requested_at = now(), cancelled_by_id = %(user)s,
 FROM sessions_app_invocation newer
 WHERE newer.invocation_id = %(invocation)s AND i.session_id = %(session)s AND i.id < newer.id
     AND (i.status = 'running'
-        OR i.status = 'queued' AND i.client_id NOT SIMILAR TO '(job|answer|schedule):%%')
+        OR i.status = 'queued' AND NOT i.client_id ^@ ANY(%(kept)s::text[]))
 RETURNING i.invocation_id, i.client_id, i.status"""

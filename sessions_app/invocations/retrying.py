@@ -6,12 +6,11 @@ from django.db import transaction
 
 from runtime.agents.responder import why_not_resumable
 from runtime.events.calls import events_of_invocation
-from runtime.sessions import GetSessionConfig
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.closing import begun_as, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session
 from sessions_app.registry import get_app
-from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.services.counting import events_that_count
 from sessions_app.sync import in_thread
 
 
@@ -34,13 +33,7 @@ async def has_to_begin_anew(session: Session, row: Invocation) -> bool:
     """Whether agents that recorded no state were at a message of the person, which can only be said again."""
     if any("functionResponse" in part for part in row.message["parts"]):
         return False
-    loaded = await DjangoSessionService().get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
-        config=GetSessionConfig(without_superseded=True),
-    )
-    events = loaded.events if loaded else []
+    events = await events_that_count(session)
     kept = without_failures(begun_as(row.invocation_id, row.message, events), events)
     own = events_of_invocation(kept, row.invocation_id)
     return why_not_resumable(get_app(session.app_name).root_agent, own) is not None

@@ -9,32 +9,22 @@ from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.events.rewound import drop_rewound
-from runtime.sessions import GetSessionConfig
-from sessions_app.jobs.answer import answer, job_answer_id
+from sessions_app import client_ids
+from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.process import live
 from sessions_app.models import InvocationStatus, Session, ToolJob
 from sessions_app.models.tool_job import FINISHED
 from sessions_app.notices import invocation_notice, schedule_notice
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.services.counting import events_that_count
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.sync import in_thread
 
 
-def answer_id(call_id: str) -> str:
-    """The client id of a person's answer to a call: the first one counts."""
-    return f"answer:{call_id}"
-
-
 async def settle_what_waits(session: Session) -> None:
     """Bring jobs and invocations in line with the events that count. Safe to repeat; the caller holds the lease."""
-    current = await DjangoSessionService().get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
-        config=GetSessionConfig(without_superseded=True),
-    )
-    events = current.events if current else []
+    events = await events_that_count(session)
     calls = pending_calls(events)
     waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
     await _cancel_jobs(session, calls)
@@ -69,10 +59,10 @@ async def _allow_answers(session: Session, calls: Collection[str]) -> None:
         session=session, call_id__in=calls, status__in=FINISHED, delivered_at__isnull=False
     )
     job_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]
-    answers = [answer_id(call_id) for call_id in calls] + [job_answer_id(job_id) for job_id in job_ids]
+    answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
     # An invocation that was undone gives its client id up: the next answer is not the same one again.
     await session.invocations.filter(client_id__in=answers).aupdate(
-        client_id=Concat(Value("undone:"), F("invocation_id"))
+        client_id=Concat(Value(client_ids.UNDONE), F("invocation_id"))
     )
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
     for job_id in job_ids:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.context import new_invocation_id
-from sessions_app import hot_path, sync
+from sessions_app import client_ids, hot_path, sync
 from sessions_app.codec import content_to_json
 from sessions_app.dispatch import send_run_session
 from sessions_app.models import JobStatus, ToolJob
@@ -28,7 +28,7 @@ def answer(job_id: UUID) -> None:
             job.session_id,
             user_id=job.session.user_id,
             invocation_id=new_invocation_id(),
-            client_id=job_answer_id(job.id),
+            client_id=client_ids.of_job(job.id),
             message=content_to_json(_function_response(job)),
         )
     )
@@ -37,11 +37,6 @@ def answer(job_id: UUID) -> None:
         send_run_session(job.session_id)
     except Exception:  # the broker may be away: the sweeper finds the forgotten queue
         logger.warning("Nobody was told to answer job %s; the sweeper will", job_id, exc_info=True)
-
-
-def job_answer_id(job_id: UUID) -> str:
-    """The client id of a job's answer: it is queued once."""
-    return f"job:{job_id}"
 
 
 def _function_response(job: ToolJob) -> types.Content:

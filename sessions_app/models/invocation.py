@@ -36,7 +36,7 @@ class Invocation(models.Model):
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
     invocation_id = models.CharField(max_length=64, unique=True)
-    client_id = models.CharField(max_length=128)
+    client_id = models.CharField(max_length=160)
     message = models.JSONField()
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")

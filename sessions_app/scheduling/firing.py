@@ -9,13 +9,13 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from runtime.context import new_invocation_id
-from sessions_app import hot_path, sync
+from sessions_app import client_ids, hot_path, sync
 from sessions_app.codec import content_to_json
 from sessions_app.dispatch import send_run_session
 from sessions_app.live.process import tell
 from sessions_app.models import Invocation, InvocationStatus, ScheduledTask
 from sessions_app.notices import schedule_notice
-from sessions_app.wake_up import CLIENT, client_id_of, wake_up
+from sessions_app.wake_up import wake_up
 
 logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
@@ -42,7 +42,7 @@ def _fire(task: ScheduledTask) -> None:
             task.session_id,
             user_id=task.session.user_id,
             invocation_id=new_invocation_id(),
-            client_id=client_id_of(task.pk, run),
+            client_id=client_ids.of_schedule(task.pk, run),
             message=content_to_json(wake_up(task.task)),
         )
     )
@@ -59,7 +59,7 @@ def _fire(task: ScheduledTask) -> None:
 def _due() -> QuerySet[ScheduledTask]:
     """Without those whose last time still waits for its turn: who is slower than the clock is not buried in work."""
     task_id, runs = (Cast(OuterRef(name), TextField()) for name in ("pk", "runs"))
-    last = Concat(Value(CLIENT), task_id, Value(":"), runs, output_field=TextField())
+    last = Concat(Value(client_ids.SCHEDULE), task_id, Value(":"), runs, output_field=TextField())
     queued = Invocation.objects.filter(
         session=OuterRef("session"), status=InvocationStatus.QUEUED, client_id=last
     )

@@ -10,12 +10,15 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
 from sessions_app import registry, use_cases
-from sessions_app.errors import ConflictError, NotFoundError, PermissionDeniedError
+from sessions_app.client_ids import of_answer
+from sessions_app.codec import content_to_json
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from tests.fakes import ScriptedModel, call
@@ -40,16 +43,12 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     return scripted
 
 
-async def finished() -> None:
-    await asyncio.gather(*(one.task for one in list(worker()._running.values())))
-
-
 async def asked(person: User, model: ScriptedModel) -> tuple[Session, str]:
     """A session whose last event asks the person."""
     model.turns = [call("delete_file", name="a.txt"), "Gone."]
     session = await use_cases.create_session(person, "files")
     await use_cases.send_message(person, session.pk, "m1", "delete a.txt")
-    await finished()
+    await worker().ended()
     last: dict[str, Any] = (await Event.objects.filter(session=session).order_by("-seq").afirst()).body  # type: ignore[union-attr]
     (question,) = last["content"]["parts"]
     assert question["functionCall"]["name"] == REQUEST_CONFIRMATION
@@ -59,7 +58,7 @@ async def asked(person: User, model: ScriptedModel) -> tuple[Session, str]:
 async def answer(person: User, session_id: UUID, call_id: str, confirmed: bool = True) -> None:
     response = {"confirmed": confirmed, "payload": None}
     await use_cases.answer_call(person, session_id, call_id, REQUEST_CONFIRMATION, response)
-    await finished()
+    await worker().ended()
 
 
 async def test_a_confirmed_call_runs_and_the_invocation_that_waited_is_completed(
@@ -111,3 +110,27 @@ async def test_the_result_of_a_job_cannot_be_forged(person: User, model: Scripte
     )
     with pytest.raises(PermissionDeniedError, match="its job"):
         await answer(person, session.pk, call_id)
+
+
+@pytest.mark.parametrize("word", ["answer:", "job:", "retry:", "schedule:", "undone:"])
+async def test_no_message_takes_the_name_of_something_that_the_site_will_say(
+    person: User, model: ScriptedModel, word: str
+) -> None:
+    """Else a message under the id of a job's answer would be taken for that answer, and the job never answered."""
+    session = await use_cases.create_session(person, "files")
+    with pytest.raises(InvalidInputError, match="begins with a word of the site's"):
+        await use_cases.send_message(person, session.pk, f"{word}{uuid4()}", "hello")
+    assert not await Invocation.objects.filter(session=session).aexists()
+
+
+async def test_a_call_with_the_longest_id_can_be_answered(person: User, model: ScriptedModel) -> None:
+    longest = "c" * 128
+    model.turns = ["Noted."]
+    session = await use_cases.create_session(person, "files")
+    content = types.Content(role="user", parts=[types.Part(text="yes")])
+    queued = await worker().start(
+        session.pk, user_id=person.pk, client_id=of_answer(longest), message=content_to_json(content)
+    )
+    await worker().ended()
+    assert queued is not None
+    assert (await Invocation.objects.aget(session=session)).status == "completed"

@@ -56,7 +56,7 @@ async def told(person: User, session: Session, model: ScriptedModel, text: str, 
     """A whole invocation; returns its id."""
     model.turns = [*turns, f"you said {text}"]
     invocation_id, _ = await use_cases.send_message(person, session.id, f"client {text}", text)
-    await all_done()
+    await worker().ended()
     return invocation_id
 
 
@@ -64,13 +64,8 @@ async def edited(person: User, session: Session, model: ScriptedModel, text: str
     """An edit and its whole invocation; returns its id."""
     model.turns = [f"you said {text}"]
     invocation_id, _ = await use_cases.edit_message(person, session.id, "edit" + replaces, text, replaces)
-    await all_done()
+    await worker().ended()
     return invocation_id
-
-
-async def all_done() -> None:
-    while running := list(worker()._running.values()):
-        await running[0].task
 
 
 async def note(session: Session) -> types.Part | None:
@@ -170,7 +165,8 @@ async def test_an_edited_message_takes_the_place_of_the_first_one(person: User, 
     assert [text for text in story(model.requests[-1].contents) if "write" not in text][-1] == "user: three"
     fourth = await edited(person, session, model, "four", third)
     assert [part.first for part in await sync_to_async(rewound_parts)(session.pk)] == [5, 10]
-    rows = [(row.invocation_id, row.status) async for row in Invocation.objects.filter(session=session)]
+    invocations = Invocation.objects.filter(session=session).order_by("id")
+    rows = [(row.invocation_id, row.status) async for row in invocations]
     assert rows[-2:] == [(third, "completed"), (fourth, "completed")]
 
 
@@ -182,7 +178,7 @@ async def test_an_edit_sent_again_changes_nothing(person: User, model: ScriptedM
     again = await use_cases.edit_message(person, session.id, "edit", "two", first)
     assert again == (second, "running")
     hold.set()
-    await all_done()
+    await worker().ended()
     assert await use_cases.edit_message(person, session.id, "edit", "two", first) == (second, "completed")
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "released"]
@@ -221,7 +217,7 @@ async def test_two_equal_edits_at_once_make_one_message(person: User, model: Scr
     results = await asyncio.gather(*edits, return_exceptions=True)
     refused = [result for result in results if isinstance(result, BaseException)]
     assert all(isinstance(error, ConflictError) for error in refused) and len(refused) < 5
-    await all_done()
+    await worker().ended()
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
 
@@ -236,7 +232,7 @@ async def test_an_edit_is_refused_while_something_runs_and_nothing_is_lost(
     with pytest.raises(ConflictError, match="Stop it first"):
         await use_cases.edit_message(person, session.id, "edit", "three", first)
     hold.set()
-    await all_done()
+    await worker().ended()
     assert await Event.objects.filter(session=session).acount() == 4
     assert not await Event.objects.filter(session=session).rewinds().aexists()
     assert not await Invocation.objects.filter(client_id="edit").aexists()
@@ -270,7 +266,7 @@ async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
 
     monkeypatch.setattr(rewinding, "settle_what_waits", send)
     await use_cases.rewind(person, session.id, first)
-    await all_done()
+    await worker().ended()
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
 
@@ -297,7 +293,10 @@ async def test_jobs_of_rewound_calls_are_cancelled_and_answer_nobody(
     await use_cases.rewind(person, session.id, first)
     await job.arefresh_from_db()
     assert job.status == "cancelled" and job.delivered_at is not None
-    rows = [(row.invocation_id, row.status) async for row in Invocation.objects.filter(session=session)]
+    rows = [
+        (row.invocation_id, row.status)
+        async for row in Invocation.objects.filter(session=session).order_by("id")
+    ]
     assert rows == [(first, "cancelled")]
 
 
@@ -311,22 +310,22 @@ async def test_what_was_answered_after_the_message_may_be_answered_again(
     session = await use_cases.create_session(person, "shop")
     model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
     await use_cases.send_message(person, session.id, "one", "one")
-    await all_done()
+    await worker().ended()
     second, _ = await use_cases.send_message(person, session.id, "two", "two")
-    await all_done()
+    await worker().ended()
     asked = await Event.objects.aget(session=session, body__longRunningToolIds__isnull=False, kind="call")
     (call_id,) = asked.body["longRunningToolIds"]
 
     async def answer(*, confirmed: bool) -> None:
         name, verdict = REQUEST_CONFIRMATION, {"confirmed": confirmed}
         await use_cases.answer_call(person, session.id, call_id, name, verdict)
-        await all_done()
+        await worker().ended()
 
     await answer(confirmed=False)
     with pytest.raises(ConflictError, match="answered already"):
         await answer(confirmed=True)
     await use_cases.edit_message(person, session.id, "edit", "three", second)
-    await all_done()
+    await worker().ended()
     await answer(confirmed=True)
     assert (await Session.objects.aget(pk=session.pk)).state == {"value": "1"}
 
@@ -359,6 +358,8 @@ async def test_a_job_whose_answer_was_undone_gives_it_again(
     assert model.turns == []
     model.turns = ["it was 7, again", "you said three"]
     await use_cases.edit_message(person, session.id, "edit", "three", second)
-    await all_done()
-    texts = [event.text async for event in Event.objects.filter(session=session, kind="message")]
+    await worker().ended()
+    texts = [
+        event.text async for event in Event.objects.filter(session=session, kind="message").order_by("seq")
+    ]
     assert texts[-3:] == ["it was 7, again", "three", "you said three"]
