@@ -13,15 +13,14 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
-from sessions_app.admin.links import call_link, session_url
+from sessions_app.admin.of_call import OfCallMixin
 from sessions_app.admin.stoppable import StoppableAdmin
-from sessions_app.admin.surroundings import find_call
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(StoppableAdmin):
+class ToolJobAdmin(OfCallMixin, StoppableAdmin):
     """Newest first."""
 
     thing = _("The job")
@@ -71,15 +70,6 @@ class ToolJobAdmin(StoppableAdmin):
     @admin.display(description=_("Error"))
     def short_error(self, job: ToolJob) -> str:
         return excerpt(job.error)
-
-    @admin.display(description=_("Call"))
-    def call(self, job: ToolJob) -> SafeString | str:
-        return call_link(job.session_id, job.call_id, find_call(job.session, job.call_id))
-
-    @admin.display(description=_("Invocation"))
-    def invocation(self, job: ToolJob) -> SafeString:
-        url = session_url(job.session_id, invocation=job.invocation_id)
-        return format_html('<a href="{}">{}</a>', url, job.invocation_id)
 
     @admin.display(description=_("Arguments"))
     def arguments(self, job: ToolJob) -> SafeString:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app import client_ids
 from sessions_app.admin.formatting import excerpt, status_badge
-from sessions_app.admin.links import call_link, session_url
+from sessions_app.admin.links import session_url
+from sessions_app.admin.of_call import OfCallMixin
 from sessions_app.admin.of_session import OfSessionAdmin
-from sessions_app.admin.surroundings import find_call
 from sessions_app.models import Invocation, ScheduledTask
 
 NEWEST_SHOWN = 20
 
 
 @admin.register(ScheduledTask)
-class ScheduledTaskAdmin(OfSessionAdmin):
+class ScheduledTaskAdmin(OfCallMixin, OfSessionAdmin):
     """Newest first."""
 
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
@@ -42,15 +42,6 @@ class ScheduledTaskAdmin(OfSessionAdmin):
     @admin.display(description=_("How often"))
     def repeats(self, task: ScheduledTask) -> str:
         return task.how_often
-
-    @admin.display(description=_("Call"))
-    def call(self, task: ScheduledTask) -> SafeString | str:
-        return call_link(task.session_id, task.call_id, find_call(task.session, task.call_id))
-
-    @admin.display(description=_("Invocation"))
-    def invocation(self, task: ScheduledTask) -> SafeString:
-        url = session_url(task.session_id, invocation=task.invocation_id)
-        return format_html('<a href="{}">{}</a>', url, task.invocation_id)
 
     @admin.display(description=_("Newest runs"))
     def begun(self, task: ScheduledTask) -> SafeString:
