@@ -66,5 +66,4 @@ def _failed(session: Session, invocation_id: str) -> Invocation:
 def _was_rewound(session: Session, invocation_id: str) -> bool:
     """Whether somebody went back in the conversation after the invocation's last event."""
     last = session.events.filter(invocation_id=invocation_id).order_by("-seq").values("seq")[:1]
-    rewinds = session.events.filter(body__actions__has_key="rewindBeforeInvocationId")
-    return rewinds.filter(seq__gt=last).exists()
+    return session.events.rewinds().filter(seq__gt=last).exists()
