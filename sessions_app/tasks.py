@@ -23,7 +23,7 @@ apps()  # a job tool becomes a Celery task when the agents that use it are impor
 
 @shared_task(name=RUN_SESSION, ignore_result=True)
 def run_session(session_id: str) -> None:
-    """Begin to run what is queued in a session; waits only while this process runs as many as it may."""
+    """Begin to run what is queued in a session, if this process has room for it."""
     sync.run(run_beside(UUID(session_id)))
 
 

@@ -60,7 +60,7 @@ def _run(data: Path, address: Address) -> None:
 
 
 def _check_agents() -> None:
-    """A broken `agents.py` is told in its own words, before three processes fail over it."""
+    """A broken `agents.py` is told in its own words, before four processes fail over it."""
     problems = [problem for problem in run_checks(tags=["agents"]) if problem.level >= ERROR]
     if problems:
         raise StackError("\n".join(str(problem) for problem in problems))

@@ -1,4 +1,4 @@
-"""Daphne, the Celery worker and the Celery beat, in one terminal."""
+"""Daphne, two Celery workers and the Celery beat, in one terminal."""
 
 import os
 import shlex
@@ -44,19 +44,13 @@ def run_processes(address: Address, welcome: str) -> None:
 def _commands(address: Address) -> dict[str, list[str]]:
     schedule = str(settings.DATA_DIR / SCHEDULE)
     celery = ["celery", "--quiet", "-A", "adk_site"]
+    worker = [*celery, "worker", "--without-gossip", "--without-mingle", "-l", "WARNING"]
     listen = ["-b", address.host, "-p", str(address.port)]
     return {
         "web": ["adk_site.web", *listen, "adk_site.asgi:application"],
-        "worker": [
-            *celery,
-            "worker",
-            "--queues=celery,jobs",
-            "--concurrency=2",
-            "--without-gossip",
-            "--without-mingle",
-            "-l",
-            "WARNING",
-        ],
+        # Apart, so that answers do not wait for jobs, and end with none of them.
+        "worker": [*worker, "--queues=celery", "--hostname=worker@%h", "--concurrency=1"],
+        "jobs": [*worker, "--queues=jobs", "--hostname=jobs@%h", "--concurrency=2"],
         "beat": [*celery, "beat", "--schedule", schedule, "--pidfile=", "-l", "WARNING"],
     }
 

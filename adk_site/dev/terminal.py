@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from honcho.manager import SYSTEM_PRINTER_NAME
 from honcho.printer import Message, Printer
 
-READY = {"web": "Listening on TCP address", "worker": " ready."}
+READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready."}
 """What Daphne and Celery log once they accept connections and work."""
 
 

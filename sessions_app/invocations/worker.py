@@ -117,11 +117,12 @@ class InvocationWorker:
         claim = await hot_path.claim_next(session_id, owner=self.owner, lease_seconds=conf().lease_seconds)
         return self._start(claim) if claim else None
 
-    async def run_queue(self, session_id: UUID) -> None:
-        """Run what is queued in the session, one after the other, and wait for the end."""
-        task = await self.start_next(session_id)
+    async def run_queue(self, session_id: UUID) -> bool:
+        """Run what is queued in the session, one after the other, and wait for the end. False when nothing was."""
+        first = task = await self.start_next(session_id)
         while task is not None:
             task = await task
+        return first is not None
 
     def cancel_here(self, invocation_id: str) -> bool:
         """Stop the invocation if this process runs it."""

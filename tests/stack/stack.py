@@ -58,7 +58,7 @@ class Stack:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The pids of `web`, `worker` and `beat`."""
+        """The pids of `web`, `worker`, `jobs` and `beat`."""
         return {name: int(pid) for name, pid in STARTED.findall(self.output)}
 
     def launch(self) -> None:
@@ -81,7 +81,6 @@ class Stack:
         """Start the site; all of it is ready when this returns."""
         self.launch()
         self.wait_for(READY, START_SECONDS)
-        self.wait_for(" ready.", START_SECONDS)  # the worker
 
     def wait_for(self, text: str, seconds: float) -> None:
         """Wait until the terminal shows `text`; fails with all it shows if it never does."""

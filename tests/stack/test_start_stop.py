@@ -57,7 +57,7 @@ def test_ctrl_c_stops_everything_and_the_next_start_has_the_same_accounts(site: 
     assert all(f"password  {password}" in site.output for password in credentials.values())
     assert stat.S_IMODE((site.data / "credentials.json").stat().st_mode) == 0o600
     assert stat.S_IMODE((site.data / "secret_key").stat().st_mode) == 0o600
-    assert {"web", "worker", "beat"} == set(site.pids)
+    assert {"web", "worker", "jobs", "beat"} == set(site.pids)
 
     assert site.interrupt() == 0
     assert site.processes() == []
