@@ -7,8 +7,6 @@ import { showLocalTimes } from "./times.js";
 import { pairResults, takeResultsOut } from "./tools.js";
 
 export class Conversation {
-  #gapAt = -1;
-
   /** @param onGap is called when events are missing in front of one that came */
   constructor(main, { onGap }) {
     this.main = main;
@@ -21,8 +19,7 @@ export class Conversation {
   /** Adds an event that follows what is here; a rewind takes out what it undid instead. True when it was new. */
   add({ seq, html, rewound_from: rewoundFrom }) {
     if (seq <= this.lastSeq) return false;
-    if (seq > this.lastSeq + 1 && this.#gapAt !== this.lastSeq) {
-      this.#gapAt = this.lastSeq;
+    if (seq > this.lastSeq + 1) {
       this.onGap();
       return false;
     }
