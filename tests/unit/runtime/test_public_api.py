@@ -1,0 +1,114 @@
+"""The public names: an agent module written for ADK finds here what it imports and calls (runtime-spec, "Names")."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from runtime.runners import InMemoryRunner, Runner
+from runtime.tools import AgentTool, FunctionTool
+
+NAMES = {
+    "runtime": "Agent Runner",
+    "runtime.agents": "Agent LlmAgent BaseAgent SequentialAgent LoopAgent ParallelAgent InvocationContext RunConfig",
+    "runtime.agents.base_agent": "BaseAgent",
+    "runtime.agents.callback_context": "CallbackContext",
+    "runtime.agents.invocation_context": "InvocationContext",
+    "runtime.agents.llm_agent": "Agent LlmAgent",
+    "runtime.agents.loop_agent": "LoopAgent",
+    "runtime.agents.parallel_agent": "ParallelAgent",
+    "runtime.agents.readonly_context": "ReadonlyContext",
+    "runtime.agents.run_config": "RunConfig StreamingMode",
+    "runtime.agents.sequential_agent": "SequentialAgent",
+    "runtime.apps": "App ResumabilityConfig",
+    "runtime.apps.app": "App ResumabilityConfig EventsCompactionConfig",
+    "runtime.artifacts": "BaseArtifactService InMemoryArtifactService",
+    "runtime.artifacts.base_artifact_service": "BaseArtifactService",
+    "runtime.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
+    "runtime.auth.auth_credential": "AuthCredential AuthCredentialTypes OAuth2Auth",
+    "runtime.auth.auth_schemes": "AuthScheme AuthSchemeType",
+    "runtime.auth.auth_tool": "AuthConfig",
+    "runtime.code_executors.built_in_code_executor": "BuiltInCodeExecutor",
+    "runtime.events": "Event EventActions",
+    "runtime.events.event": "Event",
+    "runtime.events.event_actions": "EventActions",
+    "runtime.examples": "Example BaseExampleProvider",
+    "runtime.memory": "BaseMemoryService InMemoryMemoryService",
+    "runtime.memory.base_memory_service": "BaseMemoryService",
+    "runtime.memory.in_memory_memory_service": "InMemoryMemoryService",
+    "runtime.memory.memory_entry": "MemoryEntry",
+    "runtime.models": "BaseLlm Gemini LLMRegistry LlmRequest LlmResponse",
+    "runtime.models.base_llm": "BaseLlm",
+    "runtime.models.google_llm": "Gemini",
+    "runtime.models.llm_request": "LlmRequest",
+    "runtime.models.llm_response": "LlmResponse",
+    "runtime.models.registry": "LLMRegistry",
+    "runtime.planners": "BasePlanner BuiltInPlanner PlanReActPlanner",
+    "runtime.plugins": "BasePlugin",
+    "runtime.plugins.base_plugin": "BasePlugin",
+    "runtime.plugins.logging_plugin": "LoggingPlugin",
+    "runtime.plugins.plugin_manager": "PluginManager",
+    "runtime.runners": "Runner InMemoryRunner",
+    "runtime.sessions": "BaseSessionService InMemorySessionService Session State",
+    "runtime.sessions.base_session_service": "BaseSessionService GetSessionConfig ListSessionsResponse",
+    "runtime.sessions.in_memory_session_service": "InMemorySessionService",
+    "runtime.sessions.session": "Session",
+    "runtime.sessions.state": "State",
+    "runtime.tools": "FunctionTool LongRunningFunctionTool AgentTool BaseTool ToolContext google_search url_context"
+    " load_artifacts load_memory preload_memory exit_loop transfer_to_agent get_user_choice ExampleTool",
+    "runtime.tools.agent_tool": "AgentTool",
+    "runtime.tools.base_tool": "BaseTool",
+    "runtime.tools.base_toolset": "BaseToolset",
+    "runtime.tools.example_tool": "ExampleTool",
+    "runtime.tools.exit_loop_tool": "exit_loop",
+    "runtime.tools.function_tool": "FunctionTool",
+    "runtime.tools.google_search_tool": "google_search GoogleSearchTool",
+    "runtime.tools.load_artifacts_tool": "load_artifacts_tool LoadArtifactsTool",
+    "runtime.tools.load_memory_tool": "load_memory_tool",
+    "runtime.tools.long_running_tool": "LongRunningFunctionTool",
+    "runtime.tools.preload_memory_tool": "preload_memory_tool PreloadMemoryTool",
+    "runtime.tools.tool_confirmation": "ToolConfirmation",
+    "runtime.tools.tool_context": "ToolContext",
+    "runtime.tools.transfer_to_agent_tool": "transfer_to_agent",
+    "runtime.tools.url_context_tool": "url_context UrlContextTool",
+    "runtime.utils.instructions_utils": "inject_session_state",
+}
+"""What each module has, as public-api.md lists it; submodules have what gave them their name."""
+
+PARAMETERS: dict[Callable[..., Any], str] = {
+    Runner: "* session_service app? app_name? agent? plugins? artifact_service? memory_service?",  # L9
+    InMemoryRunner: "agent? * app_name? app? plugins?",  # L9
+    Runner.run_async: "* user_id session_id new_message? invocation_id? state_delta? run_config?",  # L1
+    FunctionTool: "func * require_confirmation?",  # T1, T7
+    AgentTool: "agent skip_summarization?",  # T6
+}
+"""How a program written for ADK may call them: after `*` by name only; those with `?` may be left out."""
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_every_public_name_is_where_a_program_imports_it_from(module: str) -> None:
+    found = import_module(module)
+    assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
+
+
+@pytest.mark.parametrize("function", PARAMETERS, ids=lambda function: function.__qualname__)
+def test_l1_l9_t6_t7_it_is_called_as_in_a_program_for_adk(function: Callable[..., Any]) -> None:
+    by_place, _, by_name = PARAMETERS[function].partition("*")
+    found = _parameters(function)
+    assert list(found)[: len(by_place.split())] == by_place.split()
+    assert dict.fromkeys(by_name.split(), inspect.Parameter.KEYWORD_ONLY).items() <= found.items()
+    others = found.keys() - {*by_place.split(), *by_name.split()}
+    assert [name for name in others if not name.endswith("?")] == []
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """The kind of each parameter; the name of one that may be left out ends with `?`."""
+    return {
+        p.name + ("" if p.default is inspect.Parameter.empty else "?"): p.kind
+        for p in inspect.signature(function).parameters.values()
+        if p.name != "self"
+    }
