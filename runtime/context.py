@@ -32,6 +32,7 @@ from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.run_config import RunConfig
 from runtime.sessions.base_session_service import BaseSessionService
+from runtime.sessions.deltas import is_plain
 from runtime.sessions.session import Session
 from runtime.sessions.state import State
 
@@ -54,6 +55,7 @@ class InvocationScope:
         agent_states: the latest recorded state of each agent, by name.
         ended: the agents that recorded their end.
         begins_at: how many of the session's events are older than the invocation.
+        own_state: the session's values as they were loaded or committed, not what code has assigned since.
         credentials: what the person gave with the message, by credential key (spec T8). They are here, in memory,
             and nowhere else: not in the state, which templates and child sessions read, nor in an event.
     """
@@ -63,7 +65,14 @@ class InvocationScope:
     agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     begins_at: int = 0
+    own_state: dict[str, Any] = field(default_factory=dict, repr=False)
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
+
+    def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
+        """What of a delta is the session's own, changed in place; JSON keeps it as it is."""
+        return {
+            key: value for key, value in delta.items() if self.own_state.get(key) is value and is_plain(value)
+        }
 
     def spend_llm_call(self, limit: int) -> None:
         """Count one call.

@@ -264,8 +264,16 @@ class Runner:
         return config is not None and config.is_resumable
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
-        """Store the event and its actions. The agent that yielded it stands still meanwhile (spec L3)."""
+        """Store the event and its actions. The agent that yielded it stands still meanwhile (spec L3).
+
+        What was changed in place stays the object that it is: a parallel agent may have it at hand, and what that one
+        changes is a change of the state, too (S6).
+        """
+        delta, state = event.actions.state_delta, ctx.session.state
+        at_hand = ctx.scope.changed_in_place(delta)
         await self.session_service.append_event(ctx.session, event)
+        state.update(at_hand)
+        ctx.scope.own_state.update({key: state[key] for key in delta if key in state})
 
     def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
         """What keeps two invocations of one session from interleaving their events."""
@@ -292,7 +300,7 @@ class Runner:
             memory_service=self.memory_service,
             plugin_manager=self.plugin_manager,
             run_config=run_config,
-            scope=InvocationScope(is_resumable=self._is_resumable),
+            scope=InvocationScope(is_resumable=self._is_resumable, own_state=dict(session.state)),
             run_child=self._run_child,
             context_cache_config=self.app.context_cache_config,
         )

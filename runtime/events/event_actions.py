@@ -71,7 +71,7 @@ def deep_merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     result = dict(below)
     for key, value in above.items():
         known = result.get(key)
-        result[key] = (
-            deep_merge(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
-        )
+        if isinstance(known, dict) and isinstance(value, dict) and known is not value:
+            value = deep_merge(known, value)
+        result[key] = value
     return result

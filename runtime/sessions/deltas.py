@@ -55,6 +55,16 @@ def as_json(delta: Mapping[str, Any]) -> dict[str, Any]:
     return {_storable_key(key): _json_value(key, value) for key, value in delta.items()}
 
 
+def is_plain(value: Any) -> bool:
+    """Whether `as_json` makes nothing else of the value: lists, dicts with string keys, and what they hold."""
+    if type(value) is list:
+        return all(map(is_plain, value.copy()))
+    if type(value) is dict:
+        items = value.copy().items()
+        return all(type(key) is str and is_plain(item) for key, item in items)
+    return value is None or type(value) in (str, bool, int, float)
+
+
 def _storable_key(key: str) -> str:
     if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
         raise StateValueError(
