@@ -25,7 +25,7 @@ from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext, InvocationScope, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, user_event
 from runtime.engine.credentials import take_credentials
-from runtime.engine.resume import recorded_states
+from runtime.engine.places import latest_start, recorded_states
 from runtime.engine.rewind import undo
 from runtime.engine.stopping import Stoppable
 from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
@@ -116,7 +116,7 @@ class Runner:
             if new_message is not None:
                 new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
             if session.may_have(ctx.invocation_id) and ctx.events():
-                self._prepare_resume(ctx)
+                self._prepare_resume(ctx, new_message)
             elif new_message is None:
                 raise _nothing_to_run(session, invocation_id)
             else:
@@ -228,10 +228,10 @@ class Runner:
 
     async def _agent_events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """What the chosen agent says, or a plugin in its place (spec C4)."""
+        ctx.agent = agent_that_answers(self.agent, ctx.session.events)
         if ctx.resuming:
-            ctx.agent = agent_that_resumes(self.agent, ctx.events())
-        else:
-            ctx.agent = agent_that_answers(self.agent, ctx.session.events)
+            began = agent_that_answers(self.agent, ctx.session.events[: ctx.scope.begins_at + 1])
+            ctx.agent = agent_that_resumes(self.agent, began, ctx.events())
         reply = await self.plugin_manager.ask("before_run_callback", invocation_context=ctx)
         if reply is not None:
             yield agent_event(ctx, reply)
@@ -251,11 +251,18 @@ class Runner:
                 return call_event.invocation_id
         return None
 
-    def _prepare_resume(self, ctx: InvocationContext) -> None:
-        """Go on where the invocation's events end."""
+    def _prepare_resume(self, ctx: InvocationContext, message: types.Content | None) -> None:
+        """Go on where the invocation's events end; or begin anew, with an answer that nobody waits for any more."""
+        events = ctx.events()
+        ctx.user_content = next((event.content for event in events if event.author == "user"), None)
+        start = latest_start([*events, user_event(ctx, message)] if message else events)
+        first = events[start] if start < len(events) else None
+        ctx.scope.begins_at = next(
+            (index for index, event in enumerate(ctx.session.events) if event is first),
+            len(ctx.session.events),
+        )
         events = ctx.events()
         ctx.resuming = any(event.author != "user" for event in events)
-        ctx.user_content = next((event.content for event in events if event.author == "user"), None)
         ctx.scope.agent_states, ctx.scope.ended = recorded_states(self.agent, events)
 
     @property

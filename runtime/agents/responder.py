@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.parallel_agent import ParallelAgent
-from runtime.engine.resume import entry_of, recorded_states
+from runtime.engine.places import entry_of, latest_agent, recorded_states
 from runtime.events.calls import find_call_event, response_ids
 from runtime.events.event import Event
 from runtime.events.summaries import last_agent_before
@@ -39,14 +39,10 @@ def _speakers(events: Sequence[Event]) -> Iterator[str]:
         yield name
 
 
-def agent_that_resumes(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
-    """Where an interrupted invocation, whose events these are, goes on."""
-    for event in reversed(events):
-        name = event.actions.transfer_to_agent or event.author
-        agent = None if name == "user" else root.find_agent(name)
-        if agent is not None:
-            return entry_of(agent)
-    return root
+def agent_that_resumes(root: BaseAgent, began: BaseAgent, events: Sequence[Event]) -> BaseAgent:
+    """Where an interrupted invocation, whose events these are and which that agent `began`, goes on."""
+    agent = latest_agent(root, events, events)
+    return began if agent is None else entry_of(agent, began)
 
 
 def why_not_resumable(root: BaseAgent, events: Sequence[Event]) -> str | None:

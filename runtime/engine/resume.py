@@ -1,17 +1,25 @@
 """Going on with an invocation from its events: pure decisions on what was committed (spec R1, T5).
 
-What an agent was doing is told by its own events of the invocation, since it was last started: by a marker
-(`agent_state`) that a workflow agent above it left, or by a transfer. Deciding is done here, acting elsewhere.
+What an agent was doing is told by its own events of the invocation (`places`), and by what the person answered since.
+Deciding is done here, acting elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, answers_by_call, is_pending, response_ids
+from runtime.engine.places import entry_of, is_own, latest_agent, own_events
+from runtime.events.calls import (
+    answered_ids,
+    answers_by_call,
+    call_ids,
+    is_pending,
+    is_request,
+    response_ids,
+)
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -66,44 +74,70 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     Only calls that the agent itself made in this invocation are ever replayed: a history that a client supplied
     executes no tool.
     """
-    events = own_events(ctx)
-    for index, event in reversed(list(enumerate(events))):
-        if event.error_code or event.interrupted:
-            continue
-        if event.get_function_calls():
-            return _decide_on_calls(event, ctx.events(), events[index + 1 :], pauses=ctx.is_resumable)
-        if event.actions.transfer_to_agent:
-            return HandOver(event.actions.transfer_to_agent)
-        if event.get_function_responses():
-            if event.actions.skip_summarization:
-                return Done()
-            if event.actions.asks_person():
-                return Ask(_answered_by(event, events), event.actions)
-            continue  # the event with the calls says whether all are answered
-        if event.content:
-            return Done()
-    return Continue()
+    log = ctx.events()
+    if calls := _call_event(ctx, log, _answered_since_last_word(ctx, log)):
+        return _decide_on_calls(calls, log, pauses=ctx.is_resumable)
+    own = [event for event in own_events(ctx) if _says_something(event)]
+    request = own.pop() if own and is_request(own[-1]) else None
+    if not own:
+        return Continue()
+    if request is None or _is_open(request, log):
+        decision = _decide_on_latest(own, is_asked=request is not None)
+        if decision == Done() and (agent := _who_went_on(ctx, log, own[-1])):
+            return HandOver(entry_of(agent, ctx.agent).name)
+        if decision is not None:
+            return decision
+    calls = _call_event(ctx, log, call_ids(own[-1]) | response_ids(own[-1]))
+    return _decide_on_calls(calls, log, pauses=ctx.is_resumable) if calls else Continue()
 
 
-def _decide_on_calls(event: Event, log: Sequence[Event], since: Sequence[Event], *, pauses: bool) -> Decision:
-    """What the latest calls ask for, by the invocation's log and what the agent itself committed since.
+def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | None:
+    """What the latest of the agent's own events comes to by itself; None when the calls of its step tell.
+
+    `is_asked` when the person is being asked for what the calls need.
+    """
+    latest, actions = own[-1], own[-1].actions
+    if latest.get_function_calls():
+        return None
+    if actions.asks_person() and not is_asked:
+        return Ask(_answered_by(latest, own), actions)
+    if actions.transfer_to_agent:
+        return HandOver(actions.transfer_to_agent)
+    return None if latest.get_function_responses() and not actions.skip_summarization else Done()
+
+
+def _decide_on_calls(calls: Event, log: Sequence[Event], *, pauses: bool) -> Decision:
+    """What calls of the agent ask for, by the invocation's log.
 
     `pauses` when a first result of a long-running tool stops the turn (Q10).
     """
-    waiting = event.long_running_tool_ids or set()
+    since = _own_since(calls, log)
+    waiting = calls.long_running_tool_ids or set()
     answers = answers_by_call(log)
-    silent = waiting if _is_known_to_have_run(event, log, since) else set()
+    silent = waiting if _are_known_to_have_run(calls, log, since) else set()
     not_run = [
         call
-        for call in event.get_function_calls()
-        if call.id and call.id not in answers and call.id not in silent and call.name not in FRAMEWORK_CALLS
+        for call in calls.get_function_calls()
+        if call.id and call.id not in answers and call.id not in silent
     ]
     if not_run:
         return Replay(not_run)
     pending = [call_id for call_id in waiting if is_pending(answers.get(call_id, []))]
     if any(pauses or call_id not in answers for call_id in pending):
         return Pause()
-    return Continue()
+    return Pause() if any(_is_open(event, log) for event in since if is_request(event)) else Continue()
+
+
+def _are_known_to_have_run(calls: Event, log: Sequence[Event], since: Sequence[Event]) -> bool:
+    """Whether the calls ran. A long-running tool may say nothing at first.
+
+    Then what was recorded of it or its siblings tells, or a later message of the person, who answers when all is at
+    rest.
+    """
+    if any(later.content or later.actions != EventActions() for later in since):
+        return True
+    latest = next(later for later in reversed(log) if later is calls or later.author == "user")
+    return latest is not calls
 
 
 def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCall]:
@@ -112,83 +146,51 @@ def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCa
     return [call for call_id, call in calls.items() if call_id in answered]
 
 
-def _is_known_to_have_run(event: Event, log: Sequence[Event], since: Sequence[Event]) -> bool:
-    """Whether the calls of the event ran. A long-running tool may say nothing at first.
+def _answered_since_last_word(ctx: InvocationContext, log: Sequence[Event]) -> set[str]:
+    """The ids of the calls that the person has answered since the agent last said something, on any branch.
 
-    Then what was recorded of it or its siblings tells, or a later message of the person, who answers when all is at
-    rest.
+    What it said before, or did beside the call, be it a transfer, does not end the turn that such an answer begins.
     """
-    if any(later.content or later.actions != EventActions() for later in since):
-        return True
-    latest = next(later for later in reversed(log) if later is event or later.author == "user")
-    return latest is not event
+    answered: set[str] = set()
+    for event in reversed(log):
+        if event.author == "user":
+            answered |= response_ids(event)
+        elif event.author == ctx.agent.name and _says_something(event):
+            break
+    return answered
 
 
-def has_begun(ctx: InvocationContext) -> bool:
-    """Whether the agent of this call has said anything since it was started."""
-    return bool(own_events(ctx))
+def _who_went_on(ctx: InvocationContext, log: Sequence[Event], latest: Event) -> BaseAgent | None:
+    """Who below the agent spoke, or was answered, after the agent's latest event; None when nobody did."""
+    since = log[_position(log, latest) + 1 :]
+    agent = latest_agent(ctx.agent, since, log)
+    return None if agent is ctx.agent else agent
 
 
-def has_escalated(ctx: InvocationContext) -> bool:
-    """Whether an agent below this one escalated since this one recorded its latest state."""
-    below = {agent.name for agent in ctx.agent.descendants()}
-    for event in reversed(ctx.events()):
-        if event.author == ctx.agent.name and event.actions.agent_state is not None:
-            return False
-        if event.author in below and event.actions.escalate:
-            return True
-    return False
+def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> Event | None:
+    """The latest event in which the agent made one of these calls."""
+    made = (event for event in reversed(log) if is_own(event, ctx) and not is_request(event))
+    return next((event for event in made if ids & call_ids(event)), None)
 
 
-def own_events(ctx: InvocationContext) -> list[Event]:
-    """What the agent of this call committed since it was last started: by a marker above it, or by a transfer."""
-    agent = ctx.agent
-    above = _ancestors(agent)
-    own: list[Event] = []
-    for event in ctx.events():
-        is_marker = event.author in above and event.actions.agent_state is not None
-        if is_marker or event.actions.transfer_to_agent == agent.name:
-            own = []
-        elif event.author == agent.name and event.branch == ctx.branch:
-            own.append(event)
-    return own
+def _own_since(calls: Event, log: Sequence[Event]) -> list[Event]:
+    """What the agent that made the calls committed after them."""
+    return [
+        e for e in log[_position(log, calls) + 1 :] if (e.author, e.branch) == (calls.author, calls.branch)
+    ]
 
 
-def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """The latest state of each agent, and the agents that ended.
-
-    A new state of an agent is a new start for those below it, a transfer one for whom it goes to.
-    """
-    states: dict[str, dict[str, Any]] = {}
-    ended: set[str] = set()
-    for event in events:
-        ended.discard(event.actions.transfer_to_agent or "")
-        if event.actions.agent_state is not None:
-            states[event.author] = event.actions.agent_state
-            ended.discard(event.author)
-            agent = root.find_agent(event.author)
-            for below in agent.descendants() if agent else ():
-                states.pop(below.name, None)
-                ended.discard(below.name)
-        if event.actions.end_of_agent:
-            ended.add(event.author)
-    return states, ended
+def _position(log: Sequence[Event], event: Event) -> int:
+    return next(position for position, each in enumerate(log) if each is event)
 
 
-def entry_of(agent: BaseAgent) -> BaseAgent:
-    """Where to start so that `agent` goes on: the topmost workflow agent above it, which knows its place, or itself."""
-    entry = agent
-    current: BaseAgent | None = agent
-    while current is not None:
-        if not current.offers_transfer:
-            entry = current
-        current = current.parent_agent
-    return entry
+def _is_open(request: Event, log: Sequence[Event]) -> bool:
+    """Whether the person has yet to answer some of what a request asks."""
+    return not call_ids(request) <= answered_ids(log)
 
 
-def _ancestors(agent: BaseAgent) -> set[str]:
-    names = set()
-    while agent.parent_agent is not None:
-        agent = agent.parent_agent
-        names.add(agent.name)
-    return names
+def _says_something(event: Event) -> bool:
+    """Whether the event tells how far its agent got: not when it was cut off, or only records a change."""
+    if event.error_code or event.interrupted:
+        return False
+    return bool(event.content or event.actions.transfer_to_agent)

@@ -101,7 +101,7 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
         case HandOver(agent_name):
             step.next = Transfer(agent_name)
         case Ask(calls, actions):
-            step.next = Stop()
+            step.next = Transfer(actions.transfer_to_agent) if actions.transfer_to_agent else Stop()
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             request = await build_request(step.agent, step.ctx, step.agent.canonical_model)

@@ -14,6 +14,12 @@ FRAMEWORK_CALLS = frozenset({REQUEST_CONFIRMATION, REQUEST_CREDENTIAL})
 """The calls by which the framework asks the person something; models never see them (spec T7, T8)."""
 
 
+def is_request(event: Event) -> bool:
+    """Whether the event is a question of the framework to the person, and not a model's idea of one."""
+    asked = event.long_running_tool_ids or ()
+    return any(call.name in FRAMEWORK_CALLS and call.id in asked for call in event.get_function_calls())
+
+
 def response_ids(event: Event) -> set[str]:
     """The ids of the calls that the event answers."""
     return {response.id for response in event.get_function_responses() if response.id}

@@ -14,7 +14,7 @@ from runtime.events import Event
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
-from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
+from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop, get_user_choice
 from tests.fakes import ScriptedModel, Turn, say
 from tests.unit.runtime.conversation import outline
 
@@ -51,6 +51,7 @@ class Process:
             LongRunningFunctionTool(self.order),
             LongRunningFunctionTool(self.drop),
             FunctionTool(self.pay, require_confirmation=True),
+            get_user_choice,
             exit_loop,
         ]
         return LlmAgent(
@@ -136,6 +137,11 @@ class Play:
 def answer(call_id: str, name: str = "order") -> Message:
     """The answer to a long-running call, from outside."""
     return lambda log: _response(call_id, name, {"status": "delivered"})
+
+
+def report(call_id: str, name: str = "order") -> Message:
+    """What is known of a long-running call before its answer."""
+    return lambda log: _response(call_id, name, {"status": "half of it is there"})
 
 
 def confirm(log: Sequence[Event]) -> types.Content:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from runtime import types
+from runtime.events.calls import call_ids, response_ids
 from tests.fakes import call, say
-from tests.unit.runtime.resume.interruption import Play, answer, answered, story
-from tests.unit.runtime.resume.plays import PLAYS
+from tests.unit.runtime.resume import late_answers, plays
+from tests.unit.runtime.resume.interruption import (
+    Message,
+    Play,
+    answer,
+    answered,
+    confirm,
+    is_model_event,
+    story,
+)
+
+PLAYS = plays.PLAYS | late_answers.PLAYS
 
 
 @pytest.mark.parametrize("is_noted", [False, True])
@@ -36,6 +49,17 @@ async def test_what_is_complete_has_nothing_to_go_on_with() -> None:
         assert await again.resume(log[0].invocation_id) == []
 
 
+@pytest.mark.parametrize("play", late_answers.PLAYS.values(), ids=late_answers.PLAYS.keys())
+async def test_a_late_answer_is_heard_by_the_agent_that_asked(play: Play) -> None:
+    """T5, L8: its model says something after the last answer, whatever was said, skipped or handed over before."""
+    events = (await (await play.whole()).session()).events
+    last = max(position for position, event in enumerate(events) if event.author == "user")
+    [answered] = response_ids(events[last])
+    asker = next(event.author for event in events if answered in call_ids(event))
+    said = [event for event in events[last + 1 :] if event.author == asker and is_model_event(event)]
+    assert said
+
+
 @pytest.mark.parametrize("name", ["a pause", "a pause in a loop in a sequence", "pauses side by side"])
 async def test_what_waits_goes_on_waiting_and_runs_nothing_again(name: str) -> None:
     """T5: resuming a pause is no answer to it."""
@@ -61,6 +85,20 @@ async def test_a_call_without_a_first_result_is_not_run_again_when_another_is_an
         await process.send(message([]))
         assert process.ran == []
     assert (await process.session()).events[-1].text() == "all there"
+
+
+@pytest.mark.parametrize("answers", list(permutations([confirm, answer("o1", name="drop")])))
+async def test_a_call_without_a_first_result_is_waited_for_beside_one_that_is_confirmed(
+    answers: tuple[Message, Message],
+) -> None:
+    """T5, T7: the model is asked once, with both results."""
+    script = {"clerk": [[call("pay", "p1"), call_drop("o1")], "all there"]}
+    process = await Play(lambda p: p.llm("clerk"), script, list(answers)).whole()
+    assert (await process.session()).events[-1].text() == "all there"
+    contents = process.models["clerk"].requests[-1].contents
+    results = [part.function_response.response for part in contents[-1].parts or [] if part.function_response]
+    assert results == [{"result": "paid"}, {"status": "delivered"}]
+    assert process.ran == ["o1", "p1"]
 
 
 async def test_a_long_running_call_that_was_cut_off_before_it_ran_is_run() -> None:
