@@ -39,6 +39,11 @@ def is_storable(text: str) -> bool:
     return "\0" not in text and text == _with_whole_characters(text)
 
 
+def storable(text: str) -> str:
+    """The text with U+FFFD for what a text column cannot hold."""
+    return _with_whole_characters(text.replace("\0", "\ufffd"))
+
+
 def user_pk(user_id: str) -> Any:
     """The primary key of a user from the ADK API's text.
 

@@ -17,6 +17,7 @@ from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
 from sessions_app import dispatch, hot_path
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import CannotGoOnError, LimitExceededError
 from sessions_app.hot_path import Claim
@@ -86,8 +87,6 @@ class Execution:
             ) from error
         finally:
             forget_staged(self.claim.invocation_id)
-        if self._answers_calls():
-            await self._settle_waiting()
         return self._outcome()
 
     async def _begin(self) -> None:
@@ -145,6 +144,15 @@ class Execution:
         session = await self._session()
         for event in closing_events(self.claim, session.events, self._growing(), outcome):
             await self._sessions.append_event(session, event)
+
+    async def settle_waiting(self) -> None:
+        """The invocations whose calls this one has answered wait no more, however it ended itself."""
+        if not self._answers_calls():
+            return
+        events = (await self._session()).events
+        waiting = pending_calls(events)
+        still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
+        await hot_path.settle_waiting(self.claim.session_id, sorted(still))
 
     async def compact(self) -> None:
         """Sum up what is due (spec R4), after the end and without the lease: the next message need not wait."""
@@ -206,13 +214,6 @@ class Execution:
         self._events.append(event)
         self._spending.add(event)
 
-    async def _settle_waiting(self) -> None:
-        """The invocations whose calls are answered now wait no more."""
-        events = (await self._session()).events
-        waiting = pending_calls(events)
-        still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
-        await hot_path.settle_waiting(self.claim.session_id, sorted(still))
-
     def _answers_calls(self) -> bool:
         return any("functionResponse" in part for part in self.claim.message.get("parts", []))
 
@@ -220,5 +221,5 @@ class Execution:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
             message = last.error_message or "The model could not answer."
-            return Outcome(InvocationStatus.FAILED, last.error_code[:64], message)
+            return Outcome(InvocationStatus.FAILED, storable(last.error_code[:64]), storable(message))
         return WAITING if pending_calls(self._events) else COMPLETED

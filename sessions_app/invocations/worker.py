@@ -181,7 +181,7 @@ class InvocationWorker:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.forget_text(claim.session_id, claim.invocation_id)
         has_failed = ending is not None and ending[0].status == InvocationStatus.FAILED
-        if get_app(claim.app_name).events_compaction_config is not None and not has_failed:
+        if not has_failed and get_app(claim.app_name).events_compaction_config is not None:
             self._later(self._compact(execution))
         return await self.start_next(claim.session_id) if more_is_queued else None
 
@@ -236,8 +236,7 @@ class InvocationWorker:
         try:
             if outcome is STOPPED and await hot_path.is_stopped_by_staff(claim):
                 outcome = STOPPED_BY_STAFF
-            if not is_logged:
-                await execution.close_log(outcome)
+            outcome = await self._close_log(execution, outcome, is_logged)
             finished = await hot_path.finish(
                 claim,
                 status=outcome.status,
@@ -256,6 +255,21 @@ class InvocationWorker:
             return False
         self._tell(claim, outcome.status, outcome.error_message)
         return finished.more_is_queued
+
+    async def _close_log(self, execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
+        """Write the end into the log. Where that cannot be done the row alone tells it: as a failure."""
+        try:
+            if not is_logged:
+                await execution.close_log(outcome)
+            await execution.settle_waiting()
+        except (StaleLeaseError, SessionNotFoundError, *UNAVAILABLE):
+            raise
+        except Exception as error:
+            invocation_id = execution.claim.invocation_id
+            logger.exception("The log of invocation %s could not be closed", invocation_id)
+            has_failed = outcome.status == InvocationStatus.FAILED
+            return outcome if has_failed else _failure(invocation_id, error)
+        return outcome
 
     async def _hand_over(self, claim: Claim) -> None:
         """Let a worker go on, at once rather than when the lease runs out."""
