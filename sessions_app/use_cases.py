@@ -75,7 +75,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         client_id=client_id,
         message=content_to_json(types.UserContent(text)),
         title=title_from(text),
-        terms=_terms(),
+        policies=conf().by_app("queue_policy"),
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
@@ -243,14 +243,6 @@ async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> Non
     session = await get_session(user, session_id)
     task = await in_thread(cancel_task, session.pk, schedule_id, user.pk)
     live().hub.publish_notice(session.pk, schedule_notice(task))
-
-
-def _terms() -> hot_path.Terms:
-    return hot_path.Terms(
-        policies=conf().by_app("queue_policy"),
-        running_of_app=conf().by_app("invocations_of_app"),
-        running_of_person=conf().invocations_of_person,
-    )
 
 
 def title_from(text: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -73,11 +73,11 @@ class InvocationWorker:
         client_id: str,
         message: dict[str, Any],
         title: str = "",
-        terms: hot_path.Terms | None = None,
+        policies: Mapping[str, str] | None = None,
     ) -> hot_path.Queued | None:
         """Queue an invocation, and run it here at once when nothing runs. None when the user has no such session.
 
-        Without `terms` it is queued whatever the app's policy is.
+        Without `policies` it is queued whatever the app's is.
         """
         lease = hot_path.Lease(self.owner, conf().lease_seconds)
         queued = await hot_path.enqueue(
@@ -88,7 +88,7 @@ class InvocationWorker:
             message=message,
             title=title,
             lease=None if self._closing else lease,
-            terms=terms,
+            terms=hot_path.Terms(policies or {}, _limits()),
         )
         if queued is None or queued.status == hot_path.REFUSED:
             return queued
@@ -114,7 +114,9 @@ class InvocationWorker:
         """Run the session's oldest queued invocation, unless one is running. Returns its task."""
         if self._closing:
             return None
-        claim = await hot_path.claim_next(session_id, owner=self.owner, lease_seconds=conf().lease_seconds)
+        claim = await hot_path.claim_next(
+            session_id, owner=self.owner, lease_seconds=conf().lease_seconds, limits=_limits()
+        )
         return self._start(claim) if claim else None
 
     async def run_queue(self, session_id: UUID) -> bool:
@@ -327,6 +329,11 @@ async def close_worker() -> None:
     known = _workers.pop(asyncio.get_running_loop(), None)
     if known is not None:
         await known.close()
+
+
+def _limits() -> hot_path.Limits:
+    """How many may run at once, as the site's settings have it."""
+    return hot_path.Limits(conf().by_app("invocations_of_app"), conf().invocations_of_person)
 
 
 def _failure(invocation_id: str, error: Exception) -> Outcome:
