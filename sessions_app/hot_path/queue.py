@@ -160,7 +160,10 @@ class Overtaken:
 
 
 async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Overtaken]:
-    """Cancel what a person's newer message interrupts. Queued answers and scheduled tasks stay: none may be lost."""
+    """Cancel what a person's newer message interrupts; who asked for a stop first is the one who is remembered.
+
+    Queued answers and scheduled tasks stay: none may be lost.
+    """
     params = {
         "session": session_id,
         "invocation": invocation_id,
@@ -172,7 +175,8 @@ async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Seq
 
 _MAKE_WAY = """
 UPDATE sessions_app_invocation i
-SET cancel_requested_at = now(), cancelled_by_id = %(user)s,
+SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
+    cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(user)s ELSE i.cancelled_by_id END,
     status = CASE i.attempts WHEN 0 THEN 'cancelled' ELSE i.status END,
     finished_at = CASE i.attempts WHEN 0 THEN now() END
 FROM sessions_app_invocation newer
