@@ -23,6 +23,7 @@ class RunConfig(BaseModel):
 
     Attributes:
         max_llm_calls: model calls allowed; zero or less means no limit.
+        llm_calls_before: those that an interrupted attempt at the invocation has made: they count, too.
         save_input_blobs_as_artifacts: store files in the user's message as artifacts and name them in its place.
         support_cfc: compositional function calling; kept for agents that set it, only live models use it.
         custom_metadata: put on every event of the invocation.
@@ -32,6 +33,7 @@ class RunConfig(BaseModel):
 
     streaming_mode: StreamingMode = StreamingMode.NONE
     max_llm_calls: int = 500
+    llm_calls_before: int = 0
     save_input_blobs_as_artifacts: bool = False
     support_cfc: bool = False
     response_modalities: list[str] | None = None

@@ -292,7 +292,7 @@ class Runner:
             memory_service=self.memory_service,
             plugin_manager=self.plugin_manager,
             run_config=run_config,
-            scope=InvocationScope(is_resumable=self._is_resumable),
+            scope=InvocationScope(is_resumable=self._is_resumable, llm_calls=run_config.llm_calls_before),
             run_child=self._run_child,
             context_cache_config=self.app.context_cache_config,
         )

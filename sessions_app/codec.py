@@ -36,12 +36,12 @@ def content_to_json(content: types.Content) -> dict[str, Any]:
 
 def is_storable(text: str) -> bool:
     """Whether a text column can hold it: PostgreSQL has neither NUL nor half a surrogate pair."""
-    return "\0" not in text and text == _with_whole_characters(text)
+    return text == storable(text)
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD for what a text column cannot hold."""
-    return _with_whole_characters(text.replace("\0", "\ufffd"))
+    """As a text column can hold it: what it cannot becomes U+FFFD."""
+    return _with_whole_characters(text).replace("\0", "\ufffd")
 
 
 def user_pk(user_id: str) -> Any:

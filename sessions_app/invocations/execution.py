@@ -23,7 +23,7 @@ from sessions_app.errors import CannotGoOnError, LimitExceededError
 from sessions_app.hot_path import Claim
 from sessions_app.invocations.closing import begun_as, closing_events, resumed_event, without_failures
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
-from sessions_app.invocations.spending import Spending
+from sessions_app.invocations.spending import Spending, model_calls
 from sessions_app.live.hub import Hub
 from sessions_app.live.text import Fragment, Speech
 from sessions_app.models import InvocationStatus
@@ -64,12 +64,14 @@ class Execution:
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
         self._spending = Spending(self._conf)
+        self._model_calls = 0
 
     async def run(self) -> Outcome:
         """Run the invocation to its end. What the agent raises comes out here.
 
         Raises:
             LimitExceededError: it is one too many at once, took longer, or used more, than the site allows.
+            LlmCallsLimitExceededError: it asked the model more often.
             CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
         if self.claim.excess:
@@ -104,11 +106,13 @@ class Execution:
             await self._begin()
             return
         events = events_of_invocation(session.events, begun.invocation_id)
-        problem = why_not_resumable(get_app(claim.app_name).root_agent, events)
+        root = get_app(claim.app_name).root_agent
+        problem = why_not_resumable(root, events)
         if problem:
             raise CannotGoOnError(problem)
         self._events = list(events)
-        self._spending = Spending(self._conf, () if claim.is_retried else events)
+        if not claim.is_retried:
+            self._spending, self._model_calls = Spending(self._conf, events), model_calls(root, events)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
@@ -127,6 +131,7 @@ class Execution:
         config = RunConfig(
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
+            llm_calls_before=self._model_calls,
             custom_metadata=metadata_of(claim.client_id),
         )
         events = runner.run_async(

@@ -1,9 +1,12 @@
-"""What an invocation uses: tokens and money, and whether that is more than it may."""
+"""What an invocation uses: tokens, money and model calls, and whether that is more than it may."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.events.event import Event
 from sessions_app.conf import Conf
 from sessions_app.errors import LimitExceededError
@@ -56,6 +59,21 @@ def cost_of(event: Event, conf: Conf) -> float:
     written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
     for_cached = price.input if price.cached_input is None else price.cached_input
     return PER_MILLION * (fresh * price.input + cached * for_cached + written * price.output)
+
+
+def model_calls(root: BaseAgent, events: Iterable[Event]) -> int:
+    """How often the events' agents have asked their models; a call that was cut off left no event."""
+    return sum(
+        _is_of_model(event) and isinstance(root.find_agent(event.author), LlmAgent) for event in events
+    )
+
+
+def _is_of_model(event: Event) -> bool:
+    """Whether it is what a model answered, be it an error: no result of a tool, and no question of the framework."""
+    if event.content is None:
+        return event.error_code is not None
+    called = {call.name for call in event.get_function_calls()}
+    return not event.get_function_responses() and not called & FRAMEWORK_CALLS
 
 
 def _exceeded(what: str) -> LimitExceededError:

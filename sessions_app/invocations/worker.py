@@ -24,6 +24,7 @@ from sessions_app.invocations.outcome import (
     RESTARTED,
     STOPPED,
     STOPPED_BY_STAFF,
+    TOO_MANY_CALLS,
     Outcome,
 )
 from sessions_app.live.process import Live, live
@@ -223,7 +224,10 @@ class InvocationWorker:
         except CannotGoOnError as error:
             logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
             return RESTARTED, False
-        except (LimitExceededError, LlmCallsLimitExceededError) as error:
+        except LlmCallsLimitExceededError as error:
+            logger.warning("Invocation %s was stopped: %s", invocation_id, error)
+            return TOO_MANY_CALLS, False
+        except LimitExceededError as error:
             return Outcome(InvocationStatus.FAILED, "LIMIT", str(error)), False
         except Exception as error:
             logger.exception("Invocation %s failed", invocation_id)
