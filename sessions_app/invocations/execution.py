@@ -34,7 +34,7 @@ from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.services.staging import created_job, forget_staged, staged_jobs
+from sessions_app.services.staging import created_job, staged_jobs, staging
 from sessions_app.wake_up import metadata_of
 
 logger = logging.getLogger(__name__)
@@ -79,16 +79,15 @@ class Execution:
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
-            async with timeout:
-                await (self._go_on() if self._goes_on else self._begin())
+            with staging():
+                async with timeout:
+                    await (self._go_on() if self._goes_on else self._begin())
         except TimeoutError as error:
             if not timeout.expired():
                 raise
             raise LimitExceededError(
                 f"This took longer than {limit:.0f} seconds, so it was stopped. Ask for less at once."
             ) from error
-        finally:
-            forget_staged(self.claim.invocation_id)
         return self._outcome()
 
     async def _begin(self) -> None:
