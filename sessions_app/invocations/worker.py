@@ -64,6 +64,7 @@ class InvocationWorker:
         self._heartbeat: asyncio.Task[Any] | None = None
         self._closing = False
         self._beside: set[asyncio.Task[None]] = set()
+        self._compacting: set[UUID] = set()
         news.relay.on_cancel = self.cancel_here
 
     async def start(
@@ -189,10 +190,17 @@ class InvocationWorker:
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     async def _compact(self, execution: Execution) -> None:
+        """Sum the session up, if that is due and is not being done: what was said since has its turn later."""
+        session_id = execution.claim.session_id
+        if session_id in self._compacting:
+            return
+        self._compacting.add(session_id)
         try:
             await execution.compact()
         except Exception:  # the answer is complete; the next invocation tries again
-            logger.exception("Session %s was not compacted", execution.claim.session_id)
+            logger.exception("Session %s was not compacted", session_id)
+        finally:
+            self._compacting.discard(session_id)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the invocations; a stop of the process drops it."""
