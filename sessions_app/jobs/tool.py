@@ -16,6 +16,7 @@ from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.function_declaration import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
+from sessions_app.codec import storable_values
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.work import RetryPolicy, work
 from sessions_app.services.staging import stage_job
@@ -90,7 +91,7 @@ class JobTool(LongRunningFunctionTool):
                 "tool_name": self.name,
                 "task_name": self.task_name,
                 "agent_name": tool_context.agent_name,
-                "args": own,
+                "args": storable_values(own),
                 "run_at": run_at,
             }
         )

@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
+from sessions_app.codec import storable, storable_values
 from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import CANCELLED, end_cancelled, why_cancelled
@@ -155,8 +156,8 @@ def _let_wait(job: ToolJob, question: Question) -> bool:
 
 def _queue_again(job: ToolJob, error: Exception) -> None:
     """Let the next attempt have it."""
-    if _mine(job).update(status=JobStatus.QUEUED, error=str(error)):
-        job.status, job.error = JobStatus.QUEUED, str(error)
+    if _mine(job).update(status=JobStatus.QUEUED, error=storable(str(error))):
+        job.refresh_from_db()
         show(job)
 
 
@@ -165,8 +166,8 @@ def _finish(job: ToolJob, end: JobEnd) -> None:
     progress = {"progress_done": job.progress_done, "progress_total": job.progress_total}
     written = _mine(job).update(
         status=end.status,
-        result=end.result,
-        error=end.error,
+        result=storable_values(end.result),
+        error=storable(end.error),
         artifacts=job.artifacts,
         progress_message=job.progress_message,
         finished_at=Now(),
