@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from sessions_app.conf import conf
@@ -45,7 +45,7 @@ def _send_unsent(open_jobs: QuerySet[ToolJob]) -> None:
     forgotten = Q(sent_at__lt=_ago(conf().job_resend_seconds))
     for job in open_jobs.filter(unsent | forgotten, status=JobStatus.QUEUED)[:100]:
         send_job(job.pk, job.task_name)
-        ToolJob.objects.filter(pk=job.pk).update(sent_at=Now())
+        ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()))
 
 
 def _ago(seconds: float) -> datetime:

@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
@@ -71,8 +73,9 @@ def work(
         if cancelled := why_cancelled(job_id):
             end = JobEnd(JobStatus.CANCELLED, error=cancelled)
         elif isinstance(error, policy.on) and job.attempts <= policy.limit:
-            _queue_again(job, error)
-            raise task.retry(countdown=policy.seconds_before(job.attempts), max_retries=None) from error
+            seconds = policy.seconds_before(job.attempts)
+            _queue_again(job, error, seconds)
+            raise task.retry(countdown=seconds, max_retries=None) from error
         else:
             logger.exception("Job %s failed", job.id)
             end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
@@ -154,9 +157,10 @@ def _let_wait(job: ToolJob, question: Question) -> bool:
     return bool(written)
 
 
-def _queue_again(job: ToolJob, error: Exception) -> None:
-    """Let the next attempt have it."""
-    if _mine(job).update(status=JobStatus.QUEUED, error=storable(str(error))):
+def _queue_again(job: ToolJob, error: Exception, seconds: float) -> None:
+    """Let the next attempt have it after this time; until then it counts as sent, so that the sweep leaves it alone."""
+    due = timezone.now() + timedelta(seconds=seconds)
+    if _mine(job).update(status=JobStatus.QUEUED, error=storable(str(error)), sent_at=due):
         job.refresh_from_db()
         show(job)
 

@@ -33,7 +33,8 @@ class ToolJob(models.Model):
         task_name: the Celery task.
         progress_done: of `progress_total`, in the task's own units; a total of 0, or not finite, means unknown.
         run_at: when it may begin; None is at once.
-        sent_at: when the broker took it; a sweeper sends what has none.
+        sent_at: when the broker took it, or is to give it to a worker for the next attempt; a sweeper sends what has
+            none, and what is not begun long after.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
         question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
