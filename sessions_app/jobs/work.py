@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from sessions_app.jobs.report import Reporter, show
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
+TOO_LONG = "The job took longer than it may."
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def work(
     """Do the job, unless it is done or someone else is at it, and have its call answered."""
     # Its worker may have died after somebody asked to stop it, or it was to be tried again.
     end_cancelled(job_id)
-    job = _claim(job_id, worker=task.request.hostname or "")
+    job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
     if job is None:
         answer(job_id)
         return
@@ -87,13 +89,18 @@ def work(
     answer(job_id)
 
 
+def process_name(hostname: str | None, pid: int | str | None) -> str:
+    """What a job's row calls the process that is at it: so its parent, too, can tell which attempt that was."""
+    return f"{(hostname or '')[:180]} process {pid}"
+
+
 def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     """Take a queued job. None when it is finished, cancelled, or another worker has it."""
     mine = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
     claimed = mine.update(
         status=JobStatus.RUNNING,
         attempts=F("attempts") + 1,
-        worker=worker[:200],
+        worker=worker,
         started_at=Now(),
         heartbeat_at=Now(),
         error="",
@@ -113,7 +120,7 @@ def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd | Que
     except SoftTimeLimitExceeded:
         if cancelled := why_cancelled(job.pk):
             return JobEnd(JobStatus.CANCELLED, error=cancelled)
-        return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
+        return JobEnd(JobStatus.FAILED, error=TOO_LONG)
     if is_refusal(result):
         return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))
     return JobEnd(JobStatus.SUCCEEDED, _fitting(response, job))
