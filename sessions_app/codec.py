@@ -36,7 +36,23 @@ def content_to_json(content: types.Content) -> dict[str, Any]:
 
 def is_storable(text: str) -> bool:
     """Whether a text column can hold it: PostgreSQL has neither NUL nor half a surrogate pair."""
-    return "\0" not in text and text == _with_whole_characters(text)
+    return text == storable(text)
+
+
+def storable(text: str) -> str:
+    """As a text column can hold it: what it cannot becomes U+FFFD."""
+    return _with_whole_characters(text).replace("\0", "\ufffd")
+
+
+def storable_values(value: Any) -> Any:
+    """JSON values with every text in them, keys too, as a jsonb column can hold it."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [storable_values(one) for one in value]
+    if isinstance(value, dict):
+        return {storable(key): storable_values(one) for key, one in value.items()}
+    return value
 
 
 def user_pk(user_id: str) -> Any:

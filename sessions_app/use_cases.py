@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
 from sessions_app import client_ids, dispatch, hot_path
-from sessions_app.codec import content_to_json
+from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.cancel import cancel_invocation
@@ -117,7 +117,7 @@ def _usable_text(text: str) -> str:
         raise InvalidInputError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
         )
-    return text.replace("\0", "\ufffd")
+    return storable(text)
 
 
 async def answer_call(
