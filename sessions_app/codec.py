@@ -44,6 +44,17 @@ def storable(text: str) -> str:
     return _with_whole_characters(text).replace("\0", "\ufffd")
 
 
+def storable_values(value: Any) -> Any:
+    """JSON values with every text in them, keys too, as a jsonb column can hold it."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [storable_values(one) for one in value]
+    if isinstance(value, dict):
+        return {storable(key): storable_values(one) for key, one in value.items()}
+    return value
+
+
 def user_pk(user_id: str) -> Any:
     """The primary key of a user from the ADK API's text.
 

@@ -203,6 +203,8 @@ async def settle_waiting(session_id: UUID, invocation_ids: Sequence[str]) -> Non
 
 
 async def mark_sent(job_id: UUID) -> None:
-    """The broker has taken the job."""
-    query = "UPDATE sessions_app_tooljob SET sent_at = now() WHERE id = %(id)s RETURNING id"
-    await fetch_one(query, {"id": job_id})
+    """The broker has taken the job. It may have been done meanwhile, and sent again for a later time: that stays."""
+    query = (
+        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()) WHERE id = %(job)s RETURNING id"
+    )
+    await fetch_one(query, {"job": job_id})
