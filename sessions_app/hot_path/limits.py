@@ -39,14 +39,19 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Limits) 
 EXCESS = """
 CASE
     WHEN %(of_person)s BETWEEN 1 AND (
-        SELECT count(*) FROM sessions_app_session b WHERE b.lease_owner <> '' AND b.user_id = s.user_id
+        SELECT count(*) FROM sessions_app_session b
+        WHERE b.lease_owner <> '' AND b.user_id = s.user_id AND b.id <> s.id
     ) THEN 'person'
     WHEN coalesce(%(of_app)s ->> s.app_name, %(of_app)s ->> '', '0')::int BETWEEN 1 AND (
-        SELECT count(*) FROM sessions_app_session b WHERE b.lease_owner <> '' AND b.app_name = s.app_name
+        SELECT count(*) FROM sessions_app_session b
+        WHERE b.lease_owner <> '' AND b.app_name = s.app_name AND b.id <> s.id
     ) THEN 'app'
     ELSE ''
 END"""
-"""Which limit one more in session `s` exceeds, as SQL: nothing is counted for what has no limit."""
+"""As SQL, which limit is exceeded by one that begins in the session `s`. Nothing is counted for what has no limit.
+
+What ran in `s` itself may still look as if it did: it has ended while the statement waited for the session's row.
+"""
 
 _LOCK_APP = """
 SELECT pg_advisory_xact_lock(hashtextextended('adk:app:' || app_name, 0))

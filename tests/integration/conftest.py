@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
 from celery import current_app
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from pytest_django.fixtures import Settings
 
 from sessions_app import dispatch, sync
+from sessions_app.conf import conf
 from sessions_app.jobs import answer, sweeper
 from sessions_app.lifecycle import shut_down
 
@@ -32,6 +35,18 @@ def background_end(transactional_db: None) -> Iterator[None]:
 @pytest.fixture
 def person(transactional_db: None) -> User:
     return get_user_model().objects.create_user("ada", password="secret")
+
+
+@pytest.fixture
+def configure(settings: Settings) -> Iterator[Callable[..., None]]:
+    """Sets what `settings.ADK` says."""
+
+    def set_conf(**values: Any) -> None:
+        settings.ADK = values
+        conf.cache_clear()
+
+    yield set_conf
+    conf.cache_clear()
 
 
 @pytest.fixture

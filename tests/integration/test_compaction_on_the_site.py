@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
-from psycopg import AsyncConnection
 
 from runtime.agents import LlmAgent
 from runtime.apps import App, EventsCompactionConfig
@@ -19,8 +16,8 @@ from runtime.events import EventActions, EventCompaction
 from sessions_app import registry, use_cases
 from sessions_app.invocations.worker import close_worker, worker
 from sessions_app.models import Event, Session
-from sessions_app.pool import fetch_one
 from tests.fakes import ScriptedModel, text_content
+from tests.integration.locks import blocked, held
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -129,9 +126,9 @@ async def test_a_summary_that_was_made_and_not_stored_is_made_once_more(chat: Ch
     await chat.say(1)
     await chat.say(2)
     await chat.summarizer.begun.wait()
-    async with nobody_writes():
+    async with held("SELECT FROM sessions_app_session FOR UPDATE"):
         chat.summarizer.gate.set()
-        await when_somebody_waits_to_write()
+        await blocked(1)
         await close_worker()
     assert await chat.texts() == [*ONE, *TWO]
     await chat.say(3)
@@ -139,21 +136,3 @@ async def test_a_summary_that_was_made_and_not_stored_is_made_once_more(chat: Ch
     assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
     everything = "model: message 1, answer 1, message 2, answer 2, message 3, answer 3"
     assert await chat.seen_next() == [everything, "user: message 9"]
-
-
-@asynccontextmanager
-async def nobody_writes() -> AsyncIterator[None]:
-    """The sessions' rows are locked."""
-    parameters = connections["default"].get_connection_params()
-    parameters = {
-        name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")
-    }
-    async with asyncio.timeout(10), await AsyncConnection.connect(**parameters) as connection:
-        await connection.execute("SELECT FROM sessions_app_session FOR UPDATE")
-        yield
-
-
-async def when_somebody_waits_to_write() -> None:
-    waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    while await fetch_one(waiting, {}) is None:
-        await asyncio.sleep(0.01)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django.fixtures import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import hot_path, registry, use_cases
-from sessions_app.conf import conf
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation
 from tests.fakes import ScriptedModel
@@ -20,17 +18,10 @@ from tests.fakes import ScriptedModel
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
-@pytest.fixture
-def interrupts(settings: Settings) -> Iterator[None]:
-    settings.ADK = {"queue_policy": "interrupt"}
-    conf.cache_clear()
-    yield
-    conf.cache_clear()
-
-
 async def test_staff_that_asked_first_are_remembered_when_the_person_interrupts(
-    person: User, interrupts: None, monkeypatch: pytest.MonkeyPatch
+    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    configure(queue_policy="interrupt")
     scripted = ScriptedModel(turns=[asyncio.Event(), "Hello."])
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
     monkeypatch.setattr(registry, "apps", lambda: {"words": app})

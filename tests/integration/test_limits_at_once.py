@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 from psycopg import AsyncConnection
-from pytest_django.fixtures import Settings
 
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.apps import App
@@ -20,11 +19,11 @@ from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
 from sessions_app import client_ids, hot_path, registry, use_cases
 from sessions_app.codec import content_to_json
-from sessions_app.conf import conf
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, say, text_content
+from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -50,18 +49,6 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     custom = App(name="custom", root_agent=Custom(name="custom", runs=[]))
     monkeypatch.setattr(registry, "apps", lambda: {"words": words, "custom": custom})
     return scripted
-
-
-@pytest.fixture
-def configure(settings: Settings) -> Iterator[Configure]:
-    """Sets what `settings.ADK` says."""
-
-    def set_conf(**values: Any) -> None:
-        settings.ADK = values
-        conf.cache_clear()
-
-    yield set_conf
-    conf.cache_clear()
 
 
 @pytest.fixture
@@ -182,6 +169,21 @@ async def test_what_waits_for_its_turn_in_one_conversation_takes_no_more_than_on
         await use_cases.send_message(person, session.pk, f"m{number}", "hello")
     await worker().ended()
     assert await statuses(session) == ["completed"] * 3
+
+
+async def test_what_is_said_while_the_answer_before_it_ends_does_not_count_that_one(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    configure(invocations_of_person=1, invocations_of_app=1)
+    model.turns = ["Hello."]
+    session = await use_cases.create_session(person, "words")
+    await Session.objects.filter(pk=session.pk).aupdate(lease_owner="somebody", lease_token=1)
+    async with held("UPDATE sessions_app_session SET lease_owner = ''"):
+        sending = asyncio.create_task(use_cases.send_message(person, session.pk, "m1", "hello"))
+        await blocked(1)
+    await sending
+    await worker().ended()
+    assert await statuses(session) == ["completed"]
 
 
 @pytest.mark.parametrize("limit", ["invocations_of_person", "invocations_of_app"])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django.fixtures import Settings
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -16,7 +15,6 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
 from sessions_app import registry, use_cases
-from sessions_app.conf import conf
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -45,18 +43,6 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
 def delete_file(name: str) -> str:
     """Delete a file."""
     return f"{name} is deleted"
-
-
-@pytest.fixture
-def configure(settings: Settings) -> Iterator[Configure]:
-    """Sets what `settings.ADK` says."""
-
-    def set_conf(**values: Any) -> None:
-        settings.ADK = values
-        conf.cache_clear()
-
-    yield set_conf
-    conf.cache_clear()
 
 
 def using(tokens: int, said: str | None = None) -> LlmResponse:
