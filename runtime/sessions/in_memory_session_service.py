@@ -15,7 +15,7 @@ from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
-from runtime.sessions.deltas import ScopedState, as_json
+from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
 
 
@@ -54,7 +54,7 @@ class InMemorySessionService(BaseSessionService):
         key = (app_name, user_id, (session_id or "").strip() or _platform.new_id())
         if key in self._sessions:
             raise AlreadyExistsError(f"Session {key[2]!r} exists already. Use get_session, or another id.")
-        scoped = ScopedState.split(as_json(state or {}))
+        scoped = ScopedState.split(as_json(without_temp(state or {})))
         self._sessions[key] = _Stored(
             state=scoped.session,
             initial_state=copy.deepcopy(scoped.session),
