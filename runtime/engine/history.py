@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
@@ -106,6 +108,26 @@ def to_content(content: types.Content) -> types.Content:
     """A copy to send: without the call ids that the framework made (spec Q3)."""
     parts = [_without_made_id(part) for part in content.parts or []]
     return types.Content.model_construct(role=content.role, parts=parts)
+
+
+def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
+    """Contents that may be edited at will: they share nothing with the history or with other requests."""
+    return [
+        types.Content.model_construct(
+            role=content.role, parts=[_own_copy(part) for part in content.parts or []]
+        )
+        for content in contents
+    ]
+
+
+def _own_copy(part: types.Part) -> types.Part:
+    """As a deep copy, at a third of its price: most parts hold nothing but a text."""
+    copied = part.model_copy()
+    for name in part.model_fields_set:
+        value = getattr(part, name)
+        if isinstance(value, BaseModel):
+            setattr(copied, name, value.model_copy(deep=True))
+    return copied
 
 
 def _says_something(event: Event) -> bool:

@@ -58,10 +58,7 @@ class BasePlugin:
     async def before_model_callback(
         self, *, callback_context: Context, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Answer instead of the model; `llm_request` may be changed in place.
-
-        Its contents of earlier invocations are shared between requests: replace those, do not edit them.
-        """
+        """Answer instead of the model; `llm_request` may be changed in place: it is of this call only."""
 
     async def after_model_callback(
         self, *, callback_context: Context, llm_response: LlmResponse

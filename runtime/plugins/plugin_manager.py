@@ -33,6 +33,10 @@ class PluginManager:
         """The plugin of this name, or None."""
         return next((plugin for plugin in self.plugins if plugin.name == plugin_name), None)
 
+    def implements(self, hook: str) -> bool:
+        """Whether a plugin has the hook."""
+        return any(hook in _overridden(type(plugin)) for plugin in self.plugins)
+
     async def ask(self, hook: str, **kwargs: Any) -> Any:
         """The first answer other than None that a plugin's hook gives; None when none does.
 
