@@ -201,6 +201,11 @@ class _View:
         for event in events:
             self.calls |= call_ids(event)
 
+    @property
+    def weight(self) -> int:
+        """What it counts for among all that is kept: its contents, and never nothing."""
+        return max(1, len(self.contents))
+
     def clear(self) -> None:
         """Begin anew."""
         self.count, self.last, self.contents, self.calls = 0, None, [], set()
@@ -219,16 +224,20 @@ class _Views:
 
     def take(self, key: _ViewKey) -> _View:
         """The view that was kept, or an empty one; it may change until it is kept again."""
-        view = self._views.pop(key, None) or _View()
-        self._size -= len(view.contents)
+        view = self._views.pop(key, None)
+        if view is None:
+            return _View()
+        self._size -= view.weight
         return view
 
     def keep(self, key: _ViewKey, view: _View) -> None:
-        """Keep the view as it is now."""
+        """Keep the view as it is now, unless there is nothing in it, as in the first invocation of a session."""
+        if view.count == 0:
+            return
         self._views[key] = view
-        self._size += len(view.contents)
+        self._size += view.weight
         while self._size > CONTENTS_KEPT and len(self._views) > 1:
-            self._size -= len(self._views.popitem(last=False)[1].contents)
+            self._size -= self._views.popitem(last=False)[1].weight
 
 
 _views = _Views()
