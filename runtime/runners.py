@@ -63,7 +63,7 @@ class Runner:
         app: App | None = None,
         app_name: str | None = None,
         agent: BaseAgent | None = None,
-        plugins: Iterable[BasePlugin] = (),
+        plugins: Iterable[BasePlugin] | None = None,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
         compacts: bool = True,
@@ -71,7 +71,7 @@ class Runner:
         if app is None:
             if agent is None or app_name is None:
                 raise ConfigurationError("A Runner needs an app, or an app_name and an agent.")
-            app = App.model_construct(name=app_name, root_agent=agent, plugins=list(plugins))
+            app = App.model_construct(name=app_name, root_agent=agent, plugins=list(plugins or ()))
         elif agent is not None or plugins:
             raise ConfigurationError(
                 "Give the Runner an app or an agent with plugins, not both: an app has its own."
@@ -329,7 +329,7 @@ class InMemoryRunner(Runner):
         *,
         app_name: str | None = None,
         app: App | None = None,
-        plugins: Iterable[BasePlugin] = (),
+        plugins: Iterable[BasePlugin] | None = None,
     ) -> None:
         super().__init__(
             app=app,
