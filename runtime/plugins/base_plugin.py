@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class BasePlugin:
-    """Override the hooks you need. Plugins are asked in order of registration, before an agent's own callbacks.
+    """Override the hooks you need, sync or async (spec L11).
 
-    A result other than None answers in place of what was to happen, and ends the round: later plugins and the
-    agent's callbacks are not called (spec Q6). What a hook raises ends the invocation as a `PluginError`.
+    Plugins are asked in order of registration, before an agent's own callbacks. A result other than None answers in
+    place of what was to happen, and ends the round: later plugins and the agent's callbacks are not called (spec Q6).
+    What a hook raises ends the invocation as a `PluginError`.
     """
 
     def __init__(self, name: str) -> None:
