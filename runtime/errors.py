@@ -52,6 +52,10 @@ class PluginError(AdkError, RuntimeError):
     """A plugin raised in one of its hooks."""
 
 
+class ToolsetError(AdkError, RuntimeError):
+    """A toolset could not be closed."""
+
+
 class ModelError(AdkError):
     """The model could not answer (spec E7).
 

@@ -16,6 +16,7 @@ from runtime import types
 from runtime._tasks import iterate_in_thread
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.responder import agent_that_answers, agent_that_resumes
+from runtime.agents.toolsets import close_toolsets
 from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
@@ -186,8 +187,16 @@ class Runner:
         return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
-        """Close the plugins."""
-        await self.plugin_manager.close()
+        """Close the toolsets of the agents, then the plugins, all of them also when one fails.
+
+        Raises:
+            ToolsetError: names the toolsets that failed.
+            PluginError: names the plugins that failed.
+        """
+        try:
+            await close_toolsets(self.agent)
+        finally:
+            await self.plugin_manager.close()
 
     async def _run(
         self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.apps.app import App
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 
 
-def trees_of(app: App) -> list[BaseAgent]:
-    """The app's root agent, then the agents that are tools, each the root of a tree of its own."""
-    roots, seen = [app.root_agent], {id(agent) for agent in walk(app.root_agent)}
-    for root in roots:  # grows meanwhile: an agent that is a tool may have agents as tools
-        for tool in (tool for agent in walk(root) for tool in tools_of(agent)):
+def trees_of(root: BaseAgent) -> list[BaseAgent]:
+    """The root agent, then the agents that are tools, each the root of a tree of its own."""
+    roots, seen = [root], {id(agent) for agent in walk(root)}
+    for tree in roots:  # grows meanwhile: an agent that is a tool may have agents as tools
+        for tool in (tool for agent in walk(tree) for tool in tools_of(agent)):
             if isinstance(tool, AgentTool) and id(tool.agent) not in seen:
                 roots.append(tool.agent)
                 seen.update(id(agent) for agent in walk(tool.agent))
@@ -26,8 +25,7 @@ def trees_of(app: App) -> list[BaseAgent]:
 def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
     """The agent and all below it, parents first."""
     yield agent
-    for child in agent.sub_agents:
-        yield from walk(child)
+    yield from agent.descendants()
 
 
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:
