@@ -32,6 +32,10 @@ class InvocationNotFoundError(AdkError, ValueError):
     """The session has no such invocation."""
 
 
+class NestedRunError(AdkError, RuntimeError):
+    """Code of an invocation wants to run another one in the same session, which would wait for itself."""
+
+
 class StateValueError(AdkError, ValueError):
     """A state value cannot be stored as JSON."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from runtime import types
 from runtime._tasks import iterate_in_thread
+from runtime._writing import SessionKey, is_writing, while_writing
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.responder import agent_that_answers, agent_that_resumes
 from runtime.agents.toolsets import close_toolsets
@@ -29,7 +30,12 @@ from runtime.engine.credentials import take_credentials
 from runtime.engine.resume import recorded_states
 from runtime.engine.rewind import undo
 from runtime.engine.stopping import Stoppable
-from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
+from runtime.errors import (
+    ConfigurationError,
+    InvocationNotFoundError,
+    NestedRunError,
+    SessionNotFoundError,
+)
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService
@@ -107,6 +113,7 @@ class Runner:
 
         Raises:
             SessionNotFoundError: there is no such session.
+            NestedRunError: it is called by code of an invocation of the same session.
             InvocationNotFoundError: there is nothing to continue and no message.
             InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
         """
@@ -124,7 +131,10 @@ class Runner:
                 ctx.scope.begins_at = len(session.events)
             run = self._running[ctx.invocation_id] = Stoppable()
             try:
-                async with aclosing(run.events(self._run(ctx, new_message, state_delta))) as events:
+                stream = while_writing(
+                    self._key(user_id, session_id), self._run(ctx, new_message, state_delta)
+                )
+                async with aclosing(run.events(stream)) as events:
                     async for event in events:
                         yield event
                 for event in run.closing_events(ctx) if run.is_stopped else ():
@@ -278,7 +288,15 @@ class Runner:
 
     def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
         """What keeps two invocations of one session from interleaving their events."""
+        if is_writing(self._key(user_id, session_id)):
+            raise NestedRunError(
+                f"This code is part of an invocation of session {session_id!r}, so it cannot wait for another one "
+                "there. Use another session, as AgentTool does, or run it when this invocation has ended."
+            )
         return self.session_service.one_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
+
+    def _key(self, user_id: str, session_id: str) -> SessionKey:
+        return (self.session_service, self.app_name, user_id, session_id)
 
     async def _load(self, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session:
         session = await self.session_service.get_session(
