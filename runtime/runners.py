@@ -92,6 +92,7 @@ class Runner:
         self.plugin_manager = PluginManager(app.plugins)
         self._compacts = compacts and app.events_compaction_config is not None
         self._running: dict[str, Stoppable] = {}
+        self._caller: InvocationScope | None = None
 
     async def run_async(
         self,
@@ -319,7 +320,7 @@ class Runner:
             memory_service=self.memory_service,
             plugin_manager=self.plugin_manager,
             run_config=run_config,
-            scope=InvocationScope(is_resumable=self._is_resumable),
+            scope=InvocationScope(caller=self._caller, is_resumable=self._is_resumable),
             run_child=self._run_child,
             context_cache_config=self.app.context_cache_config,
         )
@@ -327,7 +328,7 @@ class Runner:
     async def _run_child(
         self, ctx: InvocationContext, agent: BaseAgent, message: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
-        """Run an agent as a tool, in a session of its own (spec T6)."""
+        """Run an agent as a tool, in a session of its own (spec T6). Its model calls count with the caller's (L10)."""
         session = ctx.session
         artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
         runner = Runner(
@@ -338,10 +339,16 @@ class Runner:
             artifact_service=artifacts,
             memory_service=ctx.memory_service,
         )
+        runner._caller = ctx.scope
         child = await runner.session_service.create_session(
             app_name=self.app_name, user_id=session.user_id, state=state
         )
-        run = runner.run_async(user_id=child.user_id, session_id=child.id, new_message=message)
+        run = runner.run_async(
+            user_id=child.user_id,
+            session_id=child.id,
+            new_message=message,
+            run_config=RunConfig(max_llm_calls=ctx.run_config.max_llm_calls),
+        )
         async with aclosing(run) as events:
             async for event in events:
                 yield event
