@@ -110,7 +110,7 @@ class Runner:
             new_message: what the person says, or function responses for long-running calls.
             invocation_id: of an interrupted invocation, which is continued from its events (spec R1); else the id
                 to use for the new one.
-            state_delta: state changes that come with the message.
+            state_delta: state changes that come with the message, or with the continuation.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -216,7 +216,9 @@ class Runner:
         ask = self.plugin_manager.ask
         if message is not None:
             replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
-            event = await self._user_event(ctx, replaced or message, state_delta)
+            message = replaced or message
+        if message is not None or state_delta:
+            event = await self._user_event(ctx, message, state_delta)
             ctx.user_content = ctx.user_content or event.content
             await self._commit(ctx, event)
         async with aclosing(self._agent_events(ctx)) as events:
@@ -234,10 +236,10 @@ class Runner:
             logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
 
     async def _user_event(
-        self, ctx: InvocationContext, message: types.Content, state_delta: dict[str, Any] | None
+        self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
     ) -> Event:
         """What the person said; files become artifacts where the run's settings ask for it (spec L10)."""
-        if not ctx.run_config.save_input_blobs_as_artifacts:
+        if message is None or not ctx.run_config.save_input_blobs_as_artifacts:
             return user_event(ctx, message, state_delta)
         saved = await save_input_blobs(
             self.artifact_service, owner_of(ctx.session), message, ctx.invocation_id
