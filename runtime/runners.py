@@ -18,6 +18,7 @@ from runtime._writing import SessionKey, is_writing, while_writing
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.responder import agent_that_answers, agent_that_resumes
 from runtime.agents.toolsets import close_toolsets
+from runtime.agents.tree import refuse_repeated_names
 from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
@@ -60,7 +61,7 @@ class Runner:
             is called by whoever runs the Runner.
 
     Raises:
-        ConfigurationError: neither is given, or both; two plugins have one name.
+        ConfigurationError: neither is given, or both; two plugins, or two agents of the tree, have one name.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Runner:
             raise ConfigurationError(
                 "Give the Runner an app or an agent with plugins, not both: an app has its own."
             )
+        refuse_repeated_names(app.root_agent)
         self.app = app
         self.app_name = app_name or app.name
         self.agent = app.root_agent

@@ -1,4 +1,4 @@
-"""Walking the agents of an app: for those who look at agents without running them."""
+"""Walking the agents of an app, without running them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
+from runtime.errors import ConfigurationError
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -28,6 +29,26 @@ def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
     yield from agent.descendants()
 
 
+def refuse_repeated_names(root: BaseAgent) -> None:
+    """Check that every agent of the tree has a name of its own.
+
+    Raises:
+        ConfigurationError: two have one name; says where they are.
+    """
+    known: dict[str, BaseAgent] = {}
+    for agent in walk(root):
+        if agent.name in known:
+            raise ConfigurationError(
+                f"Two agents of one tree are called {agent.name!r}: {_path(known[agent.name])} and {_path(agent)}. "
+                "Give each a name of its own: transfers, events and resuming go by it."
+            )
+        known[agent.name] = agent
+
+
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:
     """What the agent's model may call; a toolset is not asked what it offers, which may need a network."""
     return agent.canonical_tool_sources if isinstance(agent, LlmAgent) else []
+
+
+def _path(agent: BaseAgent) -> str:
+    return f"{_path(agent.parent_agent)}.{agent.name}" if agent.parent_agent else agent.name
