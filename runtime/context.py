@@ -168,6 +168,10 @@ class InvocationContext:
         """The same context for an agent that begins anew, also in a resumed invocation."""
         return replace(self, resuming=False)
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
+        """The same context with these fields changed: how agents written for ADK give a sub-agent one of its own."""
+        return replace(self, **(update or {}))
+
     def on_branch(self, branch: str) -> InvocationContext:
         """The same context on another branch."""
         return replace(self, branch=branch)
@@ -178,6 +182,11 @@ class ReadonlyContext:
 
     def __init__(self, invocation: InvocationContext) -> None:
         self.invocation = invocation
+
+    @property
+    def _invocation_context(self) -> InvocationContext:
+        """The invocation, by the name under which tools written for ADK reach for its session and services."""
+        return self.invocation
 
     @property
     def invocation_id(self) -> str:
