@@ -20,6 +20,7 @@ RUNTIME_ORDER = (
     "types",
     "errors",
     "_platform",
+    "_writing",
     "_tasks",
     "callbacks",
     "run_config",

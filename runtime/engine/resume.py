@@ -120,7 +120,9 @@ def _is_known_to_have_run(event: Event, log: Sequence[Event], since: Sequence[Ev
     """
     if any(later.content or later.actions != EventActions() for later in since):
         return True
-    latest = next(later for later in reversed(log) if later is event or later.author == "user")
+    latest = next(
+        later for later in reversed(log) if later is event or (later.author == "user" and later.content)
+    )
     return latest is not event
 
 
