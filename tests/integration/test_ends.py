@@ -183,6 +183,26 @@ class TestWhatWaitsForAnAnswer:
         await InvocationWorker(live()).run_queue(session.pk)
         assert await statuses(session) == ["completed", "cancelled"]
 
+    async def test_it_was_stopped_while_it_waited_for_its_turn(
+        self, person: User, model: ScriptedModel
+    ) -> None:
+        """The answer is not lost: the model reads it with the next message."""
+        session, calls = await asked(person, model)
+        end = asyncio.Event()
+        model.turns = [end]
+        await use_cases.send_message(person, session.pk, "m2", "meanwhile")
+        await when_asked(model, 2)
+        answering = await answered(person, session, model, calls[0], "Never said.")
+        await use_cases.cancel(person, session.pk, answering)
+        end.set()
+        await worker().ended()
+        assert await statuses(session) == ["completed", "completed", "cancelled"]
+        assert model.turns == ["Never said."]
+        model.turns = ["I see."]
+        await use_cases.send_message(person, session.pk, "m3", "and?")
+        await worker().ended()
+        assert "many" in str(model.requests[-1].contents)
+
     async def test_it_waits_on_for_answers_that_are_still_to_come(
         self, person: User, model: ScriptedModel
     ) -> None:
