@@ -17,7 +17,7 @@ from runtime.apps import App
 from runtime.context import new_invocation_id
 from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
-from sessions_app import client_ids, hot_path, registry, use_cases
+from sessions_app import hot_path, registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -74,6 +74,12 @@ async def last_said(session: Session) -> str:
     return str(event.text or event.body.get("errorMessage"))
 
 
+async def when_at_rest(session: Session) -> None:
+    """Wait until nothing runs in the session; elsewhere something may."""
+    while set(await statuses(session)) & {"queued", "running"}:
+        await asyncio.sleep(0.01)
+
+
 async def when_asked(model: ScriptedModel, times: int) -> None:
     while len(model.requests) < times:
         await asyncio.sleep(0.01)
@@ -120,7 +126,7 @@ async def test_what_is_tried_again_counts_like_any_other(
     session, invocation_id = await failed(person, model, "words")
     _, end = await one_is_busy(person, model)
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker()._running[invocation_id].task
+    await when_at_rest(session)
     assert await statuses(session) == ["failed"]
     assert "Wait until one of them is complete" in await last_said(session)
     end.set()
@@ -138,8 +144,7 @@ async def test_what_is_sent_once_more_for_an_agent_that_cannot_go_on_counts_too(
     session, invocation_id = await failed(person, model, "custom")
     await one_is_busy(person, model)
     await use_cases.retry(person, session.pk, invocation_id)
-    again = await Invocation.objects.aget(session=session, client_id=client_ids.of_retry(invocation_id))
-    await worker()._running[again.invocation_id].task
+    await when_at_rest(session)
     assert await statuses(session) == ["failed", "failed"]
     assert "Wait until one of them is complete" in await last_said(session)
 
@@ -152,8 +157,7 @@ async def test_of_three_messages_that_are_sent_at_once_where_there_is_no_room_no
     session = await use_cases.create_session(person, "words")
     for number in range(3):
         await use_cases.send_message(person, session.pk, f"m{number}", "hello")
-    while set(await statuses(session)) & {"queued", "running"}:
-        await asyncio.sleep(0.01)
+    await when_at_rest(session)
     assert await statuses(session) == ["failed"] * 3
     assert await statuses(busy) == ["running"]
     assert len(model.requests) == 1
@@ -213,11 +217,8 @@ async def test_what_must_not_be_lost_is_answered_all_the_same(
     await worker().run_queue(waited.pk)
     assert await statuses(waited) == ["completed"]
     at_once = await use_cases.create_session(person, "words")
-    queued = await worker().start(
-        at_once.pk, user_id=person.pk, client_id=kind, message=content_to_json(say("hello"))
-    )
-    assert queued is not None
-    await worker()._running[queued.invocation_id].task
+    await worker().start(at_once.pk, user_id=person.pk, client_id=kind, message=content_to_json(say("hello")))
+    await when_at_rest(at_once)
     assert await statuses(at_once) == ["completed"]
 
 
