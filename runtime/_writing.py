@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -19,8 +18,7 @@ SessionKey = tuple[object, str, str, str]
 """The session service, then app, user and session."""
 
 
-@dataclass(frozen=True)
-class _Here:
+class _Here(NamedTuple):
     """The sessions that are written to, and the task that is part of it: other tasks inherit the variable, too."""
 
     task: asyncio.Task[Any] | None = None
@@ -56,4 +54,4 @@ def go_on_in_this_task() -> None:
     """Called first in a task that does a part of what the task that made it does."""
     here = _here.get()
     if here.sessions:
-        _here.set(replace(here, task=asyncio.current_task()))
+        _here.set(here._replace(task=asyncio.current_task()))
