@@ -111,7 +111,7 @@ class Runner:
         Args:
             new_message: what the person says, or function responses for long-running calls.
             invocation_id: of an interrupted invocation, which is continued from its events (spec R1); else the id
-                to use for the new one.
+                to use for the new one. An answer that continues an invocation (T5) needs none.
             state_delta: state changes that come with the message, or with the continuation.
 
         Raises:
@@ -122,7 +122,7 @@ class Runner:
         """
         async with self._one_writer(user_id, session_id):
             session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-            invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
+            invocation_id = self._invocation_to_continue(session, new_message) or invocation_id
             ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
             if new_message is not None:
                 new_message, ctx.scope.credentials = take_credentials(new_message, session.events)

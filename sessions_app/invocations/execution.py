@@ -111,7 +111,8 @@ class Execution:
             raise CannotGoOnError(problem)
         self._events = list(events)
         if not claim.is_retried:
-            self._spending, self._model_calls = Spending(self._conf, events), model_calls(root, events)
+            since = events[next(index for index, event in enumerate(events) if event is begun) :]
+            self._spending, self._model_calls = Spending(self._conf, since), model_calls(root, since)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
