@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+from collections.abc import Mapping
 from typing import Any
 
+import pydantic
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from pydantic import BaseModel
@@ -15,6 +18,8 @@ from runtime import types
 from runtime.events.event import Event
 from sessions_app.errors import NotFoundError
 
+logger = logging.getLogger(__name__)
+UNREADABLE = "This was written by another version of the site, which this one cannot show. It is kept."
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
@@ -26,6 +31,17 @@ def event_to_json(event: Event) -> str:
 def event_from_json(body: str) -> Event:
     """The event that was stored."""
     return Event.model_validate_json(body)
+
+
+def event_to_show(stored: Mapping[str, Any]) -> Event:
+    """The stored event for a page; what this version of the site cannot read is replaced by one that says so."""
+    try:
+        return Event.model_validate(stored)
+    except pydantic.ValidationError as error:
+        logger.warning("Event %s cannot be read: %s", stored.get("id"), error)
+        names = {"id": "id", "author": "author", "invocation_id": "invocationId"}
+        known = {name: str(stored.get(key) or "") for name, key in names.items()}
+        return Event(**known, error_code="UNREADABLE", error_message=UNREADABLE)
 
 
 def content_to_json(content: types.Content) -> dict[str, Any]:

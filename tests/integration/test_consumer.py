@@ -134,6 +134,19 @@ async def test_who_comes_back_gets_what_is_missing_once_and_in_order(person: Use
         assert [(await second.receive())["seq"] for _ in range(4)] == [3, 4, 5, 6]
 
 
+async def test_an_event_of_another_version_of_the_site_holds_up_none_behind_it(
+    person: User, session: Session, tab: Tab
+) -> None:
+    await tab.send(type="message", id="m1", text="hi")
+    await tab.until_done()
+    stored = await Event.objects.aget(session=session, seq=1)
+    await Event.objects.filter(pk=stored.pk).aupdate(body={**stored.body, "actions": {"unheardOf": 1}})
+    async with open_tab(person, session) as (other, _):
+        first, second = await other.receive(), await other.receive()
+    assert (first["seq"], second["seq"]) == (1, 2)
+    assert "another version of the site" in first["html"] and "one two three" in second["html"]
+
+
 async def test_a_message_that_replaces_another_tells_from_where_on_nothing_counts(
     person: User, session: Session
 ) -> None:
