@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent, SequentialAgent
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.invocations.spending import model_calls
+from sessions_app.conf import Conf
+from sessions_app.errors import LimitExceededError
+from sessions_app.invocations.spending import Spending, model_calls
 from tests.fakes import ScriptedModel, call, say, text_content
 
 CLERK = LlmAgent(name="clerk", model=ScriptedModel())
@@ -36,3 +40,14 @@ def test_what_no_model_was_asked_for_does_not_count() -> None:
         Event(author="root"),
     ]
     assert model_calls(ROOT, events) == 0
+
+
+def test_an_answer_may_exceed_a_limit_if_nothing_is_asked_of_a_model_after_it() -> None:
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=60)
+    draft = Event(author="clerk", content=text_content("A draft."), usage_metadata=usage)
+    spending = Spending(Conf(invocation_tokens=100))
+    spending.add(draft)
+    spending.add(draft)
+    spending.add(Event(author="root"))
+    with pytest.raises(LimitExceededError, match="more than 100 tokens"):
+        spending.add(draft)
