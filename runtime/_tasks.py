@@ -9,6 +9,8 @@ from contextlib import aclosing
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from runtime._writing import go_on_in_this_task
+
 T = TypeVar("T")
 
 
@@ -39,6 +41,7 @@ async def merge(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[T,
     queue: asyncio.Queue[tuple[T, asyncio.Event]] = asyncio.Queue()
 
     async def pump(stream: AsyncGenerator[T, None]) -> None:
+        go_on_in_this_task()
         async with aclosing(stream):
             async for item in stream:
                 taken = asyncio.Event()

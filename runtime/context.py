@@ -51,6 +51,7 @@ class InvocationScope:
     """What all agent calls of one invocation share: the count of model calls (spec L10), and who is where (R1).
 
     Attributes:
+        caller: the scope of the invocation that runs this one as a tool (spec T6): model calls count there.
         is_resumable: whether agents record their states, and pause on long-running calls.
         agent_states: the latest recorded state of each agent, by name.
         ended: the agents that recorded their end.
@@ -60,6 +61,7 @@ class InvocationScope:
             and nowhere else: not in the state, which templates and child sessions read, nor in an event.
     """
 
+    caller: InvocationScope | None = None
     is_resumable: bool = False
     llm_calls: int = 0
     agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -80,6 +82,9 @@ class InvocationScope:
         Raises:
             LlmCallsLimitExceededError: there were `limit` calls already; a limit of zero or less is none.
         """
+        if self.caller is not None:
+            self.caller.spend_llm_call(limit)
+            return
         if 0 < limit <= self.llm_calls:
             raise LlmCallsLimitExceededError(
                 f"The invocation made {limit} model calls, as many as RunConfig.max_llm_calls allows. "
@@ -172,6 +177,10 @@ class InvocationContext:
         """The same context for an agent that begins anew, also in a resumed invocation."""
         return replace(self, resuming=False)
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
+        """The same context with these fields changed: how agents written for ADK give a sub-agent one of its own."""
+        return replace(self, **(update or {}))
+
     def on_branch(self, branch: str) -> InvocationContext:
         """The same context on another branch."""
         return replace(self, branch=branch)
@@ -182,6 +191,11 @@ class ReadonlyContext:
 
     def __init__(self, invocation: InvocationContext) -> None:
         self.invocation = invocation
+
+    @property
+    def _invocation_context(self) -> InvocationContext:
+        """The invocation, by the name under which tools written for ADK reach for its session and services."""
+        return self.invocation
 
     @property
     def invocation_id(self) -> str:

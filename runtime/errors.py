@@ -32,6 +32,10 @@ class InvocationNotFoundError(AdkError, ValueError):
     """The session has no such invocation."""
 
 
+class NestedRunError(AdkError, RuntimeError):
+    """Code of an invocation wants to run another one in the same session, which would wait for itself."""
+
+
 class StateValueError(AdkError, ValueError):
     """A state value cannot be stored as JSON."""
 
@@ -50,6 +54,10 @@ class LlmCallsLimitExceededError(AdkError):
 
 class PluginError(AdkError, RuntimeError):
     """A plugin raised in one of its hooks."""
+
+
+class ToolsetError(AdkError, RuntimeError):
+    """A toolset could not be closed."""
 
 
 class ModelError(AdkError):

@@ -14,8 +14,11 @@ from typing import Any
 
 from runtime import types
 from runtime._tasks import iterate_in_thread
+from runtime._writing import SessionKey, is_writing, while_writing
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.responder import agent_that_answers, agent_that_resumes
+from runtime.agents.toolsets import close_toolsets
+from runtime.agents.tree import refuse_repeated_names
 from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
@@ -28,7 +31,12 @@ from runtime.engine.credentials import take_credentials
 from runtime.engine.places import latest_start, recorded_states
 from runtime.engine.rewind import undo
 from runtime.engine.stopping import Stoppable
-from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
+from runtime.errors import (
+    ConfigurationError,
+    InvocationNotFoundError,
+    NestedRunError,
+    SessionNotFoundError,
+)
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService
@@ -53,7 +61,7 @@ class Runner:
             is called by whoever runs the Runner.
 
     Raises:
-        ConfigurationError: neither is given, or both; two plugins have one name.
+        ConfigurationError: neither is given, or both; two plugins, or two agents of the tree, have one name.
     """
 
     def __init__(
@@ -63,7 +71,7 @@ class Runner:
         app: App | None = None,
         app_name: str | None = None,
         agent: BaseAgent | None = None,
-        plugins: Iterable[BasePlugin] = (),
+        plugins: Iterable[BasePlugin] | None = None,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
         compacts: bool = True,
@@ -71,11 +79,12 @@ class Runner:
         if app is None:
             if agent is None or app_name is None:
                 raise ConfigurationError("A Runner needs an app, or an app_name and an agent.")
-            app = App.model_construct(name=app_name, root_agent=agent, plugins=list(plugins))
+            app = App.model_construct(name=app_name, root_agent=agent, plugins=list(plugins or ()))
         elif agent is not None or plugins:
             raise ConfigurationError(
                 "Give the Runner an app or an agent with plugins, not both: an app has its own."
             )
+        refuse_repeated_names(app.root_agent)
         self.app = app
         self.app_name = app_name or app.name
         self.agent = app.root_agent
@@ -85,6 +94,7 @@ class Runner:
         self.plugin_manager = PluginManager(app.plugins)
         self._compacts = compacts and app.events_compaction_config is not None
         self._running: dict[str, Stoppable] = {}
+        self._caller: InvocationScope | None = None
 
     async def run_async(
         self,
@@ -101,17 +111,18 @@ class Runner:
         Args:
             new_message: what the person says, or function responses for long-running calls.
             invocation_id: of an interrupted invocation, which is continued from its events (spec R1); else the id
-                to use for the new one.
-            state_delta: state changes that come with the message.
+                to use for the new one. An answer that continues an invocation (T5) needs none.
+            state_delta: state changes that come with the message, or with the continuation.
 
         Raises:
             SessionNotFoundError: there is no such session.
+            NestedRunError: it is called by code of an invocation of the same session.
             InvocationNotFoundError: there is nothing to continue and no message.
             InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
         """
         async with self._one_writer(user_id, session_id):
             session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-            invocation_id = invocation_id or self._invocation_to_continue(session, new_message)
+            invocation_id = self._invocation_to_continue(session, new_message) or invocation_id
             ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
             if new_message is not None:
                 new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
@@ -123,7 +134,10 @@ class Runner:
                 ctx.scope.begins_at = len(session.events)
             run = self._running[ctx.invocation_id] = Stoppable()
             try:
-                async with aclosing(run.events(self._run(ctx, new_message, state_delta))) as events:
+                stream = while_writing(
+                    self._key(user_id, session_id), self._run(ctx, new_message, state_delta)
+                )
+                async with aclosing(run.events(stream)) as events:
                     async for event in events:
                         yield event
                 for event in run.closing_events(ctx) if run.is_stopped else ():
@@ -186,8 +200,16 @@ class Runner:
         return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
-        """Close the plugins."""
-        await self.plugin_manager.close()
+        """Close the toolsets of the agents, then the plugins, all of them also when one fails.
+
+        Raises:
+            ToolsetError: names the toolsets that failed.
+            PluginError: names the plugins that failed.
+        """
+        try:
+            await close_toolsets(self.agent)
+        finally:
+            await self.plugin_manager.close()
 
     async def _run(
         self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
@@ -196,7 +218,9 @@ class Runner:
         ask = self.plugin_manager.ask
         if message is not None:
             replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
-            event = await self._user_event(ctx, replaced or message, state_delta)
+            message = replaced or message
+        if message is not None or state_delta:
+            event = await self._user_event(ctx, message, state_delta)
             ctx.user_content = ctx.user_content or event.content
             await self._commit(ctx, event)
         async with aclosing(self._agent_events(ctx)) as events:
@@ -214,10 +238,10 @@ class Runner:
             logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
 
     async def _user_event(
-        self, ctx: InvocationContext, message: types.Content, state_delta: dict[str, Any] | None
+        self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
     ) -> Event:
         """What the person said; files become artifacts where the run's settings ask for it (spec L10)."""
-        if not ctx.run_config.save_input_blobs_as_artifacts:
+        if message is None or not ctx.run_config.save_input_blobs_as_artifacts:
             return user_event(ctx, message, state_delta)
         saved = await save_input_blobs(
             self.artifact_service, owner_of(ctx.session), message, ctx.invocation_id
@@ -228,10 +252,11 @@ class Runner:
 
     async def _agent_events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """What the chosen agent says, or a plugin in its place (spec C4)."""
-        ctx.agent = agent_that_answers(self.agent, ctx.session.events)
         if ctx.resuming:
             began = agent_that_answers(self.agent, ctx.session.events[: ctx.scope.begins_at + 1])
             ctx.agent = agent_that_resumes(self.agent, began, ctx.events())
+        else:
+            ctx.agent = agent_that_answers(self.agent, ctx.session.events)
         reply = await self.plugin_manager.ask("before_run_callback", invocation_context=ctx)
         if reply is not None:
             yield agent_event(ctx, reply)
@@ -284,7 +309,15 @@ class Runner:
 
     def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
         """What keeps two invocations of one session from interleaving their events."""
+        if is_writing(self._key(user_id, session_id)):
+            raise NestedRunError(
+                f"This code is part of an invocation of session {session_id!r}, so it cannot wait for another one "
+                "there. Use another session, as AgentTool does, or run it when this invocation has ended."
+            )
         return self.session_service.one_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
+
+    def _key(self, user_id: str, session_id: str) -> SessionKey:
+        return (self.session_service, self.app_name, user_id, session_id)
 
     async def _load(self, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session:
         session = await self.session_service.get_session(
@@ -307,7 +340,12 @@ class Runner:
             memory_service=self.memory_service,
             plugin_manager=self.plugin_manager,
             run_config=run_config,
-            scope=InvocationScope(is_resumable=self._is_resumable, own_state=dict(session.state)),
+            scope=InvocationScope(
+                caller=self._caller,
+                is_resumable=self._is_resumable,
+                llm_calls=run_config.llm_calls_before,
+                own_state=dict(session.state),
+            ),
             run_child=self._run_child,
             context_cache_config=self.app.context_cache_config,
         )
@@ -315,7 +353,7 @@ class Runner:
     async def _run_child(
         self, ctx: InvocationContext, agent: BaseAgent, message: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
-        """Run an agent as a tool, in a session of its own (spec T6)."""
+        """Run an agent as a tool, in a session of its own (spec T6). Its model calls count with the caller's (L10)."""
         session = ctx.session
         artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
         runner = Runner(
@@ -326,10 +364,16 @@ class Runner:
             artifact_service=artifacts,
             memory_service=ctx.memory_service,
         )
+        runner._caller = ctx.scope
         child = await runner.session_service.create_session(
             app_name=self.app_name, user_id=session.user_id, state=state
         )
-        run = runner.run_async(user_id=child.user_id, session_id=child.id, new_message=message)
+        run = runner.run_async(
+            user_id=child.user_id,
+            session_id=child.id,
+            new_message=message,
+            run_config=RunConfig(max_llm_calls=ctx.run_config.max_llm_calls),
+        )
         async with aclosing(run) as events:
             async for event in events:
                 yield event
@@ -344,7 +388,7 @@ class InMemoryRunner(Runner):
         *,
         app_name: str | None = None,
         app: App | None = None,
-        plugins: Iterable[BasePlugin] = (),
+        plugins: Iterable[BasePlugin] | None = None,
     ) -> None:
         super().__init__(
             app=app,

@@ -22,11 +22,11 @@ from pydantic import ValidationError
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.apps.app import App
 from runtime.errors import AdkError
 from runtime.models import Gemini
 from runtime.tools.base_tool import BaseTool
-from sessions_app.agent_tree import tools_of, trees_of, walk
 from sessions_app.registry import discover
 
 # google-genai asks Vertex AI without a key when the last one is set.
@@ -57,13 +57,15 @@ def _problems_of_app(app: App, place: str) -> Iterator[CheckMessage]:
         yield _error(
             "E006", place, f"App {app.name!r} has several plugins {name!r}.", "Give each its own name."
         )
-    for root in trees_of(app):
+    for root in trees_of(app.root_agent):
         for name in _repeated(agent.name for agent in walk(root)):
             said = f"Several agents in the tree of {root.name!r} are called {name!r}."
             yield _error("E003", place, said, "Give each its own name: transfers and events go by it.")
         for agent in walk(root):
             yield from _problems_of_tools(agent, place)
-    without_key = [agent.name for root in trees_of(app) for agent in walk(root) if _lacks_key(agent)]
+    without_key = [
+        agent.name for root in trees_of(app.root_agent) for agent in walk(root) if _lacks_key(agent)
+    ]
     if without_key:
         said = f"No API key is set for the Gemini model of {', '.join(without_key)}."
         hint = (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+from collections.abc import Mapping
 from typing import Any
 
+import pydantic
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from pydantic import BaseModel
@@ -15,6 +18,8 @@ from runtime import types
 from runtime.events.event import Event
 from sessions_app.errors import NotFoundError
 
+logger = logging.getLogger(__name__)
+UNREADABLE = "This was written by another version of the site, which this one cannot show. It is kept."
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
@@ -28,6 +33,17 @@ def event_from_json(body: str) -> Event:
     return Event.model_validate_json(body)
 
 
+def event_to_show(stored: Mapping[str, Any]) -> Event:
+    """The stored event for a page; what this version of the site cannot read is replaced by one that says so."""
+    try:
+        return Event.model_validate(stored)
+    except pydantic.ValidationError as error:
+        logger.warning("Event %s cannot be read: %s", stored.get("id"), error)
+        names = {"id": "id", "author": "author", "invocation_id": "invocationId"}
+        known = {name: str(stored.get(key) or "") for name, key in names.items()}
+        return Event(**known, error_code="UNREADABLE", error_message=UNREADABLE)
+
+
 def content_to_json(content: types.Content) -> dict[str, Any]:
     """A content as JSON values."""
     values: dict[str, Any] = json.loads(_storable_json(content))
@@ -36,7 +52,23 @@ def content_to_json(content: types.Content) -> dict[str, Any]:
 
 def is_storable(text: str) -> bool:
     """Whether a text column can hold it: PostgreSQL has neither NUL nor half a surrogate pair."""
-    return "\0" not in text and text == _with_whole_characters(text)
+    return text == storable(text)
+
+
+def storable(text: str) -> str:
+    """As a text column can hold it: what it cannot becomes U+FFFD."""
+    return _with_whole_characters(text).replace("\0", "\ufffd")
+
+
+def storable_values(value: Any) -> Any:
+    """JSON values with every text in them, keys too, as a jsonb column can hold it."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [storable_values(one) for one in value]
+    if isinstance(value, dict):
+        return {storable(key): storable_values(one) for key, one in value.items()}
+    return value
 
 
 def user_pk(user_id: str) -> Any:

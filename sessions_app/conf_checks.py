@@ -14,8 +14,8 @@ from django.core.checks import CheckMessage, Error, Warning
 from pydantic import ValidationError
 
 from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
-from sessions_app.agent_tree import trees_of, walk
 from sessions_app.conf import Conf, conf
 from sessions_app.registry import discover
 
@@ -49,7 +49,7 @@ def _problems_of_app(known: Conf, name: str, apps: dict[str, App]) -> Iterator[C
 
 
 def _models(app: App) -> Iterator[str]:
-    for root in trees_of(app):
+    for root in trees_of(app.root_agent):
         for agent in walk(root):
             if isinstance(agent, LlmAgent):
                 yield agent.canonical_model.model

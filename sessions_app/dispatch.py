@@ -13,6 +13,7 @@ from sessions_app import hot_path
 logger = logging.getLogger(__name__)
 JOB_QUEUE = "jobs"
 RUN_SESSION = "sessions_app.run_session"
+SWEEP = "sessions_app.sweep"
 
 _sending: set[asyncio.Task[None]] = set()
 
@@ -27,6 +28,11 @@ def send_job(job_id: str | UUID, task_name: str) -> None:
 def send_run_session(session_id: str | UUID) -> None:
     """Let a worker run what is queued in the session."""
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
+
+
+def send_sweep() -> None:
+    """Let a worker sweep now, rather than when it is time."""
+    current_app.send_task(SWEEP, ignore_result=True)
 
 
 async def run_session_elsewhere(session_id: UUID) -> None:

@@ -59,10 +59,14 @@ async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
 
 
 async def fetch_one_alone(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
-    """As `fetch_one`, in one round trip, too, but after everyone else who names one of these locks has committed."""
+    """As `fetch_one`, in one round trip, too, but after everyone else who took one of these locks has committed.
+
+    Args:
+        locks: statements that take them, with the same parameters.
+    """
     async with _connection() as connection, connection.pipeline(), connection.transaction():
         for lock in locks:
-            await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
+            await connection.execute(lock, params)
         cursor = await connection.execute(query, params)
         return await cursor.fetchone()
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString
 
-from runtime.events import Event as RuntimeEvent
+from sessions_app.codec import event_to_show
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.rendering import render_event
 from sessions_app.rewound import Rewound, rewound_parts
@@ -79,10 +79,7 @@ async def _stretch(session: Session, found: list[Event], others: Q) -> Stretch:
     known = _invocation_ids(events)
     rows = session.invocations.filter(Q(invocation_id__in=known) | others).order_by("id")
     return Stretch(
-        articles=[
-            render_event(session.id, event.seq, RuntimeEvent.model_validate(event.body), jobs)
-            for event in events
-        ],
+        articles=[render_event(session.id, event.seq, event_to_show(event.body), jobs) for event in events],
         first_seq=events[0].seq if events else 0,
         has_more=len(found) > len(events),
         invocations=[_told(row, is_known=row.invocation_id in known) async for row in rows],

@@ -9,7 +9,7 @@ from celery import shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app import hot_path, sync
-from sessions_app.dispatch import RUN_SESSION, send_run_session
+from sessions_app.dispatch import RUN_SESSION, SWEEP, send_run_session
 from sessions_app.invocations.beside import run_beside
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.lifecycle import shut_down
@@ -27,7 +27,7 @@ def run_session(session_id: str) -> None:
     sync.run(run_beside(UUID(session_id)))
 
 
-@shared_task(name="sessions_app.sweep", ignore_result=True)
+@shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
     """Take up what dead processes left, invocations, queues, jobs; begin what is due."""
     for session_id in sync.run(_sessions_to_run()):

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
 from sessions_app import client_ids, dispatch, hot_path
-from sessions_app.codec import content_to_json
+from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.cancel import cancel_invocation
@@ -75,7 +75,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         client_id=client_id,
         message=content_to_json(types.UserContent(text)),
         title=title_from(text),
-        terms=_terms(),
+        policies=conf().by_app("queue_policy"),
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
@@ -117,7 +117,7 @@ def _usable_text(text: str) -> str:
         raise InvalidInputError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
         )
-    return text.replace("\0", "\ufffd")
+    return storable(text)
 
 
 async def answer_call(
@@ -243,14 +243,6 @@ async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> Non
     session = await get_session(user, session_id)
     task = await in_thread(cancel_task, session.pk, schedule_id, user.pk)
     live().hub.publish_notice(session.pk, schedule_notice(task))
-
-
-def _terms() -> hot_path.Terms:
-    return hot_path.Terms(
-        policies=conf().by_app("queue_policy"),
-        running_of_app=conf().by_app("invocations_of_app"),
-        running_of_person=conf().invocations_of_person,
-    )
 
 
 def title_from(text: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from uuid import UUID
 
 from sessions_app import hot_path, protocol
-from sessions_app.codec import event_from_json
+from sessions_app.codec import event_to_show
 from sessions_app.conf import conf
 from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.process import live
@@ -164,7 +165,7 @@ class Viewer:
             for seq, body in rows:
                 if self._outgoing.is_half_full:
                     await self._outgoing.drained()
-                event = event_from_json(body)
+                event = event_to_show(json.loads(body))
                 is_rewind = event.actions.rewind_before_invocation_id is not None
                 rewound = await rewound_from(self._session_id, seq) if is_rewind else None
                 if seq != self._seq + 1:

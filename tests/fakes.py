@@ -1,8 +1,9 @@
-"""Stand-ins for what is outside: a model that follows a script."""
+"""Stand-ins for what is outside: models that follow a script."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any
 
@@ -49,7 +50,24 @@ class ScriptedModel(BaseLlm):
             for word in turn.split(" "):
                 await asyncio.sleep(self.pause)
                 yield LlmResponse(content=text_content(word + " "), partial=True)
-        yield turn if isinstance(turn, LlmResponse) else LlmResponse(content=_content(turn))
+        yield turn if isinstance(turn, LlmResponse) else LlmResponse(content=model_content(turn))
+
+
+class StreamingModel(BaseLlm):
+    """Answers whatever is asked with its words, piece by piece, and then with the whole."""
+
+    @abstractmethod
+    def words(self) -> AsyncGenerator[str, None]:
+        """The pieces, each at its time."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        told = []
+        async for word in self.words():
+            told.append(word)
+            yield LlmResponse(content=text_content(word), partial=True)
+        yield LlmResponse(content=text_content("".join(told)))
 
 
 def text_content(text: str, role: str = "model") -> types.Content:
@@ -66,7 +84,8 @@ def call(name: str, call_id: str | None = None, /, **args: Any) -> types.Part:
     return types.Part(function_call=types.FunctionCall(name=name, args=args, id=call_id))
 
 
-def _content(turn: str | types.Part | Iterable[types.Part]) -> types.Content:
+def model_content(turn: str | types.Part | Iterable[types.Part]) -> types.Content:
+    """What a model answers: a text, a part or several."""
     if isinstance(turn, str):
         return text_content(turn)
     return types.Content(role="model", parts=[turn] if isinstance(turn, types.Part) else list(turn))

@@ -20,6 +20,7 @@ RUNTIME_ORDER = (
     "types",
     "errors",
     "_platform",
+    "_writing",
     "_tasks",
     "callbacks",
     "run_config",
@@ -113,6 +114,15 @@ def entry_of(module_name: str) -> str:
     return module_name.split(".")[1]
 
 
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of a circle, the first one again at the end; nothing if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def test_the_runtime_knows_neither_django_nor_channels_nor_celery() -> None:
     foreign = [
         f"{module.name} imports {name}"
@@ -144,10 +154,7 @@ def test_the_runtime_imports_downwards_only() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
     graph = {name: edges(module) for name, module in modules().items() if name.split(".")[0] == package}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(" -> ".join(error.args[1]))
+    assert circle_in(graph) == []
 
 
 def test_the_engine_constructs_events_in_one_place() -> None:

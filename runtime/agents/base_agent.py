@@ -13,7 +13,7 @@ from runtime.agents.agent_state import BaseAgentState
 from runtime.callbacks import Callback
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
-from runtime.engine.build_events import agent_event
+from runtime.engine.build_events import agent_event, complete
 from runtime.engine.places import has_begun
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
@@ -86,7 +86,7 @@ class BaseAgent(BaseModel):
                 yield agent_event(ctx, None, context.actions)
         async with aclosing(self._run_async_impl(ctx)) as events:
             async for event in events:
-                yield event
+                yield complete(ctx, event)
         if ctx.end_invocation or ctx.is_paused(self):
             return
         if ctx.is_resumable and self.sub_agents and not self.offers_transfer:
@@ -98,7 +98,10 @@ class BaseAgent(BaseModel):
             yield _last_event(ctx, reply, context)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        """What the agent does; to be implemented by subclasses."""
+        """What the agent does; to be implemented by subclasses.
+
+        Events need not name their invocation, their branch and the role of their content: these are filled in.
+        """
         raise NotImplementedError(
             f"Agent {self.name!r} ({type(self).__name__}) does not implement _run_async_impl."
         )

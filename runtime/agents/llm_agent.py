@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from operator import is_not
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -111,7 +112,7 @@ class LlmAgent(BaseAgent):
 
     def model_post_init(self, context: Any, /) -> None:
         """Prepare what every step needs, then become the parent of the sub-agents."""
-        self._tool_sources = [_as_tool(tool) for tool in self.tools]
+        self._read_tools()
         self._own_model = (
             LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
         )
@@ -119,6 +120,7 @@ class LlmAgent(BaseAgent):
         super().model_post_init(context)
 
     _output_schema: OutputSchema | None
+    _known_tools: list[ToolUnion]
     _tool_sources: list[BaseTool | BaseToolset]
     _own_model: BaseLlm | None
 
@@ -135,8 +137,9 @@ class LlmAgent(BaseAgent):
     @property
     def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
         """`tools` with functions wrapped as tools."""
-        if len(self._tool_sources) != len(self.tools):
-            self._tool_sources = [_as_tool(tool) for tool in self.tools]
+        known = self._known_tools
+        if len(known) != len(self.tools) or any(map(is_not, known, self.tools)):
+            self._read_tools()
         return self._tool_sources
 
     @property
@@ -166,6 +169,10 @@ class LlmAgent(BaseAgent):
     def note_output(self, event: Event) -> None:
         """Check a final response by `output_schema` and write it under `output_key` (spec A4)."""
         note_output(event, self.canonical_output_schema, self.output_key)
+
+    def _read_tools(self) -> None:
+        self._known_tools = list(self.tools)
+        self._tool_sources = [_as_tool(tool) for tool in self._known_tools]
 
     def _read_output_schema(self) -> OutputSchema | None:
         return (

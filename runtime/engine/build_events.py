@@ -19,7 +19,8 @@ def user_event(
     ctx: InvocationContext, content: types.Content | None, state_delta: Mapping[str, Any] | None = None
 ) -> Event:
     """What the person said, with state changes that came along (spec L2)."""
-    return _event(ctx, "user", content, EventActions(state_delta=dict(state_delta or {})), branch=None)
+    actions = EventActions(state_delta=dict(state_delta or {}))
+    return _event(ctx, "user", with_role(content, "user"), actions, branch=None)
 
 
 def model_event(
@@ -33,8 +34,10 @@ def model_event(
     """A model's response, whose calls have ids; marks the long-running ones (spec T5)."""
     calls = calls_in(response)
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
+    said = {name: getattr(response, name) for name in response.model_fields_set}
+    said["content"] = with_role(response.content, "model")
     event = Event.model_construct(
-        **{name: getattr(response, name) for name in response.model_fields_set},
+        **said,
         author=ctx.agent.name,
         invocation_id=ctx.invocation_id,
         id=event_id,
@@ -66,9 +69,32 @@ def agent_event(
     ctx: InvocationContext, content: types.Content | None = None, actions: EventActions | None = None
 ) -> Event:
     """What an agent says or changes outside a model call."""
-    if content is not None and not content.role:
-        content = content.model_copy(update={"role": "model"})
-    return _event(ctx, ctx.agent.name, content, actions or EventActions(), branch=ctx.branch)
+    return _event(
+        ctx, ctx.agent.name, with_role(content, "model"), actions or EventActions(), branch=ctx.branch
+    )
+
+
+def complete(ctx: InvocationContext, event: Event) -> Event:
+    """The event that an agent's own code made, with what it left out: whose it is, of which invocation and branch.
+
+    What it says there stays.
+    """
+    if not event.author:
+        event.author = ctx.agent.name
+    if not event.invocation_id:
+        event.invocation_id = ctx.invocation_id
+    if ctx.branch and not event.branch:
+        event.branch = ctx.branch
+    if event.content and not event.content.role:
+        event.content = with_role(event.content, "user" if event.get_function_responses() else "model")
+    return _with_metadata(ctx, event)
+
+
+def with_role(content: types.Content | None, role: str) -> types.Content | None:
+    """The content, said in this role when it names none: a model takes no other (spec E8)."""
+    if content is None or content.role:
+        return content
+    return content.model_copy(update={"role": role})
 
 
 def calls_in(response: LlmResponse) -> list[types.FunctionCall]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import types
 from runtime._tasks import first_failure, settle
+from runtime._writing import go_on_in_this_task
 from runtime.context import Context, InvocationContext
 from runtime.engine import confirmation, credentials, hooks
 from runtime.engine.answers import Confirmations
@@ -84,7 +85,8 @@ async def run_function_calls(
 async def run_call(
     agent: LlmAgent, ctx: InvocationContext, call: types.FunctionCall, tools: Tools, again: Confirmations
 ) -> CallResult:
-    """The whole life of one call."""
+    """The whole life of one call, in a task of its own."""
+    go_on_in_this_task()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=again.get(call.id or ""))
     tool = tools.get(call.name or "")
     if tool is None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
@@ -108,6 +110,26 @@ def to_content(content: types.Content) -> types.Content:
     return types.Content.model_construct(role=content.role, parts=parts)
 
 
+def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
+    """Contents that may be edited at will: they share nothing with the history or with other requests."""
+    return [
+        types.Content.model_construct(
+            role=content.role, parts=[_own_copy(part) for part in content.parts or []]
+        )
+        for content in contents
+    ]
+
+
+def _own_copy(part: types.Part) -> types.Part:
+    """As a deep copy, at a third of its price: most parts hold nothing but a text."""
+    copied = part.model_copy()
+    for name in part.model_fields_set:
+        value = getattr(part, name)
+        if isinstance(value, BaseModel):
+            setattr(copied, name, value.model_copy(deep=True))
+    return copied
+
+
 def _says_something(event: Event) -> bool:
     if event.actions.compaction:
         return True
@@ -179,6 +201,11 @@ class _View:
         for event in events:
             self.calls |= call_ids(event)
 
+    @property
+    def weight(self) -> int:
+        """What it counts for among all that is kept: its contents, and never nothing."""
+        return max(1, len(self.contents))
+
     def clear(self) -> None:
         """Begin anew."""
         self.count, self.last, self.contents, self.calls = 0, None, [], set()
@@ -197,16 +224,20 @@ class _Views:
 
     def take(self, key: _ViewKey) -> _View:
         """The view that was kept, or an empty one; it may change until it is kept again."""
-        view = self._views.pop(key, None) or _View()
-        self._size -= len(view.contents)
+        view = self._views.pop(key, None)
+        if view is None:
+            return _View()
+        self._size -= view.weight
         return view
 
     def keep(self, key: _ViewKey, view: _View) -> None:
-        """Keep the view as it is now."""
+        """Keep the view as it is now, unless there is nothing in it, as in the first invocation of a session."""
+        if view.count == 0:
+            return
         self._views[key] = view
-        self._size += len(view.contents)
+        self._size += view.weight
         while self._size > CONTENTS_KEPT and len(self._views) > 1:
-            self._size -= len(self._views.popitem(last=False)[1].contents)
+            self._size -= self._views.popitem(last=False)[1].weight
 
 
 _views = _Views()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from runtime import types
 from runtime.callbacks import Callback, as_list, first_answer
 from runtime.context import Context
+from runtime.engine.history import own_copies
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools.base_tool import BaseTool
@@ -34,7 +35,11 @@ async def after_agent(agent: BaseAgent, context: Context) -> types.Content | Non
 
 
 async def before_model(agent: LlmAgent, context: Context, request: LlmRequest) -> LlmResponse | None:
-    """A response that takes the model's place (spec C2)."""
+    """A response that takes the model's place; the request may be edited, its contents included (spec C2)."""
+    plugins = context.invocation.plugin_manager
+    if agent.before_model_callback or (plugins and plugins.implements("before_model_callback")):
+        # Only for those who may edit them: what was said long ago is shared by all requests.
+        request.contents = own_copies(request.contents)
     given = {"callback_context": context, "llm_request": request}
     return await _answer(context, "before_model", given, agent.before_model_callback, given)
 

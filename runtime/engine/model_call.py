@@ -17,6 +17,7 @@ from runtime.engine.build_events import (
     model_event,
     new_call_id,
     with_call_ids,
+    with_role,
 )
 from runtime.errors import ModelError
 from runtime.events.event import Event
@@ -105,7 +106,8 @@ def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, d
     is_text = response.model_fields_set <= _TEXT_ONLY and not calls_in(response)
     if response.partial and draft.partial and is_text:
         # A long answer has hundreds of these, alike but for the text.
-        return draft.partial.model_copy(update={"content": response.content, "timestamp": _platform.now()})
+        content = with_role(response.content, "model")
+        return draft.partial.model_copy(update={"content": content, "timestamp": _platform.now()})
     actions = draft.context.actions
     event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
     draft.partial = event if is_text else None

@@ -136,7 +136,9 @@ def _are_known_to_have_run(calls: Event, log: Sequence[Event], since: Sequence[E
     """
     if any(later.content or later.actions != EventActions() for later in since):
         return True
-    latest = next(later for later in reversed(log) if later is calls or later.author == "user")
+    latest = next(
+        later for later in reversed(log) if later is calls or (later.author == "user" and later.content)
+    )
     return latest is not calls
 
 

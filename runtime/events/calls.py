@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runtime import types
 from runtime.events.event import Event
 
 REQUEST_CONFIRMATION = "adk_request_confirmation"
@@ -99,3 +100,14 @@ def pending_calls(events: Sequence[Event]) -> dict[str, str]:
         for call_id in event.long_running_tool_ids or ()
         if is_pending(answers.get(call_id, []))
     }
+
+
+def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
+    """The long-running calls, questions to a person among them, that nothing was said to yet, not even a first word."""
+    answered = answered_ids(events)
+    return [
+        call
+        for event in events
+        for call in event.get_function_calls()
+        if call.id in (event.long_running_tool_ids or ()) and call.id not in answered
+    ]

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class BasePlugin:
-    """Override the hooks you need. Plugins are asked in order of registration, before an agent's own callbacks.
+    """Override the hooks you need, sync or async (spec L11).
 
-    A result other than None answers in place of what was to happen, and ends the round: later plugins and the
-    agent's callbacks are not called (spec Q6). What a hook raises ends the invocation as a `PluginError`.
+    Plugins are asked in order of registration, before an agent's own callbacks. A result other than None answers in
+    place of what was to happen, and ends the round: later plugins and the agent's callbacks are not called (spec Q6).
+    What a hook raises ends the invocation as a `PluginError`.
     """
 
     def __init__(self, name: str) -> None:
@@ -58,10 +59,7 @@ class BasePlugin:
     async def before_model_callback(
         self, *, callback_context: Context, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Answer instead of the model; `llm_request` may be changed in place.
-
-        Its contents of earlier invocations are shared between requests: replace those, do not edit them.
-        """
+        """Answer instead of the model; `llm_request` may be changed in place: it is of this call only."""
 
     async def after_model_callback(
         self, *, callback_context: Context, llm_response: LlmResponse

@@ -27,8 +27,7 @@ class ContextFilterPlugin(BasePlugin):
     Args:
         num_invocations_to_keep: how many of the latest invocations are sent, the current one among them; None
             sends all.
-        custom_filter: gets the contents as a list of its own and returns those to send. The contents are shared
-            between requests: return changed copies, do not edit them.
+        custom_filter: gets the contents, which are of this request only, and returns those to send.
 
     Raises:
         ConfigurationError: fewer than one invocation is to be kept.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from runtime.callbacks import call
 from runtime.errors import ConfigurationError, PluginError
 from runtime.plugins.base_plugin import BasePlugin
 
@@ -33,6 +34,10 @@ class PluginManager:
         """The plugin of this name, or None."""
         return next((plugin for plugin in self.plugins if plugin.name == plugin_name), None)
 
+    def implements(self, hook: str) -> bool:
+        """Whether a plugin has the hook."""
+        return any(hook in _overridden(type(plugin)) for plugin in self.plugins)
+
     async def ask(self, hook: str, **kwargs: Any) -> Any:
         """The first answer other than None that a plugin's hook gives; None when none does.
 
@@ -43,7 +48,7 @@ class PluginManager:
             if hook not in _overridden(type(plugin)):
                 continue
             try:
-                answer = await getattr(plugin, hook)(**kwargs)
+                answer = await call(getattr(plugin, hook), **kwargs)
             except Exception as error:
                 raise PluginError(f"Plugin {plugin.name!r} failed in {hook}: {error}") from error
             if answer is not None:
@@ -59,7 +64,7 @@ class PluginManager:
         failures: list[str] = []
         for plugin in self.plugins:
             try:
-                await plugin.close()
+                await call(plugin.close)
             except Exception as error:  # noqa: BLE001 - every plugin gets its turn; all are reported below
                 failures.append(f"{plugin.name!r}: {error}")
         if failures:

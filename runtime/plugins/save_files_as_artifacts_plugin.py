@@ -8,6 +8,7 @@ from runtime import types
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import Context, InvocationContext
 from runtime.plugins.base_plugin import BasePlugin
+from runtime.sessions.state import State
 
 if TYPE_CHECKING:
     from runtime.agents.base_agent import BaseAgent
@@ -22,7 +23,6 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
 
     def __init__(self, name: str = "save_files_as_artifacts_plugin") -> None:
         super().__init__(name)
-        self._unrecorded: dict[str, dict[str, int]] = {}
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
@@ -41,14 +41,15 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
         )
         if not saved.artifact_delta:
             return None
-        self._unrecorded[invocation_context.invocation_id] = saved.artifact_delta
+        session.state[self._unrecorded] = saved.artifact_delta
         return saved.content
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
         """Record the versions, once in an invocation."""
-        delta = self._unrecorded.pop(callback_context.invocation_id, {})
+        delta = callback_context.session.state.pop(self._unrecorded, {})
         callback_context.actions.artifact_delta.update(delta)
 
-    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Forget what no agent has recorded, for another plugin answered in its place."""
-        self._unrecorded.pop(invocation_context.invocation_id, None)
+    @property
+    def _unrecorded(self) -> str:
+        """Where the versions wait, in the state of this invocation only: they are gone with it, however it ends."""
+        return f"{State.TEMP_PREFIX}{self.name}:unrecorded"

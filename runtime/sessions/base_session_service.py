@@ -45,11 +45,11 @@ class BaseSessionService(abc.ABC):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        """Create a session; keys of `state` are stored in the scope of their prefix.
+        """Create a session; keys of `state` are stored in the scope of their prefix, and `temp:` ones are not.
 
         Raises:
             AlreadyExistsError: there is a session with this id.
-            StateValueError: a state value is no JSON.
+            StateValueError: a state value that is to be stored is no JSON.
         """
 
     @abc.abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,8 +16,13 @@ from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
-from runtime.sessions.deltas import ScopedState, as_json
+from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+"""Seconds that a writer waits for another one before the log tells whom it waits for."""
 
 
 @dataclass
@@ -54,7 +60,7 @@ class InMemorySessionService(BaseSessionService):
         key = (app_name, user_id, (session_id or "").strip() or _platform.new_id())
         if key in self._sessions:
             raise AlreadyExistsError(f"Session {key[2]!r} exists already. Use get_session, or another id.")
-        scoped = ScopedState.split(as_json(state or {}))
+        scoped = ScopedState.split(as_json(without_temp(state or {})))
         self._sessions[key] = _Stored(
             state=scoped.session,
             initial_state=copy.deepcopy(scoped.session),
@@ -87,10 +93,30 @@ class InMemorySessionService(BaseSessionService):
     @asynccontextmanager
     async def one_writer(self, *, app_name: str, user_id: str, session_id: str) -> AsyncGenerator[None, None]:
         """Keeps the writers of one event loop apart; a lock is there for as long as someone holds or awaits it."""
-        locks = self._writers.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        lock = locks.setdefault((app_name, user_id, session_id), asyncio.Lock())
-        async with lock:
+        key = (app_name, user_id, session_id)
+        loop = asyncio.get_running_loop()
+        lock = self._writers.setdefault(loop, WeakValueDictionary()).setdefault(key, asyncio.Lock())
+        warning = loop.call_later(PATIENCE, self._warn_of_writer, key) if lock.locked() else None
+        try:
+            await lock.acquire()
+        finally:
+            if warning:
+                warning.cancel()
+        try:
             yield
+        finally:
+            lock.release()
+
+    def _warn_of_writer(self, key: _Key) -> None:
+        stored = self._sessions.get(key)
+        latest = stored.events[-1].invocation_id if stored and stored.events else "another one"
+        logger.warning(
+            "An invocation has waited %s s for session %r: %s has not ended. If its run_async was left before the end, "
+            "by break for example, close it: read it inside contextlib.aclosing.",
+            PATIENCE,
+            key[-1],
+            latest,
+        )
 
     async def _store(self, session: Session, event: Event) -> None:
         stored = self._sessions.get((session.app_name, session.user_id, session.id))

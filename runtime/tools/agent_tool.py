@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime import types
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, unanswered_calls
 from runtime.tools.arguments import correction, explain
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
@@ -62,7 +63,7 @@ class AgentTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """What the agent said last; `{'error': …}` for the model if the arguments are wrong or it failed.
+        """What the agent said last; `{'error': …}` for the model if the arguments are wrong, or it did not finish.
 
         Raises:
             ValidationError: the agent's answer does not fit its `output_schema`.
@@ -74,7 +75,10 @@ class AgentTool(BaseTool):
             return {"error": correction(problems).message}
         if self.skip_summarization:
             tool_context.actions.skip_summarization = True
-        last = await self._run(content, tool_context)
+        events = await self._run(content, tool_context)
+        if waiting := unanswered_calls(events):
+            return {"error": self._unfinished(waiting)}
+        last = next((event for event in reversed(events) if event.content or event.error_code), None)
         if last is None:
             return ""
         if last.error_code and (self._output or not last.text()):
@@ -90,9 +94,16 @@ class AgentTool(BaseTool):
     def _result(self, text: str) -> Any:
         return self._output.read_json(text) if self._output else text
 
-    async def _run(self, content: types.Content, tool_context: Context) -> Event | None:
-        """Run the agent, hand its changes on as they are committed; its last event that says something."""
-        last: Event | None = None
+    def _unfinished(self, waiting: list[types.FunctionCall]) -> str:
+        awaited = " and ".join(_awaited(call) for call in waiting)
+        return (
+            f"{self.name} did not finish: it waits for {awaited}, which cannot reach an agent that runs as a tool. "
+            "Do not call it again, and say so. To be answered it has to be a sub-agent."
+        )
+
+    async def _run(self, content: types.Content, tool_context: Context) -> list[Event]:
+        """Run the agent, hand its changes on as they are committed; what it committed."""
+        committed: list[Event] = []
         run = tool_context.run_agent(self.agent, content, tool_context.state.to_dict())
         async with aclosing(run) as events:
             async for event in events:
@@ -100,9 +111,18 @@ class AgentTool(BaseTool):
                     continue
                 tool_context.state.update(event.actions.state_delta)
                 tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
-                if event.content or event.error_code:
-                    last = event
-        return last
+                committed.append(event)
+        return committed
+
+
+def _awaited(call: types.FunctionCall) -> str:
+    """What a call without an answer waits for, in words."""
+    args = call.args or {}
+    if call.name == REQUEST_CONFIRMATION:
+        return f"a person's confirmation of {args['originalFunctionCall']['name']!r}"
+    if call.name == REQUEST_CREDENTIAL:
+        return "a credential of a person"
+    return f"the answer to its call of {call.name!r}"
 
 
 def _adapter(schema: Any | None, owner: str) -> TypeAdapter[Any] | None:

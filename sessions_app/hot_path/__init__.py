@@ -18,6 +18,7 @@ from sessions_app.hot_path.leases import (
     settle_waiting,
     take_back_expired,
 )
+from sessions_app.hot_path.limits import Limits
 from sessions_app.hot_path.log import (
     Append,
     Committed,
@@ -40,6 +41,7 @@ __all__ = [
     "Committed",
     "Finished",
     "Lease",
+    "Limits",
     "Loaded",
     "Overtaken",
     "Queued",

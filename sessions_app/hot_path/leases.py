@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from sessions_app.client_ids import MUST_NOT_BE_LOST
+from sessions_app.hot_path.limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
 from sessions_app.hot_path.log import Loaded
 from sessions_app.pool import fetch_all, fetch_one
 
@@ -19,8 +21,8 @@ class Claim:
         attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
         is_retried: it had failed, and somebody wants it tried again.
         is_cancelled: someone wants it stopped: it is to be ended, not run.
-        standing: the session's row and state at that moment, when the claim brought them.
         excess: the limit on invocations at once that it exceeds: "person", "app" or none.
+        standing: the session's row and state at that moment, when the claim brought them.
     """
 
     session_id: UUID
@@ -34,24 +36,31 @@ class Claim:
     attempts: int = 1
     is_retried: bool = False
     is_cancelled: bool = False
-    standing: Loaded | None = None
     excess: str = ""
+    standing: Loaded | None = None
 
 
-async def claim_next(session_id: UUID, *, owner: str, lease_seconds: float) -> Claim | None:
-    """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued."""
-    row = await fetch_one(_CLAIM, {"session": session_id, "owner": owner, "ttl": lease_seconds})
+async def claim_next(
+    session_id: UUID, *, owner: str, lease_seconds: float, limits: Limits = NO_LIMITS
+) -> Claim | None:
+    """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
+
+    The limits keep nothing out that has begun before, nor what must not be lost.
+    """
+    exempt = list(MUST_NOT_BE_LOST)
+    params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
+    row = await fetch_one_counted(_CLAIM, params, limits)
     return Claim(*row) if row else None
 
 
 # The session's row is locked first, as everywhere; the invocation's too, so that it is not cancelled meanwhile.
-_CLAIM = """
-WITH s AS (
+_CLAIM = f"""
+WITH free AS (
     SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_owner = '' FOR UPDATE
 ), next AS (
-    SELECT q.id, q.session_id FROM s JOIN sessions_app_invocation q ON q.session_id = s.id
+    SELECT q.id, q.session_id FROM free JOIN sessions_app_invocation q ON q.session_id = free.id
     WHERE q.status = 'queued' ORDER BY q.id LIMIT 1 FOR UPDATE OF q SKIP LOCKED
-), lease AS (
+), s AS (
     UPDATE sessions_app_session t
     SET lease_token = t.lease_token + 1, lease_owner = %(owner)s,
         lease_expires_at = now() + make_interval(secs => %(ttl)s)
@@ -60,9 +69,10 @@ WITH s AS (
 )
 UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
-FROM lease, next WHERE i.id = next.id
-RETURNING lease.id, lease.app_name, lease.user_id, lease.key, i.invocation_id, i.client_id, i.message,
-    lease.lease_token, i.attempts, i.error_code <> '', i.cancel_requested_at IS NOT NULL"""
+FROM s, next WHERE i.id = next.id
+RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
+    i.error_code <> '', i.cancel_requested_at IS NOT NULL,
+    CASE WHEN i.attempts > 1 OR i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -193,6 +203,8 @@ async def settle_waiting(session_id: UUID, invocation_ids: Sequence[str]) -> Non
 
 
 async def mark_sent(job_id: UUID) -> None:
-    """The broker has taken the job."""
-    query = "UPDATE sessions_app_tooljob SET sent_at = now() WHERE id = %(id)s RETURNING id"
-    await fetch_one(query, {"id": job_id})
+    """The broker has taken the job. It may have been done meanwhile, and sent again for a later time: that stays."""
+    query = (
+        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()) WHERE id = %(job)s RETURNING id"
+    )
+    await fetch_one(query, {"job": job_id})

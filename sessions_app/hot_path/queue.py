@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +12,9 @@ from psycopg.types.json import Json, Jsonb
 from runtime.sessions.deltas import ScopedState
 from sessions_app.client_ids import MUST_NOT_BE_LOST
 from sessions_app.hot_path.leases import Claim
+from sessions_app.hot_path.limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
 from sessions_app.hot_path.log import Loaded
-from sessions_app.pool import fetch_all, fetch_one, fetch_one_alone
+from sessions_app.pool import fetch_all
 
 REFUSED = "refused"
 """The status of what an app's policy did not let in: nothing was added."""
@@ -32,19 +33,13 @@ class Terms:
     """On which terms the apps take what people say.
 
     Attributes:
-        policies: by app, what happens to a message while another is answered; under "" for the other apps.
-        running_of_app: by app, how many invocations may run at once, under "" for the other apps; 0 is no limit.
-        running_of_person: how many one person may have running at once; 0 is no limit.
+        policies: by app, what happens to a message while another is answered; under "" for the other apps. Without
+            one it is queued.
+        limits: how many may run at once. They keep nothing out that must not be lost.
     """
 
-    policies: dict[str, str]
-    running_of_app: dict[str, int]
-    running_of_person: int
-
-    def locks(self, user_id: Any) -> list[str]:
-        """What must not be counted by two at once."""
-        by_person = [f"adk:person:{user_id}"] if self.running_of_person else []
-        return [*(["adk:apps"] if any(self.running_of_app.values()) else []), *by_person]
+    policies: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True)
@@ -74,13 +69,13 @@ async def enqueue(
     message: dict[str, Any],
     title: str = "",
     lease: Lease | None = None,
-    terms: Terms | None = None,
+    terms: Terms = Terms(),
 ) -> Queued | None:
     """Add an invocation; with a `lease` to take, it begins at once when nothing runs or waits in the session.
 
     The same client id again adds nothing and tells what became of the first. None when the user has no such session.
-    Without `terms` it is queued whatever the app's are, and no limit applies: for answers that must not be lost.
     """
+    limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else terms.limits
     params = {
         "session": session_id,
         "user": user_id,
@@ -90,14 +85,11 @@ async def enqueue(
         "title": title,
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
-        "policies": Jsonb(terms.policies if terms else {}),
-        "of_app": Jsonb(terms.running_of_app if terms else {}),
-        "of_person": terms.running_of_person if terms else 0,
+        "policies": Jsonb(dict(terms.policies)),
     }
-    locks = terms.locks(user_id) if terms else []
-    row = await fetch_one_alone(locks, _ENQUEUE, params) if locks else await fetch_one(_ENQUEUE, params)
+    row = await fetch_one_counted(_ENQUEUE, params, limits)
     # A statement that waited for another with the same client id does not see what that one added: the next does.
-    row = row or await fetch_one(_ENQUEUE, params)
+    row = row or await fetch_one_counted(_ENQUEUE, params, limits)
     if row is None:
         return None
     known_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
@@ -111,13 +103,12 @@ async def enqueue(
 
 
 # The session's row is locked first: what is decided on it stays true until the statement ends.
-_ENQUEUE = """
+_ENQUEUE = f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
     FROM sessions_app_session WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
 ), terms AS (
     SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
-        coalesce(%(of_app)s ->> s.app_name, %(of_app)s ->> '', '0')::int AS of_app,
         s.lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
         ) AS is_free
@@ -149,22 +140,14 @@ WITH s AS (
 SELECT coalesce(added.invocation_id, known.invocation_id, ''), coalesce(added.status, known.status, 'refused'),
     known.id IS NOT NULL, added.status = 'queued' AND terms.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
-    CASE
-        WHEN %(of_person)s > 0 AND %(of_person)s <= (
-            SELECT count(*) FROM sessions_app_session b WHERE b.lease_owner <> '' AND b.user_id = s.user_id
-        ) THEN 'person'
-        WHEN terms.of_app > 0 AND terms.of_app <= (
-            SELECT count(*) FROM sessions_app_session b WHERE b.lease_owner <> '' AND b.app_name = s.app_name
-        ) THEN 'app'
-        ELSE ''
-    END,
+    {EXCESS},
     s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
-    s.state, coalesce(u.state, '{}'), coalesce(a.state, '{}')
+    s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
 FROM s JOIN terms ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation known ON known.session_id = s.id AND known.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT terms.is_free AND terms.policy = 'reject'"""
+WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT terms.is_free AND terms.policy = 'reject'"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -177,7 +160,10 @@ class Overtaken:
 
 
 async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Overtaken]:
-    """Cancel what a person's newer message interrupts. Queued answers and scheduled tasks stay: none may be lost."""
+    """Cancel what a person's newer message interrupts; who asked for a stop first is the one who is remembered.
+
+    Queued answers and scheduled tasks stay: none may be lost.
+    """
     params = {
         "session": session_id,
         "invocation": invocation_id,
@@ -189,7 +175,8 @@ async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Seq
 
 _MAKE_WAY = """
 UPDATE sessions_app_invocation i
-SET cancel_requested_at = now(), cancelled_by_id = %(user)s,
+SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
+    cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(user)s ELSE i.cancelled_by_id END,
     status = CASE i.attempts WHEN 0 THEN 'cancelled' ELSE i.status END,
     finished_at = CASE i.attempts WHEN 0 THEN now() END
 FROM sessions_app_invocation newer

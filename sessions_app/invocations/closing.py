@@ -56,7 +56,8 @@ def closing_events(
 ) -> list[Event]:
     """The message if it came to nothing, the text streamed so far, answers for the calls left open, why it ended."""
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
-    closing = [] if begun_as(invocation_id, claim.message, events) else [_message_event(claim)]
+    begun = begun_as(invocation_id, claim.message, events)
+    closing = [] if begun else [_message_event(claim)]
     texts = [
         interrupted_event(
             fragment.speech.author, invocation_id, fragment.text, thought=fragment.speech.thought
@@ -64,7 +65,7 @@ def closing_events(
         for fragment in growing
     ]
     has_text = bool(texts)
-    closing += [*texts, *seal_events(events, invocation_id, SEAL)]
+    closing += [*texts, *seal_events(events, begun.invocation_id if begun else invocation_id, SEAL)]
     if outcome.status != InvocationStatus.FAILED:
         if not has_text and not _is_closed(events, invocation_id):
             closing.append(interrupted_event(author, invocation_id))

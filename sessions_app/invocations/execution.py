@@ -17,12 +17,13 @@ from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
 from sessions_app import dispatch, hot_path
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import CannotGoOnError, LimitExceededError
 from sessions_app.hot_path import Claim
 from sessions_app.invocations.closing import begun_as, closing_events, resumed_event, without_failures
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
-from sessions_app.invocations.spending import Spending
+from sessions_app.invocations.spending import Spending, model_calls
 from sessions_app.live.hub import Hub
 from sessions_app.live.text import Fragment, Speech
 from sessions_app.models import InvocationStatus
@@ -33,7 +34,7 @@ from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.services.staging import created_job, forget_staged, staged_jobs
+from sessions_app.services.staging import created_job, staged_jobs, staging
 from sessions_app.wake_up import metadata_of
 
 logger = logging.getLogger(__name__)
@@ -63,12 +64,14 @@ class Execution:
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
         self._spending = Spending(self._conf)
+        self._model_calls = 0
 
     async def run(self) -> Outcome:
         """Run the invocation to its end. What the agent raises comes out here.
 
         Raises:
             LimitExceededError: it is one too many at once, took longer, or used more, than the site allows.
+            LlmCallsLimitExceededError: it asked the model more often.
             CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
         if self.claim.excess:
@@ -76,18 +79,15 @@ class Execution:
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
-            async with timeout:
-                await (self._go_on() if self._goes_on else self._begin())
+            with staging():
+                async with timeout:
+                    await (self._go_on() if self._goes_on else self._begin())
         except TimeoutError as error:
             if not timeout.expired():
                 raise
             raise LimitExceededError(
                 f"This took longer than {limit:.0f} seconds, so it was stopped. Ask for less at once."
             ) from error
-        finally:
-            forget_staged(self.claim.invocation_id)
-        if self._answers_calls():
-            await self._settle_waiting()
         return self._outcome()
 
     async def _begin(self) -> None:
@@ -105,11 +105,14 @@ class Execution:
             await self._begin()
             return
         events = events_of_invocation(session.events, begun.invocation_id)
-        problem = why_not_resumable(get_app(claim.app_name).root_agent, events)
+        root = get_app(claim.app_name).root_agent
+        problem = why_not_resumable(root, events)
         if problem:
             raise CannotGoOnError(problem)
         self._events = list(events)
-        self._spending = Spending(self._conf, () if claim.is_retried else events)
+        if not claim.is_retried:
+            since = events[next(index for index, event in enumerate(events) if event is begun) :]
+            self._spending, self._model_calls = Spending(self._conf, since), model_calls(root, since)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
@@ -128,6 +131,7 @@ class Execution:
         config = RunConfig(
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
+            llm_calls_before=self._model_calls,
             custom_metadata=metadata_of(claim.client_id),
         )
         events = runner.run_async(
@@ -145,6 +149,15 @@ class Execution:
         session = await self._session()
         for event in closing_events(self.claim, session.events, self._growing(), outcome):
             await self._sessions.append_event(session, event)
+
+    async def settle_waiting(self) -> None:
+        """The invocations whose calls this one has answered wait no more, however it ended itself."""
+        if not self._answers_calls():
+            return
+        events = (await self._session()).events
+        waiting = pending_calls(events)
+        still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
+        await hot_path.settle_waiting(self.claim.session_id, sorted(still))
 
     async def compact(self) -> None:
         """Sum up what is due (spec R4), after the end and without the lease: the next message need not wait."""
@@ -206,13 +219,6 @@ class Execution:
         self._events.append(event)
         self._spending.add(event)
 
-    async def _settle_waiting(self) -> None:
-        """The invocations whose calls are answered now wait no more."""
-        events = (await self._session()).events
-        waiting = pending_calls(events)
-        still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
-        await hot_path.settle_waiting(self.claim.session_id, sorted(still))
-
     def _answers_calls(self) -> bool:
         return any("functionResponse" in part for part in self.claim.message.get("parts", []))
 
@@ -220,5 +226,5 @@ class Execution:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
             message = last.error_message or "The model could not answer."
-            return Outcome(InvocationStatus.FAILED, last.error_code[:64], message)
+            return Outcome(InvocationStatus.FAILED, storable(last.error_code[:64]), storable(message))
         return WAITING if pending_calls(self._events) else COMPLETED

@@ -27,3 +27,8 @@ RESTARTED = Outcome(
     "The server was restarted before this answer was complete, and it could not be taken up again. "
     "Try again for the rest.",
 )
+TOO_MANY_CALLS = Outcome(
+    InvocationStatus.FAILED,
+    "LIMIT",
+    "This asked the model more often than one answer may, so it was stopped. Ask for less at once.",
+)

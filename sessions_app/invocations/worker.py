@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -24,6 +24,7 @@ from sessions_app.invocations.outcome import (
     RESTARTED,
     STOPPED,
     STOPPED_BY_STAFF,
+    TOO_MANY_CALLS,
     Outcome,
 )
 from sessions_app.live.process import Live, live
@@ -63,6 +64,7 @@ class InvocationWorker:
         self._heartbeat: asyncio.Task[Any] | None = None
         self._closing = False
         self._beside: set[asyncio.Task[None]] = set()
+        self._compacting: set[UUID] = set()
         news.relay.on_cancel = self.cancel_here
 
     async def start(
@@ -73,11 +75,11 @@ class InvocationWorker:
         client_id: str,
         message: dict[str, Any],
         title: str = "",
-        terms: hot_path.Terms | None = None,
+        policies: Mapping[str, str] | None = None,
     ) -> hot_path.Queued | None:
         """Queue an invocation, and run it here at once when nothing runs. None when the user has no such session.
 
-        Without `terms` it is queued whatever the app's policy is.
+        Without `policies` it is queued whatever the app's is.
         """
         lease = hot_path.Lease(self.owner, conf().lease_seconds)
         queued = await hot_path.enqueue(
@@ -88,7 +90,7 @@ class InvocationWorker:
             message=message,
             title=title,
             lease=None if self._closing else lease,
-            terms=terms,
+            terms=hot_path.Terms(policies or {}, _limits()),
         )
         if queued is None or queued.status == hot_path.REFUSED:
             return queued
@@ -114,7 +116,9 @@ class InvocationWorker:
         """Run the session's oldest queued invocation, unless one is running. Returns its task."""
         if self._closing:
             return None
-        claim = await hot_path.claim_next(session_id, owner=self.owner, lease_seconds=conf().lease_seconds)
+        claim = await hot_path.claim_next(
+            session_id, owner=self.owner, lease_seconds=conf().lease_seconds, limits=_limits()
+        )
         return self._start(claim) if claim else None
 
     async def run_queue(self, session_id: UUID) -> bool:
@@ -181,15 +185,22 @@ class InvocationWorker:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.forget_text(claim.session_id, claim.invocation_id)
         has_failed = ending is not None and ending[0].status == InvocationStatus.FAILED
-        if get_app(claim.app_name).events_compaction_config is not None and not has_failed:
+        if not has_failed and get_app(claim.app_name).events_compaction_config is not None:
             self._later(self._compact(execution))
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     async def _compact(self, execution: Execution) -> None:
+        """Sum the session up, if that is due and is not being done: what was said since has its turn later."""
+        session_id = execution.claim.session_id
+        if session_id in self._compacting:
+            return
+        self._compacting.add(session_id)
         try:
             await execution.compact()
         except Exception:  # the answer is complete; the next invocation tries again
-            logger.exception("Session %s was not compacted", execution.claim.session_id)
+            logger.exception("Session %s was not compacted", session_id)
+        finally:
+            self._compacting.discard(session_id)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the invocations; a stop of the process drops it."""
@@ -221,7 +232,10 @@ class InvocationWorker:
         except CannotGoOnError as error:
             logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
             return RESTARTED, False
-        except (LimitExceededError, LlmCallsLimitExceededError) as error:
+        except LlmCallsLimitExceededError as error:
+            logger.warning("Invocation %s was stopped: %s", invocation_id, error)
+            return TOO_MANY_CALLS, False
+        except LimitExceededError as error:
             return Outcome(InvocationStatus.FAILED, "LIMIT", str(error)), False
         except Exception as error:
             logger.exception("Invocation %s failed", invocation_id)
@@ -236,8 +250,7 @@ class InvocationWorker:
         try:
             if outcome is STOPPED and await hot_path.is_stopped_by_staff(claim):
                 outcome = STOPPED_BY_STAFF
-            if not is_logged:
-                await execution.close_log(outcome)
+            outcome = await self._close_log(execution, outcome, is_logged)
             finished = await hot_path.finish(
                 claim,
                 status=outcome.status,
@@ -256,6 +269,21 @@ class InvocationWorker:
             return False
         self._tell(claim, outcome.status, outcome.error_message)
         return finished.more_is_queued
+
+    async def _close_log(self, execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
+        """Write the end into the log. Where that cannot be done the row alone tells it: as a failure."""
+        try:
+            if not is_logged:
+                await execution.close_log(outcome)
+            await execution.settle_waiting()
+        except (StaleLeaseError, SessionNotFoundError, *UNAVAILABLE):
+            raise
+        except Exception as error:
+            invocation_id = execution.claim.invocation_id
+            logger.exception("The log of invocation %s could not be closed", invocation_id)
+            has_failed = outcome.status == InvocationStatus.FAILED
+            return outcome if has_failed else _failure(invocation_id, error)
+        return outcome
 
     async def _hand_over(self, claim: Claim) -> None:
         """Let a worker go on, at once rather than when the lease runs out."""
@@ -313,6 +341,11 @@ async def close_worker() -> None:
     known = _workers.pop(asyncio.get_running_loop(), None)
     if known is not None:
         await known.close()
+
+
+def _limits() -> hot_path.Limits:
+    """How many may run at once, as the site's settings have it."""
+    return hot_path.Limits(conf().by_app("invocations_of_app"), conf().invocations_of_person)
 
 
 def _failure(invocation_id: str, error: Exception) -> Outcome:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from runtime import types
 from runtime.errors import ConfigurationError
+from sessions_app.codec import storable
 from sessions_app.jobs.questions import Answer, Question
 
 
@@ -42,6 +43,7 @@ class JobAsks(BaseException):
 def progress(done: float, total: float, message: str = "") -> None:
     """Tell how far the job is, in units of your own. Cheap: call it as often as you like.
 
+    Without a total, 0, or with numbers that are not finite, the bar only says that the job is at work.
     Outside of a job it does nothing, so that the function can be called by itself.
 
     Raises:
@@ -72,12 +74,12 @@ def confirm(question: str) -> bool:
         ConfigurationError: called outside of a job, or the question or an option is empty.
         JobCancelled: someone cancelled the job.
     """
-    return _job("confirm").ask(Question(question, "confirm")) is True
+    return _job("confirm").ask(Question(storable(question), "confirm")) is True
 
 
 def ask(question: str, options: Sequence[str] = ()) -> str:
     """As `confirm`, for one of the options, or for a text in the person's own words when there are none."""
-    asked = Question(question, "choice" if options else "text", tuple(options))
+    asked = Question(storable(question), "choice" if options else "text", tuple(map(storable, options)))
     return str(_job("ask").ask(asked))
 
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from runtime.errors import ConfigurationError
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.models import JobStatus, ToolJob
@@ -87,4 +88,4 @@ def _fitting(question: Mapping[str, Any], answer: Answer) -> Answer:
         raise InvalidInputError(f"Choose one of these: {', '.join(question['options'])}.")
     if not answer.strip() or len(answer) > conf().message_limit:
         raise InvalidInputError(f"Write an answer of 1 to {conf().message_limit} characters.")
-    return answer.replace("\0", "\ufffd")
+    return storable(answer)

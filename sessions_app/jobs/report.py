@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from math import isfinite
 from types import TracebackType
 
 from django.db import connection
@@ -12,6 +13,7 @@ from django.db.models.functions import Now
 
 from runtime import types
 from sessions_app import sync
+from sessions_app.codec import storable
 from sessions_app.jobs.inside import JobAsks, JobCancelled, current_job
 from sessions_app.jobs.questions import Answer, Question
 from sessions_app.live.process import tell
@@ -51,12 +53,14 @@ class Reporter:
         self._thread.join()
 
     def progress(self, done: float, total: float, message: str) -> None:
-        """Note how far the job is."""
+        """Note how far the job is; numbers that are not finite say that nobody knows."""
         if self._cancelled:
             raise JobCancelled
+        numbers = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
+        text = storable(message[:500])
         with self._lock:
-            self._job.progress_done, self._job.progress_total = float(done), float(total)
-            self._job.progress_message = message[:500]
+            self._job.progress_done, self._job.progress_total = numbers
+            self._job.progress_message = text
             self._changed = True
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
@@ -117,10 +121,11 @@ class Reporter:
                 "artifacts": job.artifacts,
             }
         mine = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
-        mine.update(heartbeat_at=Now(), **values)
+        is_mine = mine.update(heartbeat_at=Now(), **values)
         row = ToolJob.objects.filter(pk=job.pk).values_list("cancel_requested_at", "attempts").first()
         self._cancelled = row is None or row[0] is not None or row[1] != job.attempts
-        show(job)
+        if is_mine:
+            show(job)
 
 
 def show(job: ToolJob) -> None:

@@ -16,6 +16,7 @@ from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.function_declaration import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
+from sessions_app.codec import storable_values
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.work import RetryPolicy, work
 from sessions_app.services.staging import stage_job
@@ -66,7 +67,9 @@ class JobTool(LongRunningFunctionTool):
         def run(task: Task[Any, None], job_id: str) -> None:
             work(self.run_here, policy, task, UUID(job_id))
 
-        options: dict[str, Any] = {"bind": True, "ignore_result": True, **limits}
+        # By its name: processes that are no workers need not load Celery's worker.
+        request = "sessions_app.jobs.overdue:JobRequest"
+        options: dict[str, Any] = {"bind": True, "ignore_result": True, "Request": request, **limits}
         register: Callable[[Callable[..., None]], object] = shared_task(name=self.task_name, **options)
         register(run)
 
@@ -90,7 +93,7 @@ class JobTool(LongRunningFunctionTool):
                 "tool_name": self.name,
                 "task_name": self.task_name,
                 "agent_name": tool_context.agent_name,
-                "args": own,
+                "args": storable_values(own),
                 "run_at": run_at,
             }
         )
@@ -143,7 +146,7 @@ def job_tool(
         retry_on: exceptions after which the job is tried again, later each time.
         max_retries: how often.
         soft_time_limit: seconds after which the function is told to stop, by Celery's SoftTimeLimitExceeded.
-        time_limit: seconds after which its process is killed.
+        time_limit: seconds after which its process is killed. The job has failed then; it is not tried again.
         delayable: whether the model may say when the job is to begin, by a parameter `run_at` that it is declared
             with besides the function's own.
     """

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,9 +19,11 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
+from sessions_app.codec import storable, storable_values
 from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import CANCELLED, end_cancelled, why_cancelled
@@ -29,6 +33,7 @@ from sessions_app.jobs.report import Reporter, show
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
+TOO_LONG = "The job took longer than it may."
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def work(
     """Do the job, unless it is done or someone else is at it, and have its call answered."""
     # Its worker may have died after somebody asked to stop it, or it was to be tried again.
     end_cancelled(job_id)
-    job = _claim(job_id, worker=task.request.hostname or "")
+    job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
     if job is None:
         answer(job_id)
         return
@@ -70,8 +75,9 @@ def work(
         if cancelled := why_cancelled(job_id):
             end = JobEnd(JobStatus.CANCELLED, error=cancelled)
         elif isinstance(error, policy.on) and job.attempts <= policy.limit:
-            _queue_again(job, error)
-            raise task.retry(countdown=policy.seconds_before(job.attempts), max_retries=None) from error
+            seconds = policy.seconds_before(job.attempts)
+            _queue_again(job, error, seconds)
+            raise task.retry(countdown=seconds, max_retries=None) from error
         else:
             logger.exception("Job %s failed", job.id)
             end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
@@ -83,13 +89,18 @@ def work(
     answer(job_id)
 
 
+def process_name(hostname: str | None, pid: int | str | None) -> str:
+    """What a job's row calls the process that is at it: so its parent, too, can tell which attempt that was."""
+    return f"{(hostname or '')[:180]} process {pid}"
+
+
 def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     """Take a queued job. None when it is finished, cancelled, or another worker has it."""
     mine = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
     claimed = mine.update(
         status=JobStatus.RUNNING,
         attempts=F("attempts") + 1,
-        worker=worker[:200],
+        worker=worker,
         started_at=Now(),
         heartbeat_at=Now(),
         error="",
@@ -109,7 +120,7 @@ def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd | Que
     except SoftTimeLimitExceeded:
         if cancelled := why_cancelled(job.pk):
             return JobEnd(JobStatus.CANCELLED, error=cancelled)
-        return JobEnd(JobStatus.FAILED, error="The job took longer than it may.")
+        return JobEnd(JobStatus.FAILED, error=TOO_LONG)
     if is_refusal(result):
         return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))
     return JobEnd(JobStatus.SUCCEEDED, _fitting(response, job))
@@ -153,10 +164,11 @@ def _let_wait(job: ToolJob, question: Question) -> bool:
     return bool(written)
 
 
-def _queue_again(job: ToolJob, error: Exception) -> None:
-    """Let the next attempt have it."""
-    if _mine(job).update(status=JobStatus.QUEUED, error=str(error)):
-        job.status, job.error = JobStatus.QUEUED, str(error)
+def _queue_again(job: ToolJob, error: Exception, seconds: float) -> None:
+    """Let the next attempt have it after this time; until then it counts as sent, so that the sweep leaves it alone."""
+    due = timezone.now() + timedelta(seconds=seconds)
+    if _mine(job).update(status=JobStatus.QUEUED, error=storable(str(error)), sent_at=due):
+        job.refresh_from_db()
         show(job)
 
 
@@ -165,8 +177,8 @@ def _finish(job: ToolJob, end: JobEnd) -> None:
     progress = {"progress_done": job.progress_done, "progress_total": job.progress_total}
     written = _mine(job).update(
         status=end.status,
-        result=end.result,
-        error=end.error,
+        result=storable_values(end.result),
+        error=storable(end.error),
         artifacts=job.artifacts,
         progress_message=job.progress_message,
         finished_at=Now(),

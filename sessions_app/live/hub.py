@@ -83,10 +83,11 @@ class Hub:
             self._outbox.want_text(session_id)
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
-        """The watcher has left."""
+        """The watcher has left. After the last one, nobody asks whether what other processes tell has ended."""
         self._watchers[session_id].discard(watcher)
         if not self._watchers[session_id]:
             del self._watchers[session_id]
+            self._forget_text_of_others(session_id)
 
     def watched(self) -> list[UUID]:
         """The sessions that someone here watches."""
@@ -168,7 +169,7 @@ class Hub:
     def receive_fragment(self, session_id: UUID, fragment: Fragment) -> None:
         """Text of another process's invocation has grown. What is missing before it is asked for."""
         if session_id not in self._watchers:
-            self._keep_texts(session_id, lambda speech: self._texts[session_id][speech].is_from_here)
+            self._forget_text_of_others(session_id)
             return
         texts, speech = self._texts[session_id], fragment.speech
         if any(known.lease_token > speech.lease_token for known in texts):
@@ -220,6 +221,9 @@ class Hub:
             frame = partial_frame(fragment)
             for watcher in watchers:
                 watcher.fragment(frame)
+
+    def _forget_text_of_others(self, session_id: UUID) -> None:
+        self._keep_texts(session_id, lambda speech: self._texts[session_id][speech].is_from_here)
 
     def _keep_texts(self, session_id: UUID, is_kept: Callable[[Speech], bool]) -> None:
         texts = self._texts.get(session_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from math import isfinite
 
 from django.conf import settings
 from django.db import models
@@ -30,9 +31,11 @@ class ToolJob(models.Model):
     Attributes:
         call_id: the function call that it answers; one job answers one call, once.
         task_name: the Celery task.
-        progress_done: of `progress_total`, in the task's own units; total 0 means unknown.
+        progress_done: of `progress_total`, in the task's own units; a total of 0, or not finite, means unknown.
         run_at: when it may begin; None is at once.
-        sent_at: when the broker took it; a sweeper sends what has none.
+        sent_at: when the broker took it, or is to give it to a worker for the next attempt; a sweeper sends what has
+            none, and what is not begun long after.
+        worker: the process that is, or was last, at it: see `sessions_app.jobs.work.process_name`.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
         question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
@@ -91,9 +94,9 @@ class ToolJob(models.Model):
         """How far it is, 0 to 100; None when the task does not know."""
         if self.status == JobStatus.SUCCEEDED:
             return 100
-        if not self.progress_total:
+        if not self.progress_total or not isfinite(self.progress_total) or not isfinite(self.progress_done):
             return None
-        return max(0, min(100, round(100 * self.progress_done / self.progress_total)))
+        return round(100 * max(0.0, min(1.0, self.progress_done / self.progress_total)))
 
     @property
     def is_put_off(self) -> bool:

@@ -15,7 +15,7 @@ from runtime.events.event import Event
 from runtime.events.rewound import reaches_back
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
-from runtime.sessions.deltas import ScopedState, as_json
+from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
 from sessions_app import hot_path, models
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
@@ -73,7 +73,7 @@ class DjangoSessionService(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        scoped = ScopedState.split(as_json(state or {}))
+        scoped = ScopedState.split(as_json(without_temp(state or {})))
         key = (session_id or "").strip() or str(uuid4())
         if len(key) > KEY_LENGTH or not is_storable(key):
             raise InvalidInputError(

@@ -55,6 +55,14 @@ def until(number: int) -> str:
     return "".join(WORDS[:number]).strip()
 
 
+def begin_to_count(tabs: tuple[ChatPage, ChatPage], model: Model, *turns: Turn) -> None:
+    """Ask for an answer that is held after 50 words, and wait until both tabs show these."""
+    model.play(*turns)
+    tabs[0].send("Count")
+    for tab in tabs:
+        expect(tab.growing).to_have_text(until(50))
+
+
 def expect_complete(tab: ChatPage, *, held_at: int | None = None) -> None:
     """Every word once, at every moment, the held ones among them; and what the page shows is what is stored."""
     expect(tab.answers).to_have_text([WHOLE], timeout=OUTAGE_MILLISECONDS)
@@ -74,10 +82,7 @@ def test_redis_is_restarted_in_the_middle_of_an_answer(
     tabs: tuple[ChatPage, ChatPage], model: Model, site: Stack
 ) -> None:
     one = tabs[0]
-    model.play(Turn(text=WORDS, hold_before=[50, 100]))
-    one.send("Count")
-    for tab in tabs:
-        expect(tab.growing).to_have_text(until(50))
+    begin_to_count(tabs, model, Turn(text=WORDS, hold_before=[50, 100]))
     kill_redis(site.data)
     model.release()
     expect(one.growing).to_have_text(until(100))
@@ -92,11 +97,7 @@ def test_redis_is_restarted_in_the_middle_of_an_answer(
 def test_redis_is_away_while_an_answer_ends(
     tabs: tuple[ChatPage, ChatPage], model: Model, site: Stack
 ) -> None:
-    one = tabs[0]
-    model.play(Turn(text=WORDS, hold_before=[50]))
-    one.send("Count")
-    for tab in tabs:
-        expect(tab.growing).to_have_text(until(50))
+    begin_to_count(tabs, model, Turn(text=WORDS, hold_before=[50]))
     kill_redis(site.data)
     model.release()
     for tab in tabs:
@@ -111,10 +112,7 @@ def test_postgresql_is_restarted_in_the_middle_of_an_answer(
     tabs: tuple[ChatPage, ChatPage], model: Model, site: Stack
 ) -> None:
     one = tabs[0]
-    model.play(Turn(text=WORDS, hold_before=[50, 100]), Turn(text=WORDS))
-    one.send("Count")
-    for tab in tabs:
-        expect(tab.growing).to_have_text(until(50))
+    begin_to_count(tabs, model, Turn(text=WORDS, hold_before=[50, 100]), Turn(text=WORDS))
     kill_postgres(site.data)
     model.release()
     expect(one.growing).to_have_text(until(100))
@@ -142,10 +140,7 @@ def test_the_web_process_is_killed_in_the_middle_of_an_answer(
     tabs: tuple[ChatPage, ChatPage], model: Model, web: Web
 ) -> None:
     one = tabs[0]
-    model.play(Turn(text=WORDS, hold_before=[50]), Turn(text=WORDS, hold_before=[100]))
-    one.send("Count")
-    for tab in tabs:
-        expect(tab.growing).to_have_text(until(50))
+    begin_to_count(tabs, model, Turn(text=WORDS, hold_before=[50]), Turn(text=WORDS, hold_before=[100]))
     web.kill()
     expect(one.status).to_have_text("Reconnecting…")
     web.start()

@@ -15,6 +15,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 CHECK = "Check order 1003."
 
 
+@pytest.fixture
+def other(chat: ChatPage, open_tab: OpenTab) -> ChatPage:
+    """The same chat in another tab."""
+    tab = open_tab()
+    tab.open(chat.page.url)
+    return tab
+
+
 def play_schedule(model: Model, **when: str) -> None:
     """The agent schedules a check, and does it when it is woken."""
     call = Call(name="schedule_task", args={"task": CHECK, **when})
@@ -28,11 +36,9 @@ def play_schedule(model: Model, **when: str) -> None:
 
 
 def test_a_scheduled_task_comes_by_itself_and_is_shown_as_what_it_is(
-    chat: ChatPage, open_tab: OpenTab, model: Model
+    chat: ChatPage, other: ChatPage, model: Model
 ) -> None:
     play_schedule(model, run_at="in 3 seconds")
-    other = open_tab()
-    other.open(chat.page.url)
     chat.send("Please check order 1003 in a moment")
     chat.wait_for_answer("I will check it.")
     for tab in (chat, other):
@@ -48,11 +54,9 @@ def test_a_scheduled_task_comes_by_itself_and_is_shown_as_what_it_is(
 
 
 def test_a_scheduled_task_is_shown_in_every_tab_and_cancelled_in_any(
-    chat: ChatPage, open_tab: OpenTab, model: Model
+    chat: ChatPage, other: ChatPage, model: Model
 ) -> None:
     play_schedule(model, every="0 9 * * 1-5")
-    other = open_tab()
-    other.open(chat.page.url)
     chat.send("Please check order 1003 every weekday")
     for tab in (chat, other):
         expect(tab.schedules.locator("summary")).to_have_text("1 scheduled task")

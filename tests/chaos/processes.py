@@ -11,8 +11,8 @@ from pathlib import Path
 
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
-from tests.stack.outages import kill_postgres, kill_redis, kill_tree, wait_until_listening
-from tests.stack.stack import free_port
+from tests.stack.outages import kill_postgres, kill_redis, kill_tree
+from tests.stack.web_process import free_port, wait_until_listening, web_command
 
 WEB = ("web1", "web2")
 
@@ -63,9 +63,9 @@ class Site:
         wait_until_listening(self.ports[name])
 
     def _start(self, name: str) -> None:
-        celery = ["celery", "--quiet", "-A", "adk_site"]
+        celery = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site"]
         if name in WEB:
-            command = ["adk_site.web", "-v", "0", "-p", str(self.ports[name]), "adk_site.asgi:application"]
+            command = web_command(self.ports[name])
         elif name == "beat":
             schedule = self.data / "beat-schedule"
             for old in self.data.glob("beat-schedule*"):
@@ -94,7 +94,7 @@ class Site:
         }
         log = (self.data / f"{name}.log").open("ab")
         self.processes[name] = subprocess.Popen(
-            [sys.executable, "-m", *command], env=environment, stdout=log, stderr=log, start_new_session=True
+            command, env=environment, stdout=log, stderr=log, start_new_session=True
         )
         log.close()
 

@@ -80,6 +80,13 @@ class SessionLifeContract:
         assert session.state == state
         assert await stored(sessions, session) == session
 
+    async def test_a_new_session_starts_without_what_is_of_one_invocation_only_whatever_that_is(
+        self, sessions: BaseSessionService, ada: str
+    ) -> None:
+        """S3, S4, S8: what is not stored need not be JSON."""
+        session = await opened(sessions, ada, state={"temp:client": object(), "kept": 1})
+        assert session.state == (await stored(sessions, session)).state == {"kept": 1}
+
     async def test_a_session_that_there_is_not_is_none(
         self, sessions: BaseSessionService, ada: str, bob: str
     ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app import jobs, sync
-from sessions_app.lifecycle import shut_down
+from sessions_app import jobs
 from sessions_app.models import Invocation, Session, ToolJob
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,17 +25,15 @@ def session(person: User) -> Session:
 
 
 @pytest.fixture
-def invocation(session: Session) -> Iterator[Invocation]:
-    yield Invocation.objects.create(session=session, invocation_id="e-1", client_id="m-1", message={})
-    sync.run(shut_down())
+def invocation(session: Session, background_end: None) -> Invocation:
+    return Invocation.objects.create(session=session, invocation_id="e-1", client_id="m-1", message={})
 
 
 @pytest.fixture
-def job(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToolJob]:
+def job(session: Session, monkeypatch: pytest.MonkeyPatch, background_end: None) -> ToolJob:
     monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
     names = {"call_id": "c-1", "tool_name": "report", "task_name": "t", "agent_name": "a"}
-    yield ToolJob.objects.create(session=session, invocation_id="e-1", **names)
-    sync.run(shut_down())
+    return ToolJob.objects.create(session=session, invocation_id="e-1", **names)
 
 
 @pytest.fixture(params=["invocation", "job"])

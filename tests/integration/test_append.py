@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,6 @@ from uuid import UUID
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.db import connections
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from psycopg import AsyncConnection
@@ -25,9 +23,9 @@ from sessions_app import hot_path, models
 from sessions_app.errors import StaleLeaseError
 from sessions_app.hot_path import Claim
 from sessions_app.lifecycle import shut_down
-from sessions_app.pool import fetch_all
 from sessions_app.services import DjangoSessionService
 from tests.fakes import text_content
+from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 APP = "shop"
@@ -482,25 +480,6 @@ class TestClaims:
         assert not await hot_path.finish(old, status="completed")
         row = await models.Invocation.objects.aget(invocation_id=old.invocation_id)
         assert (row.status, row.owner) == ("running", "two")
-
-
-@asynccontextmanager
-async def held(statement: str) -> AsyncIterator[None]:
-    """Run a statement in a transaction of its own that keeps its locks, and commits at the end; not for long."""
-    parameters = connections["default"].get_connection_params()
-    parameters = {
-        name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")
-    }
-    async with asyncio.timeout(10), await AsyncConnection.connect(**parameters) as connection:
-        await connection.execute(statement)
-        yield
-
-
-async def blocked(count: int) -> None:
-    """Wait until so many statements wait for a lock."""
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    while (await fetch_all(waiting, {}))[0][0] < count:
-        await asyncio.sleep(0.01)
 
 
 async def together(*jobs: Callable[[], Awaitable[None]]) -> None:

@@ -96,13 +96,18 @@ async def another_process() -> AsyncIterator[InvocationWorker]:
         await listening
 
 
-async def begin(runner: InvocationWorker, person: User) -> tuple[Session, str, asyncio.Task[Any]]:
-    """A conversation whose answer that process is writing."""
+async def begin(
+    runner: InvocationWorker, person: User, until: asyncio.Event | None = None
+) -> tuple[Session, str, asyncio.Task[Any]]:
+    """A conversation whose answer that process is writing; it has come as far as `until`."""
     session = await use_cases.create_session(person, "stories")
     message = content_to_json(say("a story"))
     queued = await runner.start(session.pk, user_id=person.pk, client_id="m1", message=message, title="")
     assert queued is not None
-    return session, queued.invocation_id, runner._running[queued.invocation_id].task
+    task = runner._running[queued.invocation_id].task
+    if until is not None:
+        await until.wait()
+    return session, queued.invocation_id, task
 
 
 async def events_of(session: Session) -> list[dict[str, Any]]:
@@ -121,8 +126,7 @@ async def test_a_stop_crosses_to_the_process_that_runs_it_which_hangs_up_and_kee
     person: User, model: TalkingModel, heartbeat: Any
 ) -> None:
     async with another_process() as other, asyncio.timeout(20):
-        session, invocation_id, task = await begin(other, person)
-        await model._said.wait()
+        session, invocation_id, task = await begin(other, person, until=model._said)
         await use_cases.cancel(person, session.pk, invocation_id)
         await model._left.wait()
         await task
@@ -140,8 +144,7 @@ async def test_a_stop_whose_message_is_lost_is_found_by_the_heartbeat(
     lose_messages(monkeypatch)
     heartbeat(0.05)
     async with another_process() as other, asyncio.timeout(20):
-        session, invocation_id, task = await begin(other, person)
-        await model._said.wait()
+        session, invocation_id, task = await begin(other, person, until=model._said)
         await use_cases.cancel(person, session.pk, invocation_id)
         await task
     assert await status_of(invocation_id) == "cancelled"
@@ -153,8 +156,7 @@ async def test_what_was_to_be_stopped_when_its_process_died_is_ended_and_not_res
 ) -> None:
     lose_messages(monkeypatch)
     async with another_process() as other, asyncio.timeout(20):
-        session, invocation_id, _ = await begin(other, person)
-        await model._said.wait()
+        session, invocation_id, _ = await begin(other, person, until=model._said)
         await use_cases.cancel(person, session.pk, invocation_id)
         past = timezone.now() - timedelta(seconds=1)
         await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
@@ -180,8 +182,7 @@ async def test_what_was_to_be_stopped_when_it_was_handed_over_is_ended_and_its_c
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[dig]))
     monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
     async with another_process() as other, asyncio.timeout(20):
-        session, invocation_id, _ = await begin(other, person)
-        await begun.wait()
+        session, invocation_id, _ = await begin(other, person, until=begun)
         await use_cases.cancel(person, session.pk, invocation_id)
         await other.close()
         assert await status_of(invocation_id) == "queued"
@@ -196,8 +197,7 @@ async def test_a_stop_reaches_what_was_handed_over_and_waits_for_a_process(
     person: User, model: TalkingModel, heartbeat: Any
 ) -> None:
     async with another_process() as other, asyncio.timeout(20):
-        session, invocation_id, _ = await begin(other, person)
-        await model._said.wait()
+        session, invocation_id, _ = await begin(other, person, until=model._said)
         await other.close()
         await use_cases.cancel(person, session.pk, invocation_id)
         await InvocationWorker(live()).run_queue(session.pk)
@@ -228,8 +228,7 @@ async def test_an_end_that_was_written_by_a_process_that_died_is_not_written_aga
     person: User, model: TalkingModel, heartbeat: Any
 ) -> None:
     async with asyncio.timeout(20):
-        session, invocation_id, task = await begin(worker(), person)
-        await model._said.wait()
+        session, invocation_id, task = await begin(worker(), person, until=model._said)
         await use_cases.cancel(person, session.pk, invocation_id)
         await task
         before = await events_of(session)
@@ -275,8 +274,7 @@ async def test_the_first_to_ask_is_the_one_who_is_remembered_and_an_end_stays_an
     person: User, model: TalkingModel, heartbeat: Any
 ) -> None:
     staff = await User.objects.acreate(username="staff")
-    session, invocation_id, task = await begin(worker(), person)
-    await model._said.wait()
+    session, invocation_id, task = await begin(worker(), person, until=model._said)
     await cancel_invocation(session, invocation_id, by=staff.pk, reason="It loops")
     await use_cases.cancel(person, session.pk, invocation_id)
     async with asyncio.timeout(20):
@@ -303,8 +301,7 @@ async def test_staff_stop_in_the_admin_what_the_same_process_runs(
     client = AsyncClient()
     await client.aforce_login(staff)
     async with asyncio.timeout(20):
-        session, invocation_id, task = await begin(worker(), person)
-        await model._said.wait()
+        session, invocation_id, task = await begin(worker(), person, until=model._said)
         row = await Invocation.objects.aget(invocation_id=invocation_id)
         stop = reverse("admin:sessions_app_invocation_stop", args=[row.pk])
         response = await client.post(stop, {"reason": "It loops"})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -32,6 +34,12 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=scripted))
     monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     return scripted
+
+
+@pytest.fixture
+async def session(person: User, model: ScriptedModel) -> Session:
+    """A conversation with an agent that says "one two three"."""
+    return await use_cases.create_session(person, "echo")
 
 
 class Tab:
@@ -67,85 +75,101 @@ class Tab:
         assert message["type"] == "websocket.close"
         return int(message["code"])
 
+    async def leave(self) -> None:
+        """Disconnect, unless a frame that never came has ended the socket."""
+        if not self.socket.future.cancelled():
+            await self.socket.disconnect()
 
-async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, model: ScriptedModel) -> None:
-    session = await use_cases.create_session(person, "echo")
+
+@asynccontextmanager
+async def open_tab(
+    person: User, session: Session, after: int = 0
+) -> AsyncIterator[tuple[Tab, dict[str, Any]]]:
+    """A tab that was greeted, and its `ready` frame."""
     tab = Tab(person, session)
-    ready = await tab.open()
-    assert (ready["type"], ready["seq"], ready["invocation"], ready["jobs"]) == ("ready", 0, None, [])
-    await tab.send(type="message", id="m1", text="hi")
-    frames = await tab.until_done()
+    try:
+        yield tab, await tab.open(after)
+    finally:
+        await tab.leave()
+
+
+@pytest.fixture
+async def tab(person: User, session: Session) -> AsyncIterator[Tab]:
+    """A tab that was greeted."""
+    async with open_tab(person, session) as (opened, _):
+        yield opened
+
+
+async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, session: Session) -> None:
+    async with open_tab(person, session) as (tab, ready):
+        assert (ready["type"], ready["seq"], ready["invocation"], ready["jobs"]) == ("ready", 0, None, [])
+        await tab.send(type="message", id="m1", text="hi")
+        frames = await tab.until_done()
     events = [frame for frame in frames if frame["type"] == "event"]
     assert [(frame["seq"], frame["event"]["author"]) for frame in events] == [(1, "user"), (2, "echo")]
     partials = [frame for frame in frames if frame["type"] == "partial"]
     assert "".join(frame["text"] for frame in partials) in ("", "one two three ")
     assert all(frame["event_id"] == events[1]["event"]["id"] for frame in partials)
     assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
-    await tab.socket.disconnect()
 
 
 async def test_a_message_sent_twice_starts_one_invocation_and_is_told_both_times(
-    person: User, model: ScriptedModel
+    session: Session, tab: Tab
 ) -> None:
-    session = await use_cases.create_session(person, "echo")
-    tab = Tab(person, session)
-    await tab.open()
     await tab.send(type="message", id="m1", text="hi")
     await tab.until_done()
     await tab.send(type="message", id="m1", text="hi")
     again = await tab.receive()
     assert (again["type"], again["client_id"], again["status"]) == ("invocation", "m1", "completed")
     assert await Invocation.objects.filter(session=session).acount() == 1
-    await tab.socket.disconnect()
 
 
-async def test_who_comes_back_gets_what_is_missing_once_and_in_order(
-    person: User, model: ScriptedModel
+async def test_who_comes_back_gets_what_is_missing_once_and_in_order(person: User, session: Session) -> None:
+    async with open_tab(person, session) as (first, _):
+        for number in range(3):
+            await first.send(type="message", id=f"m{number}", text="hi")
+            await first.until_done()
+    async with open_tab(person, session, after=2) as (second, ready):
+        assert ready["seq"] == 6
+        assert [(await second.receive())["seq"] for _ in range(4)] == [3, 4, 5, 6]
+
+
+async def test_an_event_of_another_version_of_the_site_holds_up_none_behind_it(
+    person: User, session: Session, tab: Tab
 ) -> None:
-    session = await use_cases.create_session(person, "echo")
-    first = Tab(person, session)
-    await first.open()
-    for number in range(3):
-        await first.send(type="message", id=f"m{number}", text="hi")
-        await first.until_done()
-    await first.socket.disconnect()
-    second = Tab(person, session)
-    ready = await second.open(after=2)
-    assert ready["seq"] == 6
-    assert [(await second.receive())["seq"] for _ in range(4)] == [3, 4, 5, 6]
-    await second.socket.disconnect()
+    await tab.send(type="message", id="m1", text="hi")
+    await tab.until_done()
+    stored = await Event.objects.aget(session=session, seq=1)
+    await Event.objects.filter(pk=stored.pk).aupdate(body={**stored.body, "actions": {"unheardOf": 1}})
+    async with open_tab(person, session) as (other, _):
+        first, second = await other.receive(), await other.receive()
+    assert (first["seq"], second["seq"]) == (1, 2)
+    assert "another version of the site" in first["html"] and "one two three" in second["html"]
 
 
 async def test_a_message_that_replaces_another_tells_from_where_on_nothing_counts(
-    person: User, model: ScriptedModel
+    person: User, session: Session
 ) -> None:
-    session = await use_cases.create_session(person, "echo")
-    tab = Tab(person, session)
-    await tab.open()
-    for number in range(2):
-        await tab.send(type="message", id=f"m{number}", text="hi")
-        frames = await tab.until_done()
-    replaced = frames[-1]["id"]
-    await tab.send(type="message", id="m3", text="hello", replaces=replaced)
-    events = [frame for frame in await tab.until_done() if frame["type"] == "event"]
-    assert [(frame["seq"], frame.get("rewound_from")) for frame in events] == [(5, 3), (6, None), (7, None)]
-    await tab.send(type="message", id="m4", text="late", replaces=replaced)
-    refusal = await tab.receive()
-    assert (refusal["code"], refusal["in_reply_to"]) == ("not_found", "m4")
-    await tab.socket.disconnect()
-    away = Tab(person, session)
-    await away.open(after=4)
-    caught_up = [await away.receive() for _ in range(3)]
-    assert caught_up == events
-    await away.socket.disconnect()
+    async with open_tab(person, session) as (tab, _):
+        for number in range(2):
+            await tab.send(type="message", id=f"m{number}", text="hi")
+            frames = await tab.until_done()
+        replaced = frames[-1]["id"]
+        await tab.send(type="message", id="m3", text="hello", replaces=replaced)
+        events = [frame for frame in await tab.until_done() if frame["type"] == "event"]
+        told = [(frame["seq"], frame.get("rewound_from")) for frame in events]
+        assert told == [(5, 3), (6, None), (7, None)]
+        await tab.send(type="message", id="m4", text="late", replaces=replaced)
+        refusal = await tab.receive()
+        assert (refusal["code"], refusal["in_reply_to"]) == ("not_found", "m4")
+    async with open_tab(person, session, after=4) as (away, _):
+        caught_up = [await away.receive() for _ in range(3)]
+        assert caught_up == events
 
 
 async def test_a_message_that_replaces_another_is_refused_while_an_answer_is_written(
-    person: User, model: ScriptedModel
+    tab: Tab, model: ScriptedModel
 ) -> None:
-    session = await use_cases.create_session(person, "echo")
-    tab = Tab(person, session)
-    await tab.open()
     await tab.send(type="message", id="m1", text="hi")
     replaced = (await tab.until_done())[-1]["id"]
     model.rule, model.turns = None, [hold := asyncio.Event()]
@@ -158,7 +182,6 @@ async def test_a_message_that_replaces_another_is_refused_while_an_answer_is_wri
     assert (refusal["code"], refusal["in_reply_to"]) == ("conflict", "m3")
     hold.set()
     await tab.until_done()
-    await tab.socket.disconnect()
 
 
 @pytest.mark.parametrize(
@@ -172,37 +195,28 @@ async def test_a_message_that_replaces_another_is_refused_while_an_answer_is_wri
         '{"v": 2, "type": "ping"}',
     ],
 )
-async def test_a_bad_frame_is_answered_with_an_error_and_the_socket_stays_open(
-    person: User, model: ScriptedModel, frame: str
-) -> None:
-    tab = Tab(person, await use_cases.create_session(person, "echo"))
-    await tab.open()
+async def test_a_bad_frame_is_answered_with_an_error_and_the_socket_stays_open(tab: Tab, frame: str) -> None:
     await tab.socket.send_to(text_data=frame)
     answer = await tab.receive()
     assert (answer["type"], answer["code"]) == ("error", "invalid")
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"
-    await tab.socket.disconnect()
 
 
-async def test_too_large_and_too_many_close_with_their_codes(person: User, model: ScriptedModel) -> None:
-    session = await use_cases.create_session(person, "echo")
-    tab = Tab(person, session)
-    await tab.open()
-    await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
-    assert (await tab.receive())["type"] == "error"
-    assert await tab.close_code() == 4413
-    tab = Tab(person, session)
-    await tab.open()
-    for _ in range(conf().frames_per_minute):
-        await tab.send(type="ping")
-    answers = [await tab.receive() for _ in range(conf().frames_per_minute)]
-    assert answers[-1]["type"] == "error"
-    assert await tab.close_code() == 4429
+async def test_too_large_and_too_many_close_with_their_codes(person: User, session: Session) -> None:
+    async with open_tab(person, session) as (tab, _):
+        await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
+        assert (await tab.receive())["type"] == "error"
+        assert await tab.close_code() == 4413
+    async with open_tab(person, session) as (tab, _):
+        for _ in range(conf().frames_per_minute):
+            await tab.send(type="ping")
+        answers = [await tab.receive() for _ in range(conf().frames_per_minute)]
+        assert answers[-1]["type"] == "error"
+        assert await tab.close_code() == 4429
 
 
-async def test_a_stranger_learns_nothing_but_the_close_code(person: User, model: ScriptedModel) -> None:
-    session = await use_cases.create_session(person, "echo")
+async def test_a_stranger_learns_nothing_but_the_close_code(person: User, session: Session) -> None:
     stranger = await get_user_model().objects.acreate_user("eve")
     for user, code in ((stranger, 4404), (AnonymousUser(), 4401)):
         tab = Tab(user, session)
@@ -214,9 +228,8 @@ async def test_a_stranger_learns_nothing_but_the_close_code(person: User, model:
 
 
 async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cancels_one(
-    person: User, model: ScriptedModel
+    person: User, session: Session
 ) -> None:
-    session = await use_cases.create_session(person, "echo")
     at = datetime(2040, 1, 1, 9, tzinfo=UTC)
     task = await ScheduledTask.objects.acreate(
         session=session,
@@ -227,44 +240,35 @@ async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cance
         every="day",
         time_zone="UTC",
     )
-    here, there = Tab(person, session), Tab(person, session)
-    (told,) = (await here.open())["schedules"]
-    assert (told["id"], told["status"], told["how_often"]) == (task.pk, "active", "every day")
-    assert "&lt;b&gt;" in told["html"] and "2040-01-01T09:00:00" in told["html"]
-    await there.open()
-    await there.send(type="cancel_schedule", id=task.pk)
-    for tab in (here, there):
-        frame = await tab.receive()
-        assert (frame["type"], frame["id"], frame["status"]) == ("schedule", task.pk, "cancelled")
-    await there.send(type="cancel_schedule", id=task.pk + 1)
-    assert (await there.receive())["code"] == "not_found"
-    await here.socket.disconnect()
-    await there.socket.disconnect()
-    assert (await Tab(person, session).open())["schedules"] == []
+    async with open_tab(person, session) as (here, ready), open_tab(person, session) as (there, _):
+        (told,) = ready["schedules"]
+        assert (told["id"], told["status"], told["how_often"]) == (task.pk, "active", "every day")
+        assert "&lt;b&gt;" in told["html"] and "2040-01-01T09:00:00" in told["html"]
+        await there.send(type="cancel_schedule", id=task.pk)
+        for tab in (here, there):
+            frame = await tab.receive()
+            assert (frame["type"], frame["id"], frame["status"]) == ("schedule", task.pk, "cancelled")
+        await there.send(type="cancel_schedule", id=task.pk + 1)
+        assert (await there.receive())["code"] == "not_found"
+    async with open_tab(person, session) as (_, ready):
+        assert ready["schedules"] == []
 
 
-async def test_who_joins_in_the_middle_gets_the_text_so_far(person: User, model: ScriptedModel) -> None:
+async def test_who_joins_in_the_middle_gets_the_text_so_far(
+    person: User, session: Session, tab: Tab, model: ScriptedModel
+) -> None:
     model.pause = 0.1
-    session = await use_cases.create_session(person, "echo")
-    first = Tab(person, session)
-    await first.open()
-    await first.send(type="message", id="m1", text="hi")
-    while (await first.receive())["type"] != "partial":
+    await tab.send(type="message", id="m1", text="hi")
+    while (await tab.receive())["type"] != "partial":
         await asyncio.sleep(0)
-    second = Tab(person, session)
-    ready = await second.open()
-    assert ready["invocation"]["status"] == "running"
-    frames = await second.until_done()
+    async with open_tab(person, session) as (second, ready):
+        assert ready["invocation"]["status"] == "running"
+        frames = await second.until_done()
     partials = [frame for frame in frames if frame["type"] == "partial"]
     assert partials[0]["offset"] == 0 and partials[0]["text"].startswith("one")
-    await first.socket.disconnect()
-    await second.socket.disconnect()
 
 
-async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, model: ScriptedModel) -> None:
-    session = await use_cases.create_session(person, "echo")
-    tab = Tab(person, session)
-    await tab.open()
+async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, session: Session, tab: Tab) -> None:
     await Invocation.objects.acreate(
         session=session, invocation_id="e-elsewhere", client_id="m", message={}, status="running"
     )
@@ -277,4 +281,3 @@ async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, model: S
     live().hub.standing(session.pk, standing)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"
-    await tab.socket.disconnect()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from uuid import UUID
-
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -12,38 +9,22 @@ from django.utils import timezone
 from adk_site import agents
 from adk_site.demo.model import DemoModel
 from runtime.apps import App
-from sessions_app import registry, sync, use_cases
-from sessions_app.invocations.worker import worker
-from sessions_app.lifecycle import shut_down
+from sessions_app import registry
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
+from tests.integration.job_helpers import run_queue, talk
 
-
-@pytest.fixture(autouse=True)
-def end(transactional_db: None) -> Iterator[None]:
-    yield
-    sync.run(shut_down())
+pytestmark = pytest.mark.usefixtures("background_end")
 
 
 def test_an_order_is_looked_up_when_it_is_time(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
     monkeypatch.setattr(registry, "apps", lambda: {"help_desk": App(name="help_desk", root_agent=desk)})
     monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
-
-    async def ask() -> UUID:
-        session = await use_cases.create_session(person, "help_desk")
-        said = "In one minute, check the status of order 1003"
-        await use_cases.send_message(person, session.pk, "m1", said)
-        await worker().ended()
-        return session.pk
-
-    async def run(session_id: UUID) -> None:
-        await worker().run_queue(session_id)
-
-    session_id = sync.run(ask())
+    session_id = talk(person, "help_desk", "In one minute, check the status of order 1003")
     assert ScheduledTask.objects.get().task == "check the status of order 1003"
     ScheduledTask.objects.update(next_at=timezone.now())
     firing.fire_due()
-    sync.run(run(session_id))
+    run_queue(session_id)
     last = Event.objects.filter(session_id=session_id).latest("seq")
     assert last.author == "orders" and "1003" in (last.text or "")

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from celery import current_app
 from celery.exceptions import Retry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runtime.agents import LlmAgent
-from runtime.apps import App
 from runtime.errors import ConfigurationError
-from sessions_app import dispatch, jobs, registry, sync, use_cases
+from sessions_app import dispatch, jobs, sync, use_cases
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
-from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
-from sessions_app.lifecycle import shut_down
-from sessions_app.models import Event, Invocation, JobStatus, ToolJob
+from sessions_app.models import Invocation, JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
+from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
 RUNS: list[str] = []
 SENT: list[str] = []
@@ -50,52 +45,24 @@ def send_report(customers: int) -> dict[str, Any]:
     return {"summary": f"Sent in {language}, signed {signature}."}
 
 
-@pytest.fixture(autouse=True)
-def broker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the jobs that would be sent to workers; the tests run them themselves."""
-    sent: list[str] = []
-
-    def note(job_id: str | UUID, task_name: str) -> None:
-        sent.append(str(job_id))
-
-    monkeypatch.setattr(dispatch, "send_job", note)
-    monkeypatch.setattr(jobs.sweeper, "send_job", note)
-    monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
+@pytest.fixture
+def model(
+    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+) -> ScriptedModel:
     RUNS.clear()
     SENT.clear()
-    return sent
+    return clerk_with(send_report, monkeypatch)
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, person: User) -> Iterator[ScriptedModel]:
-    scripted = ScriptedModel()
-    app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[send_report]))
-    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
-    yield scripted
-    sync.run(shut_down())
-
-
-@pytest.fixture
-def job(person: User, model: ScriptedModel, broker: list[str]) -> ToolJob:
+def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> ToolJob:
     """A job that waits for an answer to its first question."""
     model.turns = [call("send_report", customers=214), "It asks you first."]
-
-    async def talk() -> UUID:
-        session = await use_cases.create_session(person, "reports")
-        await use_cases.send_message(person, session.pk, "m1", "send the report")
-        await worker().ended()
-        return session.pk
-
-    made = ToolJob.objects.get(session_id=sync.run(talk()))
+    made = ToolJob.objects.get(session_id=talk(person, "reports", "send the report"))
     run_task(made)
     made.refresh_from_db()
     broker.clear()
     return made
-
-
-def run_task(job: ToolJob) -> None:
-    """A worker gets the job, as Celery would call it."""
-    current_app.tasks[job.task_name].apply(args=[str(job.pk)], throw=True)
 
 
 def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
@@ -104,27 +71,22 @@ def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
     job.refresh_from_db()
 
 
-def answers_to_the_call(session_id: UUID) -> list[dict[str, Any]]:
+def answers_to_the_call(job: ToolJob) -> list[dict[str, Any]]:
     """What came from outside, after all that is queued has run."""
-
-    async def run() -> None:
-        await worker().run_queue(session_id)
-
-    sync.run(run())
-    rows = Event.objects.filter(session=session_id, author="user", kind="response").order_by("seq")
-    return [part["functionResponse"]["response"] for row in rows for part in row.body["content"]["parts"]]
+    run_queue(job.session_id)
+    return [response["response"] for response in responses(job.session)]
 
 
 def test_a_question_leaves_the_job_waiting_and_frees_the_worker(job: ToolJob) -> None:
     assert (job.status, job.attempts) == (JobStatus.WAITING, 0)
     assert job.question["text"] == "Send the report to 214 customers?"
     assert (job.progress_done, job.progress_message) == (1, "Counting")
-    assert job.delivered_at is None and answers_to_the_call(job.session_id) == []
+    assert job.delivered_at is None and answers_to_the_call(job) == []
     assert Invocation.objects.get(client_id="m1").status == "waiting"
 
 
 def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_once(
-    person: User, job: ToolJob, model: ScriptedModel, broker: list[str]
+    person: User, job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]]
 ) -> None:
     answer(person, job, 0, True)
     assert job.status == JobStatus.QUEUED and job.question is None
@@ -146,7 +108,7 @@ def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_onc
     for _ in range(3):
         run_task(job)
     model.turns = ["All is sent."]
-    (told,) = answers_to_the_call(job.session_id)
+    (told,) = answers_to_the_call(job)
     assert told == {"status": "succeeded", "summary": "Sent in German, signed Ada."}
     assert SENT == ["German"]
     job.refresh_from_db()
@@ -155,7 +117,7 @@ def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_onc
         ("German", "ada"),
         ("Ada", "ada"),
     ]
-    assert set(broker) == {str(job.pk)}
+    assert set(broker) == {(str(job.pk), job.task_name)}
 
 
 def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None:
@@ -197,7 +159,7 @@ def test_only_the_person_asked_may_answer_and_nobody_forges_the_result(person: U
 
 
 def test_a_waiting_job_is_left_alone_for_days_by_the_sweeper_and_the_broker(
-    job: ToolJob, broker: list[str]
+    job: ToolJob, broker: list[tuple[str, str]]
 ) -> None:
     long_ago = timezone.now() - timedelta(days=9)
     ToolJob.objects.update(created_at=long_ago, sent_at=long_ago, heartbeat_at=long_ago)
@@ -208,7 +170,7 @@ def test_a_waiting_job_is_left_alone_for_days_by_the_sweeper_and_the_broker(
 
 
 def test_an_answered_job_that_could_not_be_sent_is_sent_by_the_sweeper(
-    person: User, job: ToolJob, broker: list[str], monkeypatch: pytest.MonkeyPatch
+    person: User, job: ToolJob, broker: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(job_id: str | UUID, task_name: str) -> None:
         raise ConnectionError("the broker is away")
@@ -217,7 +179,7 @@ def test_an_answered_job_that_could_not_be_sent_is_sent_by_the_sweeper(
     ToolJob.objects.update(created_at=timezone.now() - timedelta(days=9))
     answer(person, job, 0, True)
     sweep_jobs()
-    assert broker == [str(job.pk)]
+    assert broker == [(str(job.pk), job.task_name)]
 
 
 def test_questions_use_up_no_attempts(person: User, job: ToolJob) -> None:
@@ -238,7 +200,7 @@ def test_a_waiting_job_can_be_cancelled_and_the_model_is_told(
     with pytest.raises(ConflictError, match="has ended"):
         answer(person, job, 0, True)
     model.turns = ["As you wish."]
-    assert [told["status"] for told in answers_to_the_call(job.session_id)] == ["cancelled"]
+    assert [told["status"] for told in answers_to_the_call(job)] == ["cancelled"]
 
 
 def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
@@ -250,7 +212,7 @@ def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.question is None
     model.turns = ["As you wish."]
-    assert len(answers_to_the_call(job.session_id)) == 1
+    assert len(answers_to_the_call(job)) == 1
 
 
 def test_going_back_to_before_the_call_cancels_the_job_that_waits(person: User, job: ToolJob) -> None:
@@ -258,7 +220,7 @@ def test_going_back_to_before_the_call_cancels_the_job_that_waits(person: User, 
     sync.run(use_cases.rewind(person, job.session_id, first))
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.question is None
-    assert answers_to_the_call(job.session_id) == []
+    assert answers_to_the_call(job) == []
 
 
 def test_a_question_in_other_words_is_asked_anew(person: User, job: ToolJob) -> None:

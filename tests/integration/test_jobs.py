@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
-from celery import current_app
 from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runtime import types
-from runtime.agents import LlmAgent
-from runtime.apps import App
 from runtime.errors import ConfigurationError
 from runtime.tools import ToolContext
-from sessions_app import dispatch, jobs, registry, sync, use_cases
-from sessions_app.invocations.worker import worker
+from sessions_app import jobs
 from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.lifecycle import shut_down
 from sessions_app.live.hub import Hub
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
 from sessions_app.notices import job_fields
 from sessions_app.protocol import Notice
 from tests.fakes import ScriptedModel, call
+from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
 RUNS: list[str] = []
 
@@ -59,62 +53,25 @@ def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
     return {"summary": f"all of {topic}", "version": version}
 
 
-@pytest.fixture(autouse=True)
-def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What would be sent to workers; the tests run it themselves, as often as they like."""
-    sent: list[tuple[str, str]] = []
-    monkeypatch.setattr(dispatch, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name)))
-    monkeypatch.setattr(
-        jobs.sweeper, "send_job", lambda job_id, task_name: sent.append((str(job_id), task_name))
-    )
-    monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
-    monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
-    RUNS.clear()
-    return sent
-
-
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, person: User) -> Iterator[ScriptedModel]:
-    scripted = ScriptedModel()
-    app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[write_report]))
-    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
-    yield scripted
-    sync.run(shut_down())
+def model(
+    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+) -> ScriptedModel:
+    RUNS.clear()
+    return clerk_with(write_report, monkeypatch)
 
 
 def ask(person: User, model: ScriptedModel, **args: Any) -> tuple[Session, ToolJob]:
     """A conversation in which the model called the tool."""
     model.turns = [call("write_report", **args), "It is on its way."]
-
-    async def talk() -> UUID:
-        session = await use_cases.create_session(person, "reports")
-        await use_cases.send_message(person, session.pk, "m1", "a report, please")
-        await worker().ended()
-        return session.pk
-
-    session = Session.objects.get(pk=sync.run(talk()))
+    session = Session.objects.get(pk=talk(person, "reports", "a report, please"))
     return session, ToolJob.objects.get(session=session)
-
-
-def run_task(job: ToolJob) -> None:
-    """A worker gets the job, as Celery would call it."""
-    current_app.tasks[job.task_name].apply(args=[str(job.pk)], throw=True)
 
 
 def let_answer(session: Session, model: ScriptedModel, text: str = "Here it is.") -> None:
     """A worker runs what is queued in the session."""
     model.turns = [text]
-
-    async def run() -> None:
-        await worker().run_queue(session.pk)
-
-    sync.run(run())
-
-
-def responses(session: Session) -> list[dict[str, Any]]:
-    """The function responses that came from outside."""
-    rows = Event.objects.filter(session=session, author="user", kind="response").order_by("seq")
-    return [part["functionResponse"] for row in rows for part in row.body["content"]["parts"]]
+    run_queue(session.pk)
 
 
 def test_a_job_is_created_with_the_event_that_records_its_call_and_answered_once(
@@ -150,14 +107,7 @@ def test_a_job_that_is_delivered_again_and_again_runs_and_answers_once(
 def test_wrong_arguments_are_refused_at_once_and_make_no_job(person: User, model: ScriptedModel) -> None:
     """T5."""
     model.turns = [call("write_report", pages="many"), "I need a topic."]
-
-    async def talk() -> UUID:
-        session = await use_cases.create_session(person, "reports")
-        await use_cases.send_message(person, session.pk, "m1", "a report")
-        await worker().ended()
-        return session.pk
-
-    session_id = sync.run(talk())
+    session_id = talk(person, "reports", "a report")
     assert not ToolJob.objects.filter(session_id=session_id).exists()
     assert Event.objects.filter(session_id=session_id).latest("seq").text == "I need a topic."
 
@@ -305,13 +255,7 @@ def test_a_start_that_cannot_be_is_refused_with_what_is_wrong(
     person: User, model: ScriptedModel, run_at: str, told: str
 ) -> None:
     model.turns = [call("write_report", topic="ants", run_at=run_at), "I see."]
-
-    async def talk() -> None:
-        session = await use_cases.create_session(person, "reports")
-        await use_cases.send_message(person, session.pk, "m1", "a report")
-        await worker().ended()
-
-    sync.run(talk())
+    talk(person, "reports", "a report")
     answered = model.requests[-1].contents[-1].parts[0].function_response
     assert told in answered.response["error"] and "now" in answered.response["error"]
     assert not ToolJob.objects.exists()

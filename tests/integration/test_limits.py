@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django.fixtures import Settings
 
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from sessions_app import registry, use_cases
-from sessions_app.conf import conf
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
@@ -40,18 +37,6 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     }
     monkeypatch.setattr(registry, "apps", lambda: apps)
     return scripted
-
-
-@pytest.fixture
-def configure(settings: Settings) -> Iterator[Configure]:
-    """Sets what `settings.ADK` says."""
-
-    def set_conf(**values: Any) -> None:
-        settings.ADK = values
-        conf.cache_clear()
-
-    yield set_conf
-    conf.cache_clear()
 
 
 async def statuses(session: Session) -> list[str]:

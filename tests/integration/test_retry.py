@@ -146,7 +146,7 @@ async def test_the_answer_to_a_job_that_failed_is_given_at_last(person: User, mo
     await in_thread(answer_call_of_job, job.pk)
     model.turns = [broken()]
     await worker().run_queue(session.pk)
-    assert await statuses(session) == ["waiting", "failed"]
+    assert await statuses(session) == ["completed", "failed"]
     failed = await session.invocations.aget(client_id=f"job:{job.pk}")
     model.turns = ["It has three words."]
     await retry(person, session, failed.invocation_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,6 @@ from sessions_app import hot_path, registry, sync, use_cases
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.worker import worker
-from sessions_app.lifecycle import shut_down
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.rendering import render_event
 from sessions_app.scheduling import (
@@ -38,6 +37,7 @@ from sessions_app.services.history import cache
 from sessions_app.tasks import sweep
 from sessions_app.wake_up import IT_IS_TIME
 from tests.fakes import ScriptedModel, call
+from tests.integration.job_helpers import run_queue
 
 TOOLS = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
 WATER = "Remind the person to water the plants."
@@ -50,12 +50,11 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, person: User) -> Iterator[ScriptedModel]:
+def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, instruction=what_time_it_is, tools=TOOLS)
     monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
-    yield scripted
-    sync.run(shut_down())
+    return scripted
 
 
 def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -96,14 +95,10 @@ def make_due(task: ScheduledTask) -> None:
     ScheduledTask.objects.filter(pk=task.pk).update(next_at=timezone.now())
 
 
-def run_queue(session_id: UUID, model: ScriptedModel, *turns: Any) -> None:
+def let_answer(session_id: UUID, model: ScriptedModel, *turns: Any) -> None:
     """A worker runs what is queued in the session."""
     model.turns = [*turns]
-
-    async def work() -> None:
-        await worker().run_queue(session_id)
-
-    run(work)
+    run_queue(session_id)
 
 
 def client_ids(task: ScheduledTask) -> list[str]:
@@ -123,7 +118,7 @@ def test_a_task_comes_at_its_time_and_the_agent_works_as_for_any_message(
     fire_due()
     fire_due()
     assert client_ids(task) == [f"schedule:{task.pk}:1"]
-    run_queue(task.session_id, model, "Water the plants!")
+    let_answer(task.session_id, model, "Water the plants!")
     asked = [part.text for part in model.requests[-1].contents[-1].parts]
     assert asked == [IT_IS_TIME, WATER]
     said, answer = Event.objects.filter(session_id=task.session_id).order_by("-seq")[:2][::-1]
@@ -154,7 +149,7 @@ def test_a_task_that_repeats_comes_again_and_missed_times_are_made_up_once(
     ScheduledTask.objects.update(start_at=long_ago, next_at=long_ago)
     for _ in range(3):
         fire_due()
-        run_queue(task.session_id, model, "Done.")
+        let_answer(task.session_id, model, "Done.")
     assert client_ids(task) == [f"schedule:{task.pk}:1"]
     task.refresh_from_db()
     assert task.next_at is not None and task.last_run_at is not None
@@ -205,7 +200,7 @@ def test_a_sweep_that_dies_in_between_is_made_up_by_the_next(
             dying.setattr(ScheduledTask, "time_after", None)
         fire_due()
     assert len(client_ids(task)) == (place == "after it was queued")
-    run_queue(task.session_id, model, "Done.")
+    let_answer(task.session_id, model, "Done.")
     fire_due()
     assert client_ids(task) == [f"schedule:{task.pk}:1"]
     task.refresh_from_db()
@@ -220,7 +215,7 @@ def test_an_agent_that_is_slower_than_the_clock_is_not_buried_in_work(
         make_due(task)
         fire_due()
     assert len(client_ids(task)) == 1
-    run_queue(task.session_id, model, "Done.")
+    let_answer(task.session_id, model, "Done.")
     fire_due()
     assert len(client_ids(task)) == 2
 
@@ -244,7 +239,7 @@ def test_it_ends_after_its_last_time(person: User, model: ScriptedModel) -> None
         for task in (counted, timed):
             ScheduledTask.objects.filter(pk=task.pk, next_at__isnull=False).update(next_at=timezone.now())
             fire_due()
-            run_queue(task.session_id, model, "Done.")
+            let_answer(task.session_id, model, "Done.")
         ScheduledTask.objects.filter(pk=timed.pk).update(ends_at=timezone.now())
     assert (len(client_ids(counted)), len(client_ids(timed))) == (2, 2)
     assert {task.status for task in ScheduledTask.objects.all()} == {"over"}
@@ -261,7 +256,7 @@ def test_a_call_that_is_run_again_after_an_interruption_schedules_once(
     Invocation.objects.filter(session=task.session).update(status="queued", attempts=1)
     cache.forget(("garden", str(person.pk), task.session.key))  # another process knows the log only
     model.requests.clear()
-    run_queue(task.session_id, model, "I will.")
+    let_answer(task.session_id, model, "I will.")
     assert answered(model)["id"] == task.pk
     assert ScheduledTask.objects.count() == 1
     assert Invocation.objects.get(session=task.session).status == "completed"

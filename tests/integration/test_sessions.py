@@ -18,7 +18,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
 from sessions_app.services.history import History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
-from sessions_app.services.staging import forget_staged, stage_job, staged_jobs
+from sessions_app.services.staging import stage_job, staged_jobs, staging
 from sessions_app.sync import in_thread
 from tests.fakes import text_content
 
@@ -147,14 +147,15 @@ class TestCommitNews:
 
     async def test_a_staged_job_is_created_with_the_event_that_answers_its_call(self, person: User) -> None:
         session = await opened(person)
-        stage_job(_job("c1"))
-        stage_job(_job("c2"))
         service = DjangoSessionService(staged_jobs=staged_jobs)
-        await service.append_event(session, said("about something else"))
-        assert not await models.ToolJob.objects.aexists()
-        await service.append_event(session, _answer("c1"))
-        forget_staged("e-1")
-        await service.append_event(session, _answer("c2"))
+        with staging():
+            stage_job(_job("c1"))
+            stage_job(_job("c2"))
+            await service.append_event(session, said("about something else"))
+            assert not await models.ToolJob.objects.aexists()
+            await service.append_event(session, _answer("c1"))
+        with staging():
+            await service.append_event(session, _answer("c2"))
         assert [job.call_id async for job in models.ToolJob.objects.all()] == ["c1"]
 
     async def test_the_state_at_the_creation_is_kept(self, person: User) -> None:

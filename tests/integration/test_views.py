@@ -126,6 +126,18 @@ def test_one_signs_in_first(client: Client, session: Session, address: Callable[
     assert response["Location"].startswith("/accounts/login/?next=")
 
 
+def test_an_event_of_another_version_of_the_site_spoils_no_page(
+    browser_of_person: Client, session: Session
+) -> None:
+    for text in ("before", "written later", "behind"):
+        add(session, text)
+    stored = session.events.get(seq=2)
+    session.events.filter(pk=stored.pk).update(body={**stored.body, "actions": {"unheardOf": 1}})
+    shown = browser_of_person.get(page(session)).content.decode()
+    assert "before" in shown and "behind" in shown and "written later" not in shown
+    assert "another version of the site" in shown
+
+
 def test_the_home_page_asks_to_sign_in_too(client: Client) -> None:
     assert client.get("/")["Location"] == "/accounts/login/?next=/"
 

@@ -18,14 +18,14 @@ from adk_site.embedded.lifetime import running_servers
 from adk_site.embedded.paths import CHECKOUT
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
-from tests.stack.stack import OWN_VARIABLES, free_port
+from tests.stack.stack import OWN_VARIABLES
+from tests.stack.web_process import START_SECONDS, free_port
 
 RUN = str(CHECKOUT / "deploy" / "run")
 ACCOUNTS = (
     "from pathlib import Path; from adk_site.dev.accounts import ensure_accounts as e; e(Path({file!r}))"
 )
 READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready.", "beat": "is starting"}
-START_SECONDS = 60.0
 
 
 class Fleet:

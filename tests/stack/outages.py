@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import psutil
 
 from adk_site.embedded.paths import CHECKOUT, socket_dir
 from adk_site.embedded.server import kill_servers
-from tests.stack.stack import START_SECONDS, Stack, free_port
+from tests.stack.stack import Stack
+from tests.stack.web_process import free_port, wait_until_listening, web_command
 
 
 def kill_postgres(data: Path) -> None:
@@ -41,17 +39,6 @@ def kill_tree(pid: int) -> None:
     psutil.wait_procs(family, timeout=10)
 
 
-def wait_until_listening(port: int) -> None:
-    """Wait until a web process takes connections."""
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"Nobody listens on port {port}.")
-
-
 class Web:
     """One more web process of a site, on a port of its own. A context manager: killed at the end."""
 
@@ -65,19 +52,9 @@ class Web:
 
     def start(self) -> None:
         """Start it; it takes connections when this returns."""
-        command = [
-            "adk_site.web",
-            "-v",
-            "0",
-            "-b",
-            "127.0.0.1",
-            "-p",
-            str(self.port),
-            "adk_site.asgi:application",
-        ]
         with (self.site.data / "web2.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *command],
+                web_command(self.port),
                 cwd=CHECKOUT,
                 env=self.site.environment,
                 stdout=log,

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,9 +13,9 @@ from types import TracebackType
 import psutil
 
 from adk_site.embedded.paths import CHECKOUT, socket_dir
+from tests.stack.web_process import START_SECONDS, free_port
 
 READY = "Ctrl-C stops everything"
-START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 STARTED = re.compile(r"system +\| (\w+) started \(pid=(\d+)\)")
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "HOST")
@@ -155,9 +154,3 @@ class Stack:
         except psutil.Error:
             return False
         return str(self.data) in traces or str(socket_dir(self.data)) in traces
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

@@ -8,15 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from django.conf import settings
-from django.db import connection
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -24,6 +21,7 @@ from sessions_app.models import Event, Session
 from sessions_app.sync import in_thread
 from tests.benchmarks.daphne import daphne, memory
 from tests.benchmarks.doors import Door, make_doors
+from tests.stack import database
 from tests.stack.flood.agents import PIECES
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
@@ -75,12 +73,11 @@ class Page:
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Daphne uses the test's database."""
-    url = urlsplit(settings.DATABASE_URL)
-    monkeypatch.setenv("DATABASE_URL", url._replace(path=f"/{connection.settings_dict['NAME']}").geturl())
-    monkeypatch.setenv("REDIS_URL", settings.REDIS_URL)
-    yield monkeypatch
+    for name, value in database.of_the_tests().items():
+        monkeypatch.setenv(name, value)
+    return monkeypatch
 
 
 @asynccontextmanager

@@ -10,10 +10,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import tools_of, trees_of
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
-from sessions_app.agent_tree import tools_of, trees_of
 from sessions_app.checks import problems_of
 from sessions_app.registry import discover
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"(no app)  {module_name}")
                 continue
             self.stdout.write(f"{app.name}  {module_name}")
-            for root in trees_of(app):
+            for root in trees_of(app.root_agent):
                 for line in _lines_of(root, "  "):
                     self.stdout.write(line)
         problems = list(problems_of(found))

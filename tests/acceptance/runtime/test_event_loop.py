@@ -357,6 +357,18 @@ async def test_an_app_brings_its_name_agent_and_plugins() -> None:
     ]
 
 
+async def test_no_plugins_may_be_said_by_none() -> None:
+    """L9: as ADK's own default does."""
+    agent = LlmAgent(name="clerk", model=ScriptedModel(rule=lambda request: "hello"))
+    service = InMemorySessionService()
+    for runner in (
+        InMemoryRunner(agent, app_name="shop", plugins=None),
+        InMemoryRunner(app=App(name="shop", root_agent=agent), plugins=None),
+        Runner(app_name="shop", agent=agent, session_service=service, plugins=None),
+    ):
+        assert outline(await _run(runner, await opened(runner), "hi")) == ["clerk: hello"]
+
+
 def test_a_runner_needs_an_app_or_an_agent_with_a_name() -> None:
     """L9."""
     agent = LlmAgent(name="clerk", model=ScriptedModel())

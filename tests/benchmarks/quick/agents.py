@@ -5,30 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from tests.fakes import StreamingModel
 
 WORDS = [f"word{number} " for number in range(20)]
 
 
-class QuickModel(BaseLlm):
-    """Gives words, then the whole."""
+class QuickModel(StreamingModel):
+    """Gives words as fast as they are taken."""
 
     model: str = "quick"
 
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
+    async def words(self) -> AsyncGenerator[str, None]:
         for word in WORDS:
             await asyncio.sleep(0)
-            yield LlmResponse(content=_content(word), partial=True)
-        yield LlmResponse(content=_content("".join(WORDS)))
-
-
-def _content(text: str) -> types.Content:
-    return types.Content(role="model", parts=[types.Part(text=text)])
+            yield word
 
 
 app = App(name="quick", root_agent=LlmAgent(name="quick", model=QuickModel()))

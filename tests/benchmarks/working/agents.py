@@ -12,6 +12,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from sessions_app.jobs import job_tool
+from tests.fakes import call, model_content, text_content
 
 WORDS = ["counted"] * 20
 SECONDS_BETWEEN = 0.02
@@ -28,15 +29,14 @@ class ClerkModel(BaseLlm):
         part = (llm_request.contents[-1].parts or [types.Part()])[-1]
         if part.function_response is None:
             seconds = float(part.text or 0)
-            call = types.FunctionCall(name="count_stock", args={"seconds": seconds})
-            yield LlmResponse(content=_content(types.Part(function_call=call)))
+            yield LlmResponse(content=model_content(call("count_stock", seconds=seconds)))
         elif (part.function_response.response or {}).get("status") == "queued":
-            yield LlmResponse(content=_content(types.Part(text="It is on its way.")))
+            yield LlmResponse(content=text_content("It is on its way."))
         else:
             for word in WORDS:
-                yield LlmResponse(content=_content(types.Part(text=f"{word} ")), partial=True)
+                yield LlmResponse(content=text_content(f"{word} "), partial=True)
                 await asyncio.sleep(SECONDS_BETWEEN)
-            yield LlmResponse(content=_content(types.Part(text=" ".join(WORDS))))
+            yield LlmResponse(content=text_content(" ".join(WORDS)))
 
 
 @job_tool
@@ -44,10 +44,6 @@ def count_stock(seconds: float) -> dict[str, Any]:
     """Count all that is on the shelves."""
     time.sleep(seconds)
     return {"items": 12}
-
-
-def _content(part: types.Part) -> types.Content:
-    return types.Content(role="model", parts=[part])
 
 
 app = App(name="working", root_agent=LlmAgent(name="clerk", model=ClerkModel(), tools=[count_stock]))

@@ -12,6 +12,7 @@ from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.tools import ToolContext
 from sessions_app.jobs import job_tool, progress
+from tests.fakes import call, model_content, text_content
 
 WORDS = 12
 
@@ -30,15 +31,14 @@ class ObedientModel(BaseLlm):
         else:
             verb, _, what = (part.text or "").partition(" ")
             if verb in ("note", "work"):
-                call = types.FunctionCall(name=verb, args={"what": what})
-                yield LlmResponse(content=_content(types.Part(function_call=call)))
+                yield LlmResponse(content=model_content(call(verb, what=what)))
                 return
             answer = f"said {what}"
         words = [answer, *(f"word{number}" for number in range(WORDS))]
         for word in words:
             await asyncio.sleep(0.03)
-            yield LlmResponse(content=_content(types.Part(text=f"{word} ")), partial=True)
-        yield LlmResponse(content=_content(types.Part(text=" ".join(words))))
+            yield LlmResponse(content=text_content(f"{word} "), partial=True)
+        yield LlmResponse(content=text_content(" ".join(words)))
 
 
 def note(what: str, tool_context: ToolContext) -> str:
@@ -55,10 +55,6 @@ def work(what: str) -> dict[str, str]:
         time.sleep(0.1)
         progress(step + 1, 10, what)
     return {"worked_on": what}
-
-
-def _content(part: types.Part) -> types.Content:
-    return types.Content(role="model", parts=[part])
 
 
 app = App(name="chaos", root_agent=LlmAgent(name="obedient", model=ObedientModel(), tools=[note, work]))

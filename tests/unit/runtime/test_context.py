@@ -120,6 +120,7 @@ async def test_a_limit_of_zero_or_less_is_none(limit: int) -> None:
     ctx = await invocation()
     for _ in range(1000):
         ctx.scope.spend_llm_call(limit)
+    assert ctx.scope.llm_calls == 1000
 
 
 def test_the_default_limit_is_500() -> None:

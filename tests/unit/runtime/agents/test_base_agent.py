@@ -11,6 +11,7 @@ from runtime import types
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.errors import ConfigurationError
 from runtime.events import Event
+from runtime.runners import InMemoryRunner
 from runtime.sessions import InMemorySessionService
 from tests.fakes import ScriptedModel, text_content
 
@@ -75,6 +76,15 @@ def test_agents_are_found_below_by_name() -> None:
     assert root.get_agent("other").name == "other"
     with pytest.raises(ConfigurationError, match=r"'nobody'.*'root'"):
         root.get_agent("nobody")
+
+
+def test_a_runner_refuses_a_tree_in_which_two_agents_have_one_name() -> None:
+    """A1: and says where they are; transfers and resuming would always find the first one."""
+    near, far = (BaseAgent(name=name, sub_agents=[Echo(name="leaf")]) for name in ("near", "far"))
+    root = BaseAgent(name="root", sub_agents=[near, far])
+    with pytest.raises(ConfigurationError, match=r"'leaf': root\.near\.leaf and root\.far\.leaf\."):
+        InMemoryRunner(root)
+    assert InMemoryRunner(near).agent is near
 
 
 def test_an_agent_has_one_parent() -> None:

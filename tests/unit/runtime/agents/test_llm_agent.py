@@ -8,6 +8,7 @@ from runtime import types
 from runtime.agents import Agent, BaseAgent, LlmAgent
 from runtime.models.registry import LLMRegistry
 from tests.fakes import ScriptedModel
+from tests.unit.runtime.conversation import Conversation
 
 
 def test_agent_is_another_name_of_it() -> None:
@@ -46,6 +47,31 @@ def test_a_model_name_that_nobody_knows_is_refused_at_construction() -> None:
 def test_what_is_no_tool_is_refused_at_construction() -> None:
     with pytest.raises(ValueError, match="7"):
         LlmAgent(name="a", tools=[7])
+
+
+async def test_tools_may_be_exchanged_later() -> None:
+    """A2: for another list, in the list, or by one more."""
+
+    def old() -> str:
+        """Old."""
+        return "old"
+
+    def new() -> str:
+        """New."""
+        return "new"
+
+    agent = LlmAgent(name="a", model=ScriptedModel(turns=["1", "2", "3", "4"]), tools=[old])
+    conversation, offered = Conversation(agent), []
+    for change in (
+        lambda: None,
+        lambda: setattr(agent, "tools", [new]),
+        lambda: agent.tools.__setitem__(0, old),
+        lambda: agent.tools.append(new),
+    ):
+        change()
+        await conversation.say("go")
+        offered.append(sorted(agent.model.requests[-1].tools_dict))
+    assert offered == [["old"], ["new"], ["old"], ["new", "old"]]
 
 
 @pytest.mark.parametrize(

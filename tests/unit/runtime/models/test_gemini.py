@@ -350,7 +350,7 @@ async def test_r2_closing_the_generator_closes_the_connection_at_once(
     await anext(responses)
     await responses.aclose()
     async with asyncio.timeout(0.05):
-        await server.requests[0].disconnected.wait()
+        assert await server.requests[0].disconnected.wait()
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -364,7 +364,7 @@ async def test_r2_cancelling_the_caller_closes_the_connection_at_once(
     with pytest.raises(asyncio.CancelledError):
         await asking
     async with asyncio.timeout(0.05):
-        await request.disconnected.wait()
+        assert await request.disconnected.wait()
 
 
 async def test_m2_a_model_can_be_asked_from_one_event_loop_after_another(

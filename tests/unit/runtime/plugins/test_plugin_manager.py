@@ -98,3 +98,26 @@ def test_a_plugin_that_does_not_call_its_base_is_named_after_its_class() -> None
     assert manager.get_plugin("named") is named
     with pytest.raises(ValueError, match="'Bare'"):
         manager.register_plugin(Bare())
+
+
+async def test_hooks_and_close_may_be_plain_functions() -> None:
+    """L11."""
+    closed = []
+
+    class Plain(BasePlugin):
+        def before_run_callback(self, **_: object) -> types.Content | None:
+            return None
+
+        def on_user_message_callback(self, **_: object) -> types.Content:
+            return types.Content(role="user", parts=[])
+
+        def close(self) -> None:
+            closed.append(self.name)
+
+    manager = PluginManager([Plain("plain"), Greeter("greeter", types.Content(role="model"), [])])
+    greeting = await manager.ask("before_run_callback", invocation_context=None)
+    assert greeting == types.Content(role="model")
+    message = await manager.ask("on_user_message_callback", invocation_context=None, user_message=None)
+    assert message == types.Content(role="user", parts=[])
+    await manager.close()
+    assert closed == ["plain"]

@@ -8,9 +8,11 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.artifacts.input_blobs import save_input_blobs
+from runtime.context import InvocationContext
 from runtime.errors import ConfigurationError, PluginError
-from runtime.plugins import SaveFilesAsArtifactsPlugin
-from tests.fakes import ScriptedModel
+from runtime.plugins import BasePlugin, SaveFilesAsArtifactsPlugin
+from runtime.runners import InMemoryRunner
+from tests.fakes import ScriptedModel, say
 from tests.unit.runtime.conversation import Conversation
 
 OWNER = {"app_name": "shop", "user_id": "ada", "session_id": "s1"}
@@ -86,3 +88,24 @@ async def test_q6_the_plugin_is_named_when_there_is_no_artifact_service() -> Non
     talk.runner.artifact_service = None
     with pytest.raises(PluginError, match=r"save_files_as_artifacts_plugin.*artifact_service"):
         await talk.say(message(file(b"a")))
+
+
+async def test_f2_versions_of_an_invocation_that_failed_are_recorded_by_no_other() -> None:
+    """Whatever id the next invocation has, and in whatever session it is."""
+
+    class FailsOnce(BasePlugin):
+        async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+            if invocation_context.user_content != say("Hi"):
+                raise LookupError("not today")
+
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["Hello."]))
+    runner = InMemoryRunner(
+        agent, app_name="shop", plugins=[SaveFilesAsArtifactsPlugin(), FailsOnce("fails_once")]
+    )
+    ids = {"invocation_id": "e-1", "user_id": "ada"}
+    for session_id in ("one", "two"):
+        await runner.session_service.create_session(app_name="shop", user_id="ada", session_id=session_id)
+    with pytest.raises(PluginError, match="not today"):
+        await anext(runner.run_async(**ids, session_id="one", new_message=message(file(b"a", "a.txt"))))
+    run = runner.run_async(**ids, session_id="two", new_message=say("Hi"))
+    assert [(event.text(), event.actions.artifact_delta) async for event in run] == [("Hello.", {})]

@@ -80,4 +80,6 @@ async def test_a_predicate_filters_with_the_context(context: Context) -> None:
 
 
 async def test_a_toolset_that_holds_nothing_open_can_be_closed() -> None:
-    await Shop().close()
+    shop = Shop()
+    await shop.close()
+    assert await shop.get_tools_with_prefix() == shop.tools

@@ -1,0 +1,34 @@
+"""The toolsets of an app's agents: what they hold open is released with the Runner (spec T9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.callbacks import call
+from runtime.errors import ToolsetError
+from runtime.tools.base_toolset import BaseToolset
+
+
+def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
+    """The toolsets of the agent, of all below it, and of the agents that are their tools; each of them once."""
+    agents = (agent for tree in trees_of(root) for agent in walk(tree))
+    found = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseToolset))
+    return {id(toolset): toolset for toolset in found}.values()
+
+
+async def close_toolsets(root: BaseAgent) -> None:
+    """Close every toolset, also when one fails.
+
+    Raises:
+        ToolsetError: names the toolsets that failed.
+    """
+    failures: list[str] = []
+    for toolset in toolsets_of(root):
+        try:
+            await call(toolset.close)
+        except Exception as error:  # noqa: BLE001 - every toolset gets its turn; all are reported below
+            failures.append(f"{type(toolset).__name__}: {error}")
+    if failures:
+        raise ToolsetError(f"Toolsets failed in close: {'; '.join(failures)}")

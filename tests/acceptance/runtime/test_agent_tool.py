@@ -1,0 +1,351 @@
+"""Spec T6, Q12: an agent that is called as a tool by another one's model, in whole conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from runtime import types
+from runtime.agents import LlmAgent, SequentialAgent
+from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
+from runtime.auth.auth_tool import AuthConfig
+from runtime.errors import LlmCallsLimitExceededError, ModelError
+from runtime.events import Event
+from runtime.models import LlmRequest, LlmResponse
+from runtime.plugins import BasePlugin
+from runtime.run_config import RunConfig
+from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
+from tests.fakes import ScriptedModel, call, say, text_content
+from tests.unit.runtime.conversation import Conversation, outline
+
+
+class Place(BaseModel):
+    city: str
+    country: str | None = None
+
+
+class Weather(BaseModel):
+    degrees: float
+    note: str | None = None
+
+
+def expert(*turns: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(**{"name": "expert", "model": ScriptedModel(turns=list(turns)), **fields})
+
+
+def asker(*turns: Any, tools: list[Any], **fields: Any) -> LlmAgent:
+    return LlmAgent(name="asker", model=ScriptedModel(turns=list(turns)), tools=tools, **fields)
+
+
+def ask(text: str = "?") -> types.Part:
+    return call("expert", request=text)
+
+
+def results(events: list[Event]) -> list[Any]:
+    return [one.response for event in events for one in event.get_function_responses()]
+
+
+async def asked_once(tool: AgentTool) -> tuple[list[Event], Conversation]:
+    """A conversation of one turn in which the tool is called once."""
+    conversation = Conversation(asker(ask(), "end", tools=[tool]))
+    return await conversation.say("go"), conversation
+
+
+KEY = AuthConfig(auth_scheme=APIKey(in_=ApiKeyLocation.HEADER, name="X-Key"))
+
+
+def look() -> str:
+    """Look out of the window."""
+    return "sun"
+
+
+def paying(paid: list[int]) -> Callable[[int], str]:
+    def pay(euros: int) -> str:
+        """Pay."""
+        paid.append(euros)
+        return "paid"
+
+    return pay
+
+
+def text_of(request: LlmRequest) -> str:
+    return request.contents[-1].parts[0].text or ""
+
+
+def told_to(request: LlmRequest) -> str:
+    """The first line of the instruction."""
+    return str(request.config.system_instruction).splitlines()[0]
+
+
+class TestWhatIsSaid:
+    async def test_the_callers_model_gets_the_experts_last_words_and_its_session_only_the_call(self) -> None:
+        inner = expert(call("look"), "Sunny.", tools=[FunctionTool(look)])
+        agent = asker(ask("How is it?"), "It is sunny.", tools=[AgentTool(inner)])
+        conversation = Conversation(agent)
+        events = await conversation.say("go")
+        assert outline(events) == ["asker: expert()", "asker: =expert", "asker: It is sunny."]
+        assert results(events) == [{"result": "Sunny."}]
+        assert inner.model.requests[0].contents == [say("How is it?")]
+        assert outline((await conversation.session()).events) == ["user: go", *outline(events)]
+
+    async def test_every_call_begins_anew_also_calls_at_the_same_time(self) -> None:
+        inner = LlmAgent(name="expert", model=ScriptedModel(rule=lambda request: text_of(request)))
+        agent = asker([ask("one"), ask("two")], ask("three"), "end", tools=[AgentTool(inner)])
+        events = await Conversation(agent).say("go")
+        assert results(events) == [{"result": "one"}, {"result": "two"}, {"result": "three"}]
+        assert all(len(request.contents) == 1 for request in inner.model.requests)
+
+    async def test_schemas_are_what_it_takes_and_gives(self) -> None:
+        inner = expert('{"degrees": 21, "extra": 1}', input_schema=Place, output_schema=Weather)
+        agent = asker(
+            call("expert", country="no"), call("expert", city="Oslo"), "end", tools=[AgentTool(inner)]
+        )
+        wrong, right = results(await Conversation(agent).say("go"))
+        assert "'city'" in wrong["error"]
+        assert right == {"degrees": 21.0}
+        assert text_of(inner.model.requests[0]) == '{"city":"Oslo"}'
+
+    async def test_without_summarization_its_answer_ends_the_turn(self) -> None:
+        agent = asker(ask(), "never", tools=[AgentTool(expert("Sunny."), skip_summarization=True)])
+        events = await Conversation(agent).say("go")
+        assert outline(events) == ["asker: expert()", "asker: =expert"]
+        assert events[-1].is_final_response()
+
+    async def test_a_whole_tree_may_be_a_tool(self) -> None:
+        """A5, A6: a sequence, and a transfer within it."""
+        helper = LlmAgent(name="helper", model=ScriptedModel(turns=["helped"]))
+        first = LlmAgent(
+            name="first",
+            model=ScriptedModel(turns=[call("transfer_to_agent", agent_name="helper")]),
+            sub_agents=[helper],
+        )
+        last = LlmAgent(name="last", model=ScriptedModel(turns=["summed up"]))
+        events, _ = await asked_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
+        assert results(events) == [{"result": "summed up"}]
+        assert "[helper] said: helped" in str(last.model.requests[0].contents)
+
+
+class TestStateAndArtifacts:
+    async def test_it_reads_the_callers_state_and_what_it_writes_is_there_for_the_next_call(self) -> None:
+        def count(tool_context: ToolContext) -> int:
+            """Count."""
+            for key in ("calls", "user:calls", "app:calls"):
+                tool_context.state[key] = tool_context.state.get(key, 0) + 1
+            return 0
+
+        inner = expert(
+            call("count"),
+            "a",
+            call("count"),
+            "b",
+            instruction="For {user:name}: {calls} {user:calls?} {app:calls?}.",
+            tools=[count],
+        )
+        agent = asker(
+            ask(), ask(), "end", tools=[AgentTool(inner)], instruction="{calls} {user:calls?} {app:calls?}"
+        )
+        conversation = Conversation(agent, state={"user:name": "Ada", "calls": 0})
+        events = await conversation.say("go")
+        told = [told_to(request) for request in inner.model.requests]
+        assert told[0] == "For Ada: 0  ." and told[2] == "For Ada: 1 1 1."
+        assert told_to(agent.model.requests[-1]) == "2 2 2"
+        ones = dict.fromkeys(("calls", "user:calls", "app:calls"), 1)
+        assert [event.actions.state_delta for event in events if event.actions.state_delta] == [
+            ones,
+            dict.fromkeys(ones, 2),
+        ]
+        assert (await conversation.session()).state == {"user:name": "Ada", **dict.fromkeys(ones, 2)}
+
+    async def test_its_output_keys_are_the_callers_state(self) -> None:
+        first = LlmAgent(name="first", model=ScriptedModel(turns=["one"]), output_key="o1")
+        second = LlmAgent(
+            name="second", model=ScriptedModel(turns=["two"]), output_key="o2", instruction="After {o1}."
+        )
+        tool = AgentTool(SequentialAgent(name="expert", sub_agents=[first, second]))
+        _, conversation = await asked_once(tool)
+        assert told_to(second.model.requests[0]) == "After one."
+        assert (await conversation.session()).state == {"o1": "one", "o2": "two"}
+
+    async def test_what_is_of_one_invocation_stays_in_it_and_need_not_be_json(self) -> None:
+        """S4: neither the caller's `temp:` state goes in, nor the agent's own comes out."""
+
+        def connect(tool_context: ToolContext) -> str:
+            """Connect."""
+            tool_context.state["temp:client"] = object()
+            return "ok"
+
+        def leave(tool_context: ToolContext) -> list[str]:
+            """Leave something."""
+            seen = list(tool_context.state.to_dict())
+            tool_context.state["temp:left"] = 1
+            return seen
+
+        def look_round(tool_context: ToolContext) -> list[str]:
+            """Look round."""
+            return list(tool_context.state.to_dict())
+
+        inner = expert(call("leave"), "done", tools=[leave])
+        agent = asker(
+            call("connect"), ask(), call("look_round"), "end", tools=[connect, AgentTool(inner), look_round]
+        )
+        conversation = Conversation(agent)
+        events = await conversation.say("go")
+        assert results(events) == [{"result": "ok"}, {"result": "done"}, {"result": ["temp:client"]}]
+        answer = inner.model.requests[1].contents[-1].parts[0].function_response
+        assert answer.response == {"result": []}
+        assert (await conversation.session()).state == {}
+
+    async def test_its_artifacts_are_the_callers(self) -> None:
+        """F2: it reads what the caller has saved; the versions are recorded with its answer."""
+
+        async def save(text: str, tool_context: ToolContext) -> int:
+            """Save."""
+            return await tool_context.save_artifact("notes.txt", types.Part(text=text))
+
+        async def load(tool_context: ToolContext) -> str | None:
+            """Load."""
+            part = await tool_context.load_artifact("notes.txt")
+            return part and part.text
+
+        inner = expert(call("load"), call("save", text="more"), "saved", tools=[save, load])
+        agent = asker(
+            call("save", text="first"), ask(), call("load"), "end", tools=[save, load, AgentTool(inner)]
+        )
+        events = await Conversation(agent).say("go")
+        assert inner.model.requests[1].contents[-1].parts[0].function_response.response == {"result": "first"}
+        assert results(events) == [{"result": 0}, {"result": "saved"}, {"result": "more"}]
+        deltas = [event.actions.artifact_delta for event in events if event.actions.artifact_delta]
+        assert deltas == [{"notes.txt": 0}, {"notes.txt": 1}]
+
+
+class TestTheInvocationAroundIt:
+    async def test_the_plugins_are_asked_for_it_too(self) -> None:
+        """C4."""
+        asked: list[str] = []
+
+        class Listener(BasePlugin):
+            def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+                asked.append(agent.name)
+
+            def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
+                asked.append(user_message.parts[0].text)
+
+        agent = asker(ask("How is it?"), "end", tools=[AgentTool(expert("Sunny."))])
+        await Conversation(agent, plugins=[Listener("listener")]).say("go")
+        assert asked == ["go", "asker", "How is it?", "expert"]
+
+    async def test_its_model_calls_count_for_the_invocation(self) -> None:
+        """L10: also when two of them run at once."""
+        inner = LlmAgent(name="expert", model=ScriptedModel(rule=lambda request: "answer"))
+        circle = LlmAgent(name="circle", model=ScriptedModel(rule=lambda request: call("look")), tools=[look])
+        turns = [[ask("1"), ask("2")], call("circle", request="?"), "never"]
+        agent = asker(*turns, tools=[AgentTool(inner), AgentTool(circle)])
+        with pytest.raises(LlmCallsLimitExceededError, match="7"):
+            await Conversation(agent).say("go", RunConfig(max_llm_calls=7))
+        assert [len(one.model.requests) for one in (agent, inner, circle)] == [2, 2, 3]
+
+    async def test_what_goes_wrong_in_it_ends_the_invocation_but_what_its_model_says_goes_to_the_caller(
+        self,
+    ) -> None:
+        """L5, E7."""
+
+        def fails() -> None:
+            """Fail."""
+            raise LookupError("lost")
+
+        events, _ = await asked_once(AgentTool(expert(ModelError("SAFETY", "It was blocked."))))
+        assert results(events) == [{"error": "expert failed: It was blocked."}]
+        with pytest.raises(LookupError, match="lost"):
+            await asked_once(AgentTool(expert(call("fails"), tools=[fails])))
+
+    async def test_it_is_closed_with_the_invocation(self) -> None:
+        """L7."""
+        told: list[str] = []
+        begun = asyncio.Event()
+
+        class Endless(ScriptedModel):
+            async def generate_content_async(
+                self, llm_request: LlmRequest, stream: bool = False
+            ) -> AsyncGenerator[LlmResponse, None]:
+                begun.set()
+                try:
+                    await asyncio.Event().wait()
+                    yield LlmResponse(content=text_content("never"))
+                finally:
+                    told.append("closed")
+
+        agent = asker(ask(), tools=[AgentTool(LlmAgent(name="expert", model=Endless()))])
+        task = asyncio.create_task(Conversation(agent).say("go"))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert told == ["closed"]
+
+
+class TestWhatItWaitsFor:
+    """Nobody can answer in a session that is gone when the call has ended: the caller's model is told so."""
+
+    async def test_a_confirmation_is_named_and_the_call_did_not_run(self) -> None:
+        """T7: what it did before stays."""
+        paid: list[int] = []
+
+        def note(tool_context: ToolContext) -> None:
+            """Note."""
+            tool_context.state["noted"] = True
+
+        inner = expert(
+            call("note"),
+            call("pay", euros=5),
+            tools=[note, FunctionTool(paying(paid), require_confirmation=True)],
+        )
+        events, conversation = await asked_once(AgentTool(inner))
+        [answer] = results(events)
+        assert "expert did not finish" in answer["error"]
+        assert "confirmation of 'pay'" in answer["error"] and "sub-agent" in answer["error"]
+        assert outline(events)[-1] == "asker: end"
+        assert paid == []
+        assert (await conversation.session()).state == {"noted": True}
+
+    async def test_a_question_that_one_of_several_asks_is_not_lost_either(self) -> None:
+        """A5: whatever the others say afterwards."""
+        first = expert(call("pay", euros=5), tools=[FunctionTool(paying([]), require_confirmation=True)])
+        last = LlmAgent(name="last", model=ScriptedModel(turns=["all done"]))
+        first.name = "first"
+        events, _ = await asked_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
+        assert "confirmation of 'pay'" in results(events)[0]["error"]
+
+    async def test_a_credential_is_named(self) -> None:
+        """T8."""
+
+        def log_in(tool_context: ToolContext) -> None:
+            """Log in."""
+            tool_context.request_credential(KEY)
+
+        events, _ = await asked_once(AgentTool(expert(call("log_in"), tools=[log_in])))
+        assert "waits for a credential" in results(events)[0]["error"]
+
+    async def test_a_call_that_is_answered_later_is_named(self) -> None:
+        """T5: beside one that was answered."""
+
+        def start() -> None:
+            """Start."""
+
+        inner = expert([call("start"), call("look")], tools=[LongRunningFunctionTool(start), look])
+        events, _ = await asked_once(AgentTool(inner))
+        assert "the answer to its call of 'start'" in results(events)[0]["error"]
+
+    async def test_a_call_that_says_something_at_once_is_none_of_these(self) -> None:
+        """Q10: its model goes on with that."""
+
+        def start() -> dict[str, str]:
+            """Start."""
+            return {"ticket": "T1"}
+
+        inner = expert(call("start"), "Ask for T1.", tools=[LongRunningFunctionTool(start)])
+        events, _ = await asked_once(AgentTool(inner))
+        assert results(events) == [{"result": "Ask for T1."}]

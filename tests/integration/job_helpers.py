@@ -1,0 +1,58 @@
+"""What tests of jobs and scheduled tasks share: who asks for one, and the worker that runs it when it is told to."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.tools import BaseTool
+from sessions_app import registry, sync, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Session, ToolJob
+from tests.fakes import ScriptedModel
+
+
+def clerk_with(tool: BaseTool, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    """The model of an agent that has the tool, in the app "reports", the only one of the site."""
+    scripted = ScriptedModel()
+    app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[tool]))
+    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
+    return scripted
+
+
+def talk(person: User, app_name: str, said: str) -> UUID:
+    """The person says something in a new session; returns its id when the invocation has ended."""
+
+    async def begin() -> UUID:
+        session = await use_cases.create_session(person, app_name)
+        await use_cases.send_message(person, session.pk, "m1", said)
+        await worker().ended()
+        return session.pk
+
+    return sync.run(begin())
+
+
+def run_task(job: ToolJob) -> None:
+    """A worker gets the job, as Celery would call it."""
+    current_app.tasks[job.task_name].apply(args=(str(job.pk),), throw=True)
+
+
+def run_queue(session_id: UUID) -> None:
+    """A worker runs what is queued in the session."""
+
+    async def work() -> None:
+        await worker().run_queue(session_id)
+
+    sync.run(work())
+
+
+def responses(session: Session) -> list[dict[str, Any]]:
+    """The function responses that came from outside."""
+    rows = Event.objects.filter(session=session, author="user", kind="response").order_by("seq")
+    return [part["functionResponse"] for row in rows for part in row.body["content"]["parts"]]

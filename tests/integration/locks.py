@@ -1,0 +1,31 @@
+"""Moments at which statements wait for each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from django.db import connections
+from psycopg import AsyncConnection
+
+from sessions_app.pool import fetch_all
+
+
+@asynccontextmanager
+async def held(statement: str) -> AsyncIterator[None]:
+    """Run a statement in a transaction of its own that keeps its locks, and commits at the end; not for long."""
+    parameters = connections["default"].get_connection_params()
+    parameters = {
+        name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")
+    }
+    async with asyncio.timeout(10), await AsyncConnection.connect(**parameters) as connection:
+        await connection.execute(statement)
+        yield
+
+
+async def blocked(count: int) -> None:
+    """Wait until so many statements wait for a lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    while (await fetch_all(waiting, {}))[0][0] < count:
+        await asyncio.sleep(0.01)

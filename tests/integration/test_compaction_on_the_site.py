@@ -1,0 +1,138 @@
+"""Compaction on the site (R4): beside the answers, under no lease, by processes that may go at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
+from runtime.events import Event as RuntimeEvent
+from runtime.events import EventActions, EventCompaction
+from sessions_app import registry, use_cases
+from sessions_app.invocations.worker import close_worker, worker
+from sessions_app.models import Event, Session
+from tests.fakes import ScriptedModel, text_content
+from tests.integration.locks import blocked, held
+from tests.unit.runtime.engine.histories import story
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+ONE, TWO, THREE = ([f"message {number}", f"answer {number}"] for number in (1, 2, 3))
+
+
+class Summarizer(BaseEventsSummarizer):
+    """Names what it was told; takes its time while `gate` is shut."""
+
+    def __init__(self) -> None:
+        self.told: list[list[str]] = []
+        self.begun = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def maybe_summarize_events(self, *, events: list[RuntimeEvent]) -> RuntimeEvent | None:
+        told = [event.text() for event in events if event.text()]
+        self.told.append(told)
+        self.begun.set()
+        await self.gate.wait()
+        compaction = EventCompaction(
+            start_timestamp=0.0, end_timestamp=0.0, compacted_content=text_content(", ".join(told))
+        )
+        return RuntimeEvent(author="user", actions=EventActions(compaction=compaction))
+
+
+class Chat:
+    """A conversation that is summed up after every second message."""
+
+    def __init__(self, person: User, session: Session, model: ScriptedModel, summarizer: Summarizer) -> None:
+        self.person = person
+        self.session = session
+        self.model = model
+        self.summarizer = summarizer
+
+    async def say(self, number: int) -> None:
+        """Say something and wait for the answer, not for a summary."""
+        self.model.turns = [f"answer {number}"]
+        await use_cases.send_message(self.person, self.session.pk, f"m{number}", f"message {number}")
+        async with asyncio.timeout(20):
+            await worker().ended()
+
+    async def when_beside_is_done(self) -> None:
+        await asyncio.gather(*worker()._beside)
+
+    async def texts(self) -> list[str]:
+        """What the log says, and "summary" for each summary."""
+        events = Event.objects.filter(session=self.session).order_by("seq")
+        return [event.text or "summary" async for event in events]
+
+    async def seen_next(self) -> list[str]:
+        """What the model is sent with the next message."""
+        await self.say(9)
+        return story(self.model.requests[-1].contents)
+
+
+@pytest.fixture
+async def chat(person: User, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Chat]:
+    model, summarizer = ScriptedModel(), Summarizer()
+    config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=summarizer)
+    app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    yield Chat(person, await use_cases.create_session(person, "words"), model, summarizer)
+    summarizer.gate.set()
+
+
+async def test_no_answer_waits_for_a_summary(chat: Chat) -> None:
+    chat.summarizer.gate.clear()
+    await chat.say(1)
+    await chat.say(2)
+    await chat.summarizer.begun.wait()
+    await chat.say(3)
+    assert await chat.texts() == [*ONE, *TWO, *THREE]
+    chat.summarizer.gate.set()
+    await chat.when_beside_is_done()
+    assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
+    assert chat.summarizer.told == [[*ONE, *TWO]]
+    assert await chat.seen_next() == [
+        "model: message 1, answer 1, message 2, answer 2",
+        "user: message 3",
+        "model: answer 3",
+        "user: message 9",
+    ]
+
+
+async def test_a_process_that_stops_while_it_sums_up_leaves_it_to_the_next(chat: Chat) -> None:
+    chat.summarizer.gate.clear()
+    await chat.say(1)
+    await chat.say(2)
+    await chat.summarizer.begun.wait()
+    await close_worker()
+    chat.summarizer.gate.set()
+    assert await chat.texts() == [*ONE, *TWO]
+    await chat.say(3)
+    await chat.when_beside_is_done()
+    assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
+    assert chat.summarizer.told == [[*ONE, *TWO], [*ONE, *TWO, *THREE]]
+    everything = "model: message 1, answer 1, message 2, answer 2, message 3, answer 3"
+    assert await chat.seen_next() == [everything, "user: message 9"]
+
+
+async def test_a_summary_that_was_made_and_not_stored_is_made_once_more(chat: Chat) -> None:
+    """The process is gone between the two."""
+    chat.summarizer.gate.clear()
+    await chat.say(1)
+    await chat.say(2)
+    await chat.summarizer.begun.wait()
+    async with held("SELECT FROM sessions_app_session FOR UPDATE"):
+        chat.summarizer.gate.set()
+        await blocked(1)
+        await close_worker()
+    assert await chat.texts() == [*ONE, *TWO]
+    await chat.say(3)
+    await chat.when_beside_is_done()
+    assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
+    everything = "model: message 1, answer 1, message 2, answer 2, message 3, answer 3"
+    assert await chat.seen_next() == [everything, "user: message 9"]

@@ -1,0 +1,44 @@
+"""A message that interrupts an answer does not hide who had it stopped before (docs/limits.md; spec R2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import hot_path, registry, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Invocation
+from tests.fakes import ScriptedModel
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+async def test_staff_that_asked_first_are_remembered_when_the_person_interrupts(
+    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(queue_policy="interrupt")
+    scripted = ScriptedModel(turns=[asyncio.Event(), "Hello."])
+    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    staff = await User.objects.acreate(username="staff")
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "first")
+    while not scripted.requests:
+        await asyncio.sleep(0.01)
+    await hot_path.request_cancel(  # the process that runs it has not heard of it yet
+        session.pk, invocation_id, by=staff.pk, reason="It loops", error_code="", error_message=""
+    )
+    asked = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at
+    await use_cases.send_message(person, session.pk, "m2", "second")
+    await worker().ended()
+    row = await Invocation.objects.aget(invocation_id=invocation_id)
+    assert (row.cancelled_by_id, row.cancel_reason, row.cancel_requested_at) == (staff.pk, "It loops", asked)
+    assert (row.status, row.error_message) == ("cancelled", "Stopped by staff")
+    end = await Event.objects.filter(session=session, body__interrupted=True).aget()
+    assert end.body["customMetadata"] == {"adk_stopped_by": "staff"}
+    assert (await Invocation.objects.aget(client_id="m2")).status == "completed"

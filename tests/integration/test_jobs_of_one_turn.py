@@ -1,0 +1,76 @@
+"""Several jobs of one turn of the model that end in another order, while a message is being answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from sessions_app import sync, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.jobs import job_tool
+from sessions_app.jobs.sweeper import sweep_jobs
+from sessions_app.models import Event, Invocation, JobStatus, ToolJob
+from tests.fakes import ScriptedModel, call
+from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+
+RUNS: list[int] = []
+
+
+@job_tool
+def write_chapter(number: int) -> dict[str, Any]:
+    """Write a chapter."""
+    RUNS.append(number)
+    return {"chapter": number}
+
+
+@pytest.fixture
+def model(
+    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+) -> ScriptedModel:
+    RUNS.clear()
+    return clerk_with(write_chapter, monkeypatch)
+
+
+def test_each_is_answered_once_and_one_by_one_in_the_order_of_their_ends(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    held = asyncio.Event()
+    chapters = [call("write_chapter", f"c{number}", number=number) for number in (1, 2, 3)]
+    model.turns = [chapters, "All three are on their way.", held, "The third.", "The first.", "The second."]
+    session_id = talk(person, "reports", "three chapters")
+    jobs = {job.args["number"]: job for job in ToolJob.objects.select_related("session")}
+    assert sorted(broker) == sorted((str(job.pk), job.task_name) for job in jobs.values())
+
+    sync.run(use_cases.send_message(person, session_id, "m2", "And the cover?"))
+    for number in (3, 1, 2):
+        for _ in range(2):  # the broker may deliver it twice
+            run_task(jobs[number])
+            sweep_jobs()
+    assert responses(jobs[1].session) == []
+    assert Invocation.objects.get(client_id="m2").status == "running"
+
+    async def release() -> None:
+        held.set()
+        await worker().ended()
+
+    sync.run(release())
+    for job in jobs.values():
+        run_task(job)
+    sweep_jobs()
+    run_queue(session_id)
+
+    assert RUNS == [3, 1, 2]
+    assert [job.status for job in ToolJob.objects.all()] == [JobStatus.SUCCEEDED] * 3
+    answered = [(response["id"], response["response"]["chapter"]) for response in responses(jobs[1].session)]
+    assert answered == [("c3", 3), ("c1", 1), ("c2", 2)]
+    later = Event.objects.filter(session=session_id).order_by("seq")[4:]
+    assert [event.text or event.kind for event in later] == [
+        "And the cover?", "released", "response", "The third.", "response", "The first.", "response", "The second."
+    ]  # fmt: skip
+    begun = Invocation.objects.order_by("id").values_list("client_id", "status")
+    assert list(begun) == [
+        (client_id, "completed") for client_id in ("m1", "m2", *(f"job:{jobs[n].pk}" for n in (3, 1, 2)))
+    ]

@@ -1,0 +1,1 @@
+"""A Django app whose jobs would go on for ever."""

@@ -1,0 +1,32 @@
+"""How a web process is started, and when it takes connections."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+
+START_SECONDS = 60.0
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def web_command(port: int, application: str = "adk_site.asgi:application") -> list[str]:
+    """The command of a web process that listens on that port of this machine."""
+    options = ["-v", "0", "-b", "127.0.0.1", "-p", str(port)]
+    return [sys.executable, "-m", "adk_site.web", *options, application]
+
+
+def wait_until_listening(port: int) -> None:
+    """Wait until a web process takes connections."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"Nobody listens on port {port}.")
