@@ -25,7 +25,7 @@ from tests.stack.web_process import free_port
 pytestmark = pytest.mark.stack
 
 KEPT = re.compile("HOME|LANG|PIP_.*|SSL_CERT_.*|.*_proxy|.*_PROXY")
-INSTALLATION_SECONDS = 110.0
+INSTALLATION_SECONDS = 300.0  # nothing is measured: what hangs must end
 FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 AGENTS_PY = re.compile(r"^```python\n# shop/agents\.py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOP_SETTINGS = """
