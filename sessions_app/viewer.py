@@ -61,13 +61,14 @@ class Viewer:
     async def greet(self, after: int) -> None:
         """Say where the session stands, then send what the browser lacks, then what happens."""
         hub = live().hub
-        jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
-        schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
         spoke = hub.speaking(self._session_id)
         standing = await hot_path.standing(self._session_id, self._user_id)
         if standing is None:
             await self.end(protocol.CLOSE_NOT_FOUND)
             return
+        # Read after it: a job that it counts as open is among them.
+        jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
+        schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
         for ended in spoke - standing.open:
             hub.forget_text(self._session_id, ended)
         hub.forget_void_text(self._session_id, standing)

@@ -35,9 +35,11 @@ async def go_back_before(session: Session, invocation_id: str) -> None:
         ConflictError: something runs, or is queued.
     """
     async with _held(session.pk) as lease_token:
-        if not await _stands_before(session, invocation_id):
-            await _rewind(session, invocation_id, lease_token)
-        await settle_what_waits(session)
+        try:
+            if not await _stands_before(session, invocation_id):
+                await _rewind(session, invocation_id, lease_token)
+        finally:  # who went back there before may have died over this
+            await settle_what_waits(session)
 
 
 @asynccontextmanager

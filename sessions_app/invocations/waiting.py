@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import F, Value
+from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
@@ -13,7 +13,7 @@ from sessions_app import client_ids
 from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.process import live
-from sessions_app.models import InvocationStatus, Session, ToolJob
+from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.models.tool_job import FINISHED
 from sessions_app.notices import invocation_notice, schedule_notice
 from sessions_app.scheduling.cancel import cancel_task
@@ -28,6 +28,7 @@ async def settle_what_waits(session: Session) -> None:
     calls = pending_calls(events)
     waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
     await _cancel_jobs(session, calls)
+    await _cancel_answers(session, calls)
     await _cancel_invocations(session, waiting)
     await _allow_answers(session, calls)
     await _cancel_scheduled(session)
@@ -42,9 +43,20 @@ async def _cancel_jobs(session: Session, calls: Collection[str]) -> None:
         await in_thread(cancel_job, job_id, by=session.user_id)
 
 
+async def _cancel_answers(session: Session, calls: Collection[str]) -> None:
+    """Those of such jobs, if one was queued just when the calls were undone."""
+    undone = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
+    answers = [client_ids.of_job(job_id) async for job_id in undone.values_list("pk", flat=True)]
+    await _cancel(session, session.invocations.filter(status=InvocationStatus.QUEUED, client_id__in=answers))
+
+
 async def _cancel_invocations(session: Session, waiting: Collection[str]) -> None:
     """Those that waited for such calls."""
     rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
+    await _cancel(session, rows)
+
+
+async def _cancel(session: Session, rows: QuerySet[Invocation]) -> None:
     async for row in rows:
         await session.invocations.filter(pk=row.pk).aupdate(
             status=InvocationStatus.CANCELLED, finished_at=Now()
@@ -58,11 +70,16 @@ async def _allow_answers(session: Session, calls: Collection[str]) -> None:
     delivered = ToolJob.objects.filter(
         session=session, call_id__in=calls, status__in=FINISHED, delivered_at__isnull=False
     )
-    job_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]
+    queued = session.invocations.filter(status=InvocationStatus.QUEUED)
+    coming = {client_id async for client_id in queued.values_list("client_id", flat=True)}
+    delivered_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]
+    job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in coming]
     answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
     # An invocation that was undone gives its client id up: the next answer is not the same one again.
-    await session.invocations.filter(client_id__in=answers).aupdate(
-        client_id=Concat(Value(client_ids.UNDONE), F("invocation_id"))
+    await (
+        session.invocations.filter(client_id__in=answers)
+        .exclude(client_id__in=coming)
+        .aupdate(client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
     )
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
     for job_id in job_ids:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from sessions_app.conf import conf
 from sessions_app.dispatch import send_job
 from sessions_app.jobs.answer import answer
-from sessions_app.jobs.cancel import IDLE, end_cancelled
+from sessions_app.jobs.cancel import CANCELLED, IDLE, end_cancelled
 from sessions_app.jobs.report import show
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import FINISHED
@@ -24,7 +24,7 @@ MOST_ATTEMPTS = 5
 def sweep_jobs() -> None:
     """One round."""
     open_jobs = ToolJob.objects.filter(delivered_at__isnull=True).order_by("created_at")
-    _take_up_lost(open_jobs)
+    _take_up_lost()
     _end_unwanted(open_jobs)
     _send_unsent(open_jobs)
     for job in open_jobs.filter(status__in=FINISHED)[:100]:
@@ -32,9 +32,9 @@ def sweep_jobs() -> None:
         answer(job.pk)
 
 
-def _take_up_lost(open_jobs: QuerySet[ToolJob]) -> None:
+def _take_up_lost() -> None:
     """A worker that is not heard of any more has died: the job is queued again, or failed after too many deaths."""
-    lost = open_jobs.filter(status=JobStatus.RUNNING, heartbeat_at__lt=_ago(conf().job_lost_seconds))
+    lost = ToolJob.objects.filter(status=JobStatus.RUNNING, heartbeat_at__lt=_ago(conf().job_lost_seconds))
     for job in lost[:100]:
         if lost.filter(pk=job.pk, attempts=job.attempts).update(**_after_death(job)):
             job.refresh_from_db()
@@ -42,7 +42,9 @@ def _take_up_lost(open_jobs: QuerySet[ToolJob]) -> None:
 
 
 def _after_death(job: ToolJob) -> dict[str, Any]:
-    """What becomes of the row."""
+    """What becomes of the row. One whose call was undone is delivered: nobody is to be told."""
+    if job.delivered_at is not None:
+        return {"status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
     if job.attempts < MOST_ATTEMPTS:
         error = "The worker died; the job is tried again."
         return {"status": JobStatus.QUEUED, "sent_at": None, "error": error}

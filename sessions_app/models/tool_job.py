@@ -84,6 +84,7 @@ class ToolJob(models.Model):
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
             models.Index(fields=["created_at"], condition=Q(delivered_at__isnull=True), name="tool_job_open"),
+            models.Index(fields=["heartbeat_at"], condition=Q(status="running"), name="tool_job_running"),
         ]
 
     def __str__(self) -> str:

@@ -108,11 +108,14 @@ class DjangoSessionService(BaseSessionService):
 
     async def _known(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
         """What this process knows of the session, with what is new; None when that is of no use."""
+        standing, self._standing = (
+            self._standing,
+            None,
+        )  # it was true when the session is read for the first time
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
         after = history.last_seq
-        standing, self._standing = self._standing, None
         if standing is not None and (standing.session_id, standing.last_seq) == (history.session_id, after):
             return None if _lacks_something(history) else (standing, history)
         loaded = await hot_path.load(_key(name), after=after)

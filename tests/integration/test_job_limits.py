@@ -142,6 +142,14 @@ def test_a_job_at_which_workers_die_again_and_again_fails_and_the_model_is_told_
     assert RUNS == [] and broker == []
 
 
+def test_a_job_of_a_call_that_was_undone_ends_with_its_worker(job: ToolJob, model: ScriptedModel) -> None:
+    lose(delivered_at=timezone.now())
+    sweep_jobs()
+    job.refresh_from_db()
+    assert job.status == JobStatus.CANCELLED and job.finished_at is not None
+    assert answers(job, model) == []
+
+
 def test_a_job_that_was_to_be_stopped_ends_without_a_worker_which_would_drop_what_was_revoked(
     job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]]
 ) -> None:

@@ -363,3 +363,24 @@ async def test_a_job_whose_answer_was_undone_gives_it_again(
         event.text async for event in Event.objects.filter(session=session, kind="message").order_by("seq")
     ]
     assert texts[-3:] == ["it was 7, again", "three", "you said three"]
+
+
+async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_cancelled(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await told(person, session, model, "one")
+    job = await ToolJob.objects.acreate(
+        session=session, invocation_id=first, call_id="c1", tool_name="t", task_name="t", status="succeeded"
+    )
+    settle = rewinding.settle_what_waits
+
+    async def settle_late(session: Session) -> None:
+        await sync_to_async(deliver)(job.pk)
+        await settle(session)
+
+    monkeypatch.setattr(rewinding, "settle_what_waits", settle_late)
+    await use_cases.rewind(person, session.id, first)
+    await worker().ended()
+    queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
+    assert (queued.status, len(model.requests)) == ("cancelled", 1)
