@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from runtime._writing import go_on_in_this_task
+from runtime.errors import StrayCancellationError
 
 T = TypeVar("T")
+
+
+def cancellations() -> int:
+    """How often the task that asks was asked to end, without having taken it back."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
+@contextmanager
+def no_stray_cancellation(what: str) -> Generator[None, None, None]:
+    """Where a `CancelledError` is an error, unless somebody meanwhile asked this task to end.
+
+    Raises:
+        StrayCancellationError: names `what` ended so, mostly since it awaited what others had cancelled.
+    """
+    before = cancellations()
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if cancellations() > before:
+            raise
+        raise stray_cancellation(what) from error
+
+
+def stray_cancellation(what: str) -> StrayCancellationError:
+    """The error that says so, and what to do."""
+    return StrayCancellationError(
+        f"{what} ended in a CancelledError, though nobody stopped the invocation. Catch it where something is awaited "
+        "that others may cancel, or look for who cancels it."
+    )
 
 
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
@@ -33,22 +64,23 @@ def first_failure(settled: Sequence[object]) -> Exception | None:
     return next((value for value in settled if isinstance(value, Exception)), None)
 
 
-async def merge(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
-    """Merge streams as their items come; each stream stands still until its item has been taken (spec A5).
+async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
+    """Merge named streams as their items come; each stands still until its item has been taken (spec A5).
 
     A failing stream cancels the others and its exception is raised here.
     """
     queue: asyncio.Queue[tuple[T, asyncio.Event]] = asyncio.Queue()
 
-    async def pump(stream: AsyncGenerator[T, None]) -> None:
+    async def pump(name: str, stream: AsyncGenerator[T, None]) -> None:
         go_on_in_this_task()
-        async with aclosing(stream):
-            async for item in stream:
-                taken = asyncio.Event()
-                await queue.put((item, taken))
-                await taken.wait()
+        with no_stray_cancellation(name):
+            async with aclosing(stream):
+                async for item in stream:
+                    taken = asyncio.Event()
+                    await queue.put((item, taken))
+                    await taken.wait()
 
-    pumps = [asyncio.create_task(pump(stream)) for stream in streams]
+    pumps = [asyncio.create_task(pump(name, stream)) for name, stream in streams.items()]
     try:
         while item := await _next_item(queue, pumps):
             yield item[0]

@@ -52,6 +52,10 @@ class LlmCallsLimitExceededError(AdkError):
     """The invocation made as many model calls as its `RunConfig.max_llm_calls` allows."""
 
 
+class StrayCancellationError(AdkError):
+    """What was awaited had been cancelled, by somebody who did not mean this invocation."""
+
+
 class PluginError(AdkError, RuntimeError):
     """A plugin raised in one of its hooks."""
 

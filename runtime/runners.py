@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, contextmanager
 from typing import Any
 
 from runtime import types
@@ -93,7 +93,7 @@ class Runner:
         self.memory_service = memory_service
         self.plugin_manager = PluginManager(app.plugins)
         self._compacts = compacts and app.events_compaction_config is not None
-        self._running: dict[str, Stoppable] = {}
+        self._running: set[Stoppable] = set()
         self._caller: InvocationScope | None = None
 
     async def run_async(
@@ -120,20 +120,23 @@ class Runner:
             InvocationNotFoundError: there is nothing to continue and no message.
             InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
         """
-        async with self._one_writer(user_id, session_id):
-            session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-            invocation_id = self._invocation_to_continue(session, new_message) or invocation_id
-            ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
-            if new_message is not None:
-                new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
-            if session.may_have(ctx.invocation_id) and ctx.events():
-                self._prepare_resume(ctx, new_message)
-            elif new_message is None:
-                raise _nothing_to_run(session, invocation_id)
-            else:
-                ctx.scope.begins_at = len(session.events)
-            run = self._running[ctx.invocation_id] = Stoppable()
-            try:
+        run = Stoppable(invocation_id)
+        with self._cancellable(run):
+            async with AsyncExitStack() as writing:
+                session = await run.unless_stopped(self._begin_writing(writing, user_id, session_id))
+                if session is None or run.is_stopped:
+                    return
+                invocation_id = self._invocation_to_continue(session, new_message) or invocation_id
+                ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
+                run.invocation_id = ctx.invocation_id
+                if new_message is not None:
+                    new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
+                if session.may_have(ctx.invocation_id) and ctx.events():
+                    self._prepare_resume(ctx, new_message)
+                elif new_message is None:
+                    raise _nothing_to_run(session, invocation_id)
+                else:
+                    ctx.scope.begins_at = len(session.events)
                 stream = while_writing(
                     self._key(user_id, session_id), self._run(ctx, new_message, state_delta)
                 )
@@ -143,8 +146,6 @@ class Runner:
                 for event in run.closing_events(ctx) if run.is_stopped else ():
                     await self._commit(ctx, event)
                     yield event
-            finally:
-                del self._running[ctx.invocation_id]
         if self._compacts:
             await self._compact_after(ctx)
 
@@ -152,12 +153,13 @@ class Runner:
         """Stop an invocation that this Runner runs (spec R2); False when it runs none of this id.
 
         Its `run_async` ends at the next await of agent, model or tool, after the events that record the stop: the
-        text that had come, marked `interrupted`, and answers for the calls left open.
+        text that had come, marked `interrupted`, and answers for the calls left open. One that still waits for its
+        session ends without a trace.
         """
-        run = self._running.get(invocation_id)
-        if run is not None:
+        runs = [run for run in self._running if run.invocation_id == invocation_id]
+        for run in runs:
             run.stop()
-        return run is not None
+        return bool(runs)
 
     def run(self, **kwargs: Any) -> Generator[Event, None, None]:
         """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6).
@@ -306,6 +308,20 @@ class Runner:
         await self.session_service.append_event(ctx.session, event)
         state.update(at_hand)
         ctx.scope.own_state.update({key: state[key] for key in delta if key in state})
+
+    @contextmanager
+    def _cancellable(self, run: Stoppable) -> Generator[None, None, None]:
+        """While the run is one that `cancel` finds."""
+        self._running.add(run)
+        try:
+            yield
+        finally:
+            self._running.discard(run)
+
+    async def _begin_writing(self, writing: AsyncExitStack, user_id: str, session_id: str) -> Session:
+        """The session, once nobody else writes to it; until the stack is closed nobody else does."""
+        await writing.enter_async_context(self._one_writer(user_id, session_id))
+        return await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
 
     def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
         """What keeps two invocations of one session from interleaving their events."""

@@ -20,11 +20,13 @@ class ParallelAgent(BaseAgent):
     """
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        streams = [
-            agent.run_async(ctx.on_branch(child_of(ctx.branch, self.name, agent.name)))
+        streams = {
+            f"Agent {agent.name!r}": agent.run_async(
+                ctx.on_branch(child_of(ctx.branch, self.name, agent.name))
+            )
             for agent in self.sub_agents
             if not ctx.has_ended(agent)
-        ]
+        }
         async with aclosing(merge(streams)) as events:
             async for event in events:
                 yield event

@@ -33,12 +33,14 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
     return seals
 
 
-def interrupted_event(author: str, invocation_id: str, text: str = "", *, thought: bool = False) -> Event:
+def interrupted_event(
+    author: str, invocation_id: str, text: str = "", *, thought: bool = False, branch: str | None = None
+) -> Event:
     """What an agent had said when it was interrupted; without text, only that it was."""
     content = None
     if text:
         content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
-    return Event(author=author, invocation_id=invocation_id, content=content, interrupted=True)
+    return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
 
 
 def _sealable(event: Event) -> Iterable[types.FunctionCall]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runtime import types
-from runtime._tasks import first_failure, settle
+from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation
 from runtime._writing import go_on_in_this_task
 from runtime.context import Context, InvocationContext
 from runtime.engine import confirmation, credentials, hooks
 from runtime.engine.answers import Confirmations
 from runtime.engine.build_events import function_response_event, is_long_running
+from runtime.errors import StrayCancellationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
@@ -76,7 +78,7 @@ async def run_function_calls(
     """
     settled = await settle(run_call(agent, ctx, call, tools, again or {}) for call in calls)
     results = [value for value in settled if isinstance(value, CallResult)]
-    failure = first_failure(settled)
+    failure = first_failure(settled) or _first_cancelled(calls, settled)
     if failure:
         results = [result for result in results if not result.actions.controls_flow()]
     return Batch(results, failure)
@@ -106,13 +108,26 @@ async def run_call(
 
 async def _run_tool(agent: LlmAgent, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     try:
-        stopped = await confirmation.stop_at_gate(tool, args, context)
-        return stopped or await tool.run_async(args=args, tool_context=context)
+        with no_stray_cancellation(f"Tool {tool.name!r}"):
+            stopped = await confirmation.stop_at_gate(tool, args, context)
+            return stopped or await tool.run_async(args=args, tool_context=context)
     except Exception as error:
         answer = await hooks.on_tool_error(agent, tool, args, context, error)
         if answer is None:
             raise
         return answer
+
+
+def _first_cancelled(
+    calls: Sequence[types.FunctionCall], settled: Sequence[object]
+) -> StrayCancellationError | None:
+    """What became of the first call that ended in a cancellation: where none failed, it was not cancelled here."""
+    for call, value in zip(calls, settled, strict=True):
+        if isinstance(value, asyncio.CancelledError):
+            failure = stray_cancellation(f"The call of {call.name!r}")
+            failure.__cause__ = value
+            return failure
+    return None
 
 
 def _pending(actions: EventActions, tool: BaseTool, *, is_again: bool) -> dict[str, Any] | None:

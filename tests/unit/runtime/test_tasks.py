@@ -86,7 +86,7 @@ async def test_a_stream_stands_still_until_its_item_has_been_taken() -> None:
     """A5, L3."""
     a, b = Stream("a", 2), Stream("b", 1)
     taken: list[str] = []
-    async with aclosing(merge([a.items(), b.items()])) as merged:
+    async with aclosing(merge({"a": a.items(), "b": b.items()})) as merged:
         async for item in merged:
             passed = {"a": a.passed, "b": b.passed}[item[0]]
             assert passed == int(item[1])
@@ -105,7 +105,7 @@ async def test_a_slow_stream_does_not_hold_up_the_others() -> None:
         yield "slow"
 
     taken = []
-    async for item in merge([slow(), Stream("a", 3).items()]):
+    async for item in merge({"slow": slow(), "a": Stream("a", 3).items()}):
         taken.append(item)
         if item == "a2":
             gate.set()
@@ -116,7 +116,7 @@ async def test_a_failing_stream_ends_the_others() -> None:
     """A5."""
     other = Stream("b", 1000)
     with pytest.raises(ValueError, match="broken"):
-        async for _ in merge([Stream("a", 1, ValueError("broken")).items(), other.items()]):
+        async for _ in merge({"a": Stream("a", 1, ValueError("broken")).items(), "b": other.items()}):
             pass
     assert other.is_closed and other.passed < 1000
 
@@ -124,11 +124,11 @@ async def test_a_failing_stream_ends_the_others() -> None:
 async def test_closing_the_merged_stream_closes_all() -> None:
     """L7."""
     streams = [Stream("a", 5), Stream("b", 5)]
-    merged = merge([stream.items() for stream in streams])
+    merged = merge({stream.name: stream.items() for stream in streams})
     await anext(merged)
     await merged.aclose()
     assert all(stream.is_closed and stream.passed == 0 for stream in streams)
 
 
 async def test_merging_nothing_is_an_empty_stream() -> None:
-    assert [item async for item in merge([])] == []
+    assert [item async for item in merge({})] == []
