@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import F, QuerySet, Value
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
@@ -35,8 +35,9 @@ async def settle_what_waits(session: Session) -> None:
 
 
 async def _cancel_jobs(session: Session, calls: Collection[str]) -> None:
-    """Those whose calls do not count any more: nobody is to answer them."""
-    jobs = ToolJob.objects.filter(session=session, delivered_at__isnull=True).exclude(call_id__in=calls)
+    """Those whose calls do not count any more: nobody is to answer them. Who did this before may have died over it."""
+    is_open = Q(delivered_at__isnull=True) | ~Q(status__in=FINISHED)
+    jobs = ToolJob.objects.filter(is_open, session=session).exclude(call_id__in=calls)
     job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
     for job_id in job_ids:
@@ -99,3 +100,7 @@ async def _cancel_scheduled(session: Session) -> None:
         if task.invocation_id not in counting:
             cancelled = await in_thread(cancel_task, session.pk, task.pk, session.user_id)
             live().hub.publish_notice(session.pk, schedule_notice(cancelled))
+            runs = session.invocations.filter(
+                status=InvocationStatus.QUEUED, client_id__startswith=client_ids.of_schedule(task.pk, "")
+            )
+            await _cancel(session, runs)

@@ -13,8 +13,10 @@ from sessions_app import client_ids, hot_path, sync
 from sessions_app.codec import content_to_json
 from sessions_app.dispatch import send_run_session
 from sessions_app.live.process import tell
-from sessions_app.models import Invocation, InvocationStatus, ScheduledTask
+from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
 from sessions_app.notices import schedule_notice
+from sessions_app.rewound import rewound_parts
+from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.wake_up import wake_up
 
 logger = logging.getLogger(__name__)
@@ -33,9 +35,13 @@ def fire_due() -> None:
 def _fire(task: ScheduledTask) -> None:
     """Enqueue, then move on to the next time.
 
+    What was undone does not come, also when whoever undid it died before the task was cancelled.
     Who dies in between enqueues the same client id again, which adds nothing. Only one of several who do this at once
     finds the row as it was and moves it on.
     """
+    if _is_undone(task):
+        tell(task.session_id, schedule_notice(cancel_task(task.session_id, task.pk, task.session.user_id)))
+        return
     run = task.runs + 1
     sync.run(
         hot_path.enqueue(
@@ -54,6 +60,16 @@ def _fire(task: ScheduledTask) -> None:
         send_run_session(task.session_id)
     except Exception:  # the broker may be away: the sweeper finds the forgotten queue
         logger.warning("Nobody was told of scheduled task %s; the sweeper will", task.pk, exc_info=True)
+
+
+def _is_undone(task: ScheduledTask) -> bool:
+    """Whether somebody went back to before the call that scheduled it (spec R3)."""
+    rewound = rewound_parts(task.session_id)
+    if not rewound:
+        return False
+    call = Event.objects.filter(session_id=task.session_id, invocation_id=task.invocation_id).order_by("seq")
+    seq = call.values_list("seq", flat=True).first()
+    return seq is not None and any(seq in part for part in rewound)
 
 
 def _due() -> QuerySet[ScheduledTask]:

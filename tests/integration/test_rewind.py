@@ -365,6 +365,22 @@ async def test_a_job_whose_answer_was_undone_gives_it_again(
     assert texts[-3:] == ["it was 7, again", "three", "you said three"]
 
 
+async def test_who_goes_back_again_finishes_what_another_process_died_over(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await told(person, session, model, "one")
+    job = await ToolJob.objects.acreate(
+        session=session, invocation_id=first, call_id="c1", tool_name="t", task_name="t", status="waiting"
+    )
+    await use_cases.rewind(person, session.id, first)
+    # It had marked the job as one that nobody is to answer, and had not cancelled it.
+    await ToolJob.objects.filter(pk=job.pk).aupdate(status="waiting", cancel_requested_at=None)
+    await use_cases.rewind(person, session.id, first)
+    await job.arefresh_from_db()
+    assert (job.status, await Invocation.objects.filter(session=session).acount()) == ("cancelled", 1)
+
+
 async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_cancelled(
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

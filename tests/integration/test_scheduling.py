@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import UUID
 
 import pytest
@@ -21,6 +22,7 @@ from runtime.tools import AgentTool
 from sessions_app import hot_path, registry, sync, use_cases
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
+from sessions_app.invocations import rewinding
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.rendering import render_event
@@ -378,6 +380,18 @@ def test_going_back_to_before_a_call_cancels_what_it_scheduled_and_nothing_else(
         (WATER, "active"),
         ("another", "cancelled"),
     ]
+
+
+def test_what_was_undone_does_not_come_though_whoever_undid_it_died_before_it_was_cancelled(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = scheduled(person, model, every="day")
+    monkeypatch.setattr(rewinding, "settle_what_waits", AsyncMock())
+    run(lambda: use_cases.rewind(person, task.session_id, task.invocation_id))
+    make_due(task)
+    fire_due()
+    task.refresh_from_db()
+    assert (task.status, client_ids(task)) == ("cancelled", [])
 
 
 def test_the_tasks_of_a_session_go_with_it(person: User, model: ScriptedModel) -> None:
