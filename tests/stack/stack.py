@@ -34,7 +34,7 @@ class Stack:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self._environment.get('HOST', '127.0.0.1')}:{self.port}"
 
     @property
     def credentials(self) -> dict[str, str]:

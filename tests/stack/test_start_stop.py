@@ -81,11 +81,15 @@ def test_after_kill_9_of_the_main_process_the_next_start_replaces_what_it_left(s
     left = [psutil.Process(pid) for pid in site.pids.values()]
     os.kill(site.process.pid, signal.SIGKILL)
     site.process.wait()
-    successor = Stack(site.data, site.port)
+    successor = Stack(site.data, site.port, HOST="127.0.0.2")
     successor.start()
     assert "an earlier run left behind" in successor.output
     assert not any(process.is_running() and process.status() != "zombie" for process in left)
+    # It listens where HOST says, says so, and nowhere else.
+    assert f"The site is at   http://127.0.0.2:{site.port}/\n" in successor.output
     assert sign_in(successor, "demo")
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(site.base_url)
     # SIGTERM, to the main process alone, is as good as Ctrl-C.
     successor.process.terminate()
     assert successor.wait() == 0
