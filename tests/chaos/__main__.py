@@ -20,6 +20,15 @@ def main() -> int:
     arguments.add_argument("--kills", type=int, default=40)
     arguments.add_argument("--pause", type=float, default=3.0, help="mean seconds between two kills")
     given = arguments.parse_args()
+    print(f"chaos, seed {given.seed} begins", flush=True)
+    try:
+        return _run(given)
+    except BaseException:
+        print(f"chaos, seed {given.seed} broke off:", file=sys.stderr, flush=True)
+        raise
+
+
+def _run(given: argparse.Namespace) -> int:
     os.environ["ADK_POSTGRES_FSYNC"] = "off"  # processes die here, not machines
     with bench_site("tests.chaos.settings"):
         from django.conf import settings
@@ -28,8 +37,8 @@ def main() -> int:
         from tests.chaos.run import run
 
         site = Site(settings.DATA_DIR, settings.DATABASE_URL, settings.REDIS_URL)
-        site.start()
         try:
+            site.start()
             report = asyncio.run(run(site, **vars(given)))
         finally:
             site.stop()

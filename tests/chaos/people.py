@@ -1,91 +1,111 @@
-"""People who talk through it all: each has a session, sends messages one after the other, and never gives up."""
+"""People who talk through it all: each does one thing after the other in a session of its own."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
-from uuid import UUID
+from typing import Literal
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidHandshake, WebSocketException
+from tests.chaos.acts import AnswerJob, Confirm, Read, Say
+from tests.chaos.browser import Browser
+from tests.chaos.page import Page
 
-VERBS = ("say", "say", "note", "work")
-PATIENCE = 6.0
-ENDED = ("completed", "failed", "cancelled", "waiting")
+VERBS = ("say", "note", "work", "stop", "edit", "confirm", "leave", "ask", "remind")
+"""What people do; most of it is one message, with this word for the model."""
+DRAFTS = ("say", "note", "work", "delete", "ask", "remind")
+MESSAGES_A_SECOND = 12
+"""More than that they do not say, all together: the jobs that they ask for have to be done, too."""
 
 
 @dataclass
 class Person:
-    """One browser, as the page behaves: resends what is not acknowledged, reconnects with the last seq it has."""
+    """One who talks.
+
+    Attributes:
+        said: the client ids of all messages.
+        standing: those that were not edited away, in order.
+        stopped: those that were to be stopped.
+        patience: after so many seconds something must have come of what was said.
+    """
 
     number: int
-    session_id: UUID
-    cookie: str
-    ports: list[int]
+    browser: Browser
     chance: random.Random
-    log: dict[int, dict[str, Any]] = field(default_factory=dict)
-    ended: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    reconnects: int = 0
+    patience: float
+    said: list[str] = field(default_factory=list)
+    standing: list[str] = field(default_factory=list)
+    stopped: set[str] = field(default_factory=set)
 
-    async def talk(self, messages: int) -> None:
-        """Send the messages, each until it has been answered or has ended with a reason."""
-        for number in range(messages):
+    @property
+    def page(self) -> Page:
+        """What the browser shows."""
+        return self.browser.page
+
+    async def talk(
+        self, verbs: Iterable[str], *, at_least: int, until: Callable[[], bool], pause: float
+    ) -> None:
+        """Do one thing after the other, so many at least, with a pause of so many seconds in the mean.
+
+        Raises:
+            TimeoutError: nothing became of one of them; names it.
+        """
+        for number, verb in enumerate(verbs):
+            if number >= at_least and until():
+                return
             client_id = f"p{self.number}-m{number}"
-            verb = self.chance.choice(VERBS)
-            while client_id not in self.ended:
-                await self._try(client_id, f"{verb} {client_id}")
+            try:
+                async with asyncio.timeout(self.patience):
+                    await self._do(verb, client_id)
+            except TimeoutError as error:
+                raise TimeoutError(
+                    f"{client_id} ({verb}) has come to no end within {self.patience:.0f} seconds. "
+                    f"Known: {self.page.invocations}, up to event {self.page.seq}"
+                ) from error
+            await asyncio.sleep(self.chance.expovariate(1 / pause))
 
     async def read_to(self, seq: int) -> None:
-        """Connect once more and read what is missing, up to `seq`."""
-        while max(self.log, default=0) < seq:
-            await self._try(None, "", seq)
+        """Read what is missing, up to `seq`."""
+        async with asyncio.timeout(self.patience):
+            await self.browser.do(Read(seq))
 
-    async def _try(self, client_id: str | None, text: str, seq: int = 0) -> None:
-        port = self.chance.choice(self.ports)
-        address = f"ws://127.0.0.1:{port}/ws/chat/{self.session_id}/"
-        headers = {"Cookie": self.cookie, "Origin": f"http://127.0.0.1:{port}"}
-        try:
-            async with connect(
-                address, additional_headers=headers, compression=None, open_timeout=5
-            ) as socket:
-                await socket.send(self._frame("hello", after=max(self.log, default=0)))
-                await self._listen(socket, client_id, text, seq)
-        except (OSError, TimeoutError, WebSocketException, InvalidHandshake):
-            self.reconnects += 1
-            await asyncio.sleep(0.2)
+    async def _do(self, verb: str, client_id: str) -> None:
+        match verb:
+            case "stop":
+                await self._stop(client_id)
+            case "edit":
+                await self._edit(client_id)
+            case "confirm":
+                await self._say(client_id, "delete")
+                await self.browser.do(Confirm(client_id, confirmed=self.chance.random() < 0.7))
+            case "ask":
+                await self._say(client_id, "ask")
+                await self.browser.do(AnswerJob(client_id, answer=self.chance.random() < 0.7))
+            case "leave":
+                await self._say(client_id, self.chance.choice(("delete", "ask")))
+            case _:
+                await self._say(client_id, verb)
 
-    async def _listen(self, socket: Any, client_id: str | None, text: str, seq: int) -> None:
-        """Read until the message has ended, or the log is there up to `seq`. Each greeting has it sent again."""
-        while client_id not in self.ended if client_id else max(self.log, default=0) < seq:
-            frame = await self._receive(socket)
-            if frame["type"] == "event":
-                self._take(frame["seq"], frame["event"])
-            elif frame["type"] == "invocation" and frame["status"] in ENDED:
-                self.ended[frame.get("client_id", "")] = frame["status"]
-            elif frame["type"] == "error":
-                self.problems.append(f"error frame: {frame['message']}")
-            elif frame["type"] == "ready" and client_id:
-                await socket.send(self._frame("message", id=client_id, text=text))
+    async def _stop(self, client_id: str) -> None:
+        self.stopped.add(client_id)
+        stop_at: Literal["start", "word"] = self.chance.choice(("start", "word"))
+        await self._say(
+            client_id, self.chance.choice(("say", "say", "note", "work", "delete")), stop_at=stop_at
+        )
 
-    async def _receive(self, socket: Any) -> Any:
-        """The next frame; after some silence the socket must answer a ping."""
-        try:
-            return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
-        except TimeoutError:
-            await socket.send(self._frame("ping"))
-            return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
+    async def _edit(self, client_id: str) -> None:
+        """Say something, then something else in its place, or in place of what was said before it."""
+        await self._say(f"{client_id}-draft", self.chance.choice(DRAFTS))
+        in_the_log = [index for index, known in enumerate(self.standing) if known not in self.stopped]
+        index = self.chance.choice(in_the_log[-2:])
+        replaces = self.page.invocations[self.standing[index]].id
+        del self.standing[index:]
+        await self._say(client_id, "say", replaces=replaces)
 
-    def _take(self, seq: int, event: dict[str, Any]) -> None:
-        if seq in self.log:
-            if self.log[seq]["id"] != event["id"]:
-                self.problems.append(f"two events have seq {seq}")
-        elif seq != max(self.log, default=0) + 1:
-            self.problems.append(f"event {seq} came after {max(self.log, default=0)}")
-        self.log[seq] = event
-
-    def _frame(self, kind: str, **fields: Any) -> str:
-        return json.dumps({"v": 1, "type": kind, **fields})
+    async def _say(
+        self, client_id: str, word: str, *, replaces: str = "", stop_at: Literal["", "start", "word"] = ""
+    ) -> None:
+        self.said.append(client_id)
+        self.standing.append(client_id)
+        await self.browser.do(Say(client_id, f"{word} {client_id}", replaces=replaces, stop_at=stop_at))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -15,32 +14,33 @@ from tests.stack.outages import kill_postgres, kill_redis, kill_tree
 from tests.stack.web_process import free_port, wait_until_listening, web_command
 
 WEB = ("web1", "web2")
+WORKERS = ("worker1", "worker2")
+TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
+"""What is killed, the more often the more often it stands here."""
 
 
 @dataclass
 class Site:
-    """Two web processes, two workers, a beat, PostgreSQL and Redis; all may die."""
+    """Two web processes, two workers, a beat, a model behind HTTP, PostgreSQL and Redis; all may die."""
 
     data: Path
     database_url: str
     redis_url: str
-    ports: dict[str, int] = field(default_factory=dict)
+    ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in WEB})
+    model_port: int = field(default_factory=free_port)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     kills: dict[str, int] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start everything but the servers, which run already."""
-        self.ports = {name: free_port() for name in WEB}
-        for name in (*WEB, "worker1", "worker2", "beat"):
+        for name in ("model", *WEB, *WORKERS, "beat"):
             self._start(name)
+        wait_until_listening(self.model_port)
         for name in WEB:
             self.wait_for(name)
 
-    def kill_one(self, chance: random.Random) -> str:
+    def kill(self, target: str) -> None:
         """Kill something without warning, and start it again."""
-        target = chance.choice(
-            [*WEB, *WEB, "worker1", "worker2", "worker1", "worker2", "beat", "postgres", "redis"]
-        )
         self.kills[target] = self.kills.get(target, 0) + 1
         if target == "postgres":
             kill_postgres(self.data)
@@ -51,7 +51,6 @@ class Site:
         else:
             self._kill(target)
             self._start(target)
-        return target
 
     def stop(self) -> None:
         """Stop everything but the servers."""
@@ -63,40 +62,33 @@ class Site:
         wait_until_listening(self.ports[name])
 
     def _start(self, name: str) -> None:
-        celery = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site"]
-        if name in WEB:
-            command = web_command(self.ports[name])
-        elif name == "beat":
-            schedule = self.data / "beat-schedule"
-            for old in self.data.glob("beat-schedule*"):
-                old.unlink()
-            command = [*celery, "beat", "--schedule", str(schedule), "--pidfile=", "-l", "ERROR"]
-        else:
-            alone = ["--without-gossip", "--without-mingle"]
-            command = [
-                *celery,
-                "worker",
-                "-n",
-                f"{name}@chaos",
-                "-Q",
-                "celery,jobs",
-                "-c",
-                "2",
-                *alone,
-                "-l",
-                "ERROR",
-            ]
         environment = {
             **os.environ,
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
+            "GOOGLE_API_KEY": "test",
+            "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.model_port}",
         }
-        log = (self.data / f"{name}.log").open("ab")
-        self.processes[name] = subprocess.Popen(
-            command, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-        log.close()
+        with (self.data / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                self._command(name), env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _command(self, name: str) -> list[str]:
+        if name in WEB:
+            return web_command(self.ports[name])
+        if name == "model":
+            return [sys.executable, "-m", "tests.chaos.model", str(self.model_port)]
+        celery = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site"]
+        if name == "beat":
+            for old in self.data.glob("beat-schedule*"):
+                old.unlink()
+            schedule = str(self.data / "beat-schedule")
+            return [*celery, "beat", "--schedule", schedule, "--pidfile=", "-l", "ERROR"]
+        alone = ["--without-gossip", "--without-mingle"]
+        queues = ["-n", f"{name}@chaos", "-Q", "celery,jobs", "-c", "2"]
+        return [*celery, "worker", *queues, *alone, "-l", "ERROR"]
 
     def _kill(self, name: str) -> None:
         process = self.processes[name]

@@ -1,14 +1,15 @@
-"""The site's settings with the obedient agent, and short patience."""
+"""The site's settings with the obedient agents, and short patience."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
 
-INSTALLED_APPS += ["tests.chaos.site"]
+INSTALLED_APPS += ["tests.chaos.site", "tests.chaos.gemini_site"]
 ADK = {
-    "lease_seconds": 4.0,
+    "lease_seconds": 3.0,
     "heartbeat_seconds": 1.0,
-    "job_lost_seconds": 8.0,
-    "job_resend_seconds": 10.0,
+    "job_lost_seconds": 6.0,
+    "job_resend_seconds": 6.0,
     "invocation_attempts": 50,
+    "schedule_shortest_seconds": 1.0,
 }
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from runtime.sessions.deltas import ScopedState
-from sessions_app.models import AppState, Event, Invocation, Session, ToolJob, UserState
+from django.db.models import Q, QuerySet
+
+from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
+from sessions_app.models.tool_job import FINISHED
+from tests.chaos.calls import check_answers_to_calls, check_jobs, check_tasks
+from tests.chaos.conversation import Conversation
+from tests.chaos.evidence import told
+from tests.chaos.messages import check_invocations, check_messages
 from tests.chaos.people import Person
+from tests.chaos.states import check_session_state, check_shared_states
 
 AT_WORK = ("queued", "running")
-ENDED = ("completed", "failed", "cancelled")
 
 
 @dataclass
 class Verdict:
-    """What was looked at, and what is wrong; nothing, if all is well."""
+    """What was looked at, and what is wrong, with the conversations that it is in; nothing, if all is well."""
 
     checked: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
 
     def add(self, what: str, looked_at: int, problems: list[str]) -> None:
         """Note that something was checked, and what was found."""
@@ -28,116 +34,58 @@ class Verdict:
 
 
 def is_quiet() -> bool:
-    """Whether nothing is under way any more."""
+    """Whether nothing is under way any more, and nothing is to come."""
     return not (
         Invocation.objects.filter(status__in=AT_WORK).exists()
         or Session.objects.exclude(lease_owner="").exists()
-        or ToolJob.objects.filter(delivered_at__isnull=True).exists()
+        or _open_jobs().exists()
+        or ScheduledTask.objects.active().exists()
     )
 
 
-def judge(people: list[Person], messages: int) -> Verdict:
-    """Check everything. Each person has sent so many messages."""
+def judge(people: list[Person]) -> Verdict:
+    """Check everything."""
     verdict = Verdict()
+    conversations = []
     for person in people:
-        session = Session.objects.get(pk=person.session_id)
-        events = list(Event.objects.filter(session=session).order_by("seq"))
-        jobs = list(ToolJob.objects.filter(session=session))
-        found = [
-            ("logs dense, their states the fold of their deltas", 1, _log(session, events)),
-            ("clients saw exactly the log", 1, [*person.problems, *_seen(person, events)]),
-            ("messages answered once, or ended with a reason", messages, _answers(person, events, messages)),
-            ("jobs answered once", len(jobs), _jobs(jobs, events)),
-        ]
-        for what, count, problems in found:
+        conversation = Conversation.load(Session.objects.get(pk=person.browser.session_id))
+        conversations.append(conversation)
+        broken = len(verdict.broken)
+        for what, count, problems in _of_one(person, conversation):
             verdict.add(what, count, [f"person {person.number}: {problem}" for problem in problems])
-    verdict.add("invocations ended, none without a lease", Invocation.objects.count(), _left_over())
-    verdict.add("counts shared by sessions", 2, _shared_counts())
+        if len(verdict.broken) > broken:
+            verdict.evidence.append(f"person {person.number}, {told(conversation)}")
+    verdict.add("states of apps and users", *check_shared_states(conversations))
+    verdict.add("sessions without a lease, nothing left to do", len(conversations), _left_over())
     return verdict
 
 
-def _seen(person: Person, events: list[Event]) -> list[str]:
+def _of_one(person: Person, conversation: Conversation) -> list[tuple[str, int, list[str]]]:
+    return [
+        ("logs dense, their states the fold of their deltas", 1, check_session_state(conversation)),
+        ("clients saw exactly the log", 1, [*person.page.problems, *_seen(person, conversation)]),
+        (
+            "messages stored once, edited ones out of the way",
+            len(person.said),
+            check_messages(person, conversation),
+        ),
+        (
+            "invocations answered once, ended with a reason, or waiting for an answer",
+            len(conversation.invocations),
+            check_invocations(person, conversation),
+        ),
+        ("histories in which calls were answered once", 1, check_answers_to_calls(conversation)),
+        ("jobs answered once", len(conversation.jobs), check_jobs(conversation)),
+        ("scheduled tasks done each time", len(conversation.tasks), check_tasks(conversation)),
+    ]
+
+
+def _seen(person: Person, conversation: Conversation) -> list[str]:
     """What came over the sockets is what is stored, to the last character."""
-    if [person.log[seq] for seq in sorted(person.log)] == [event.body for event in events]:
+    log, rows = person.page.log, conversation.rows
+    if [log[seq] for seq in sorted(log)] == [row.body for row in rows]:
         return []
-    return [f"saw {len(person.log)} events, the log has {len(events)}, or one differs"]
-
-
-def _log(session: Session, events: list[Event]) -> list[str]:
-    problems = []
-    if [event.seq for event in events] != list(range(1, len(events) + 1)) or session.last_seq != len(events):
-        problems.append("seq is not dense")
-    folded = dict(session.initial_state)
-    for event in events:
-        folded |= ScopedState.split(event.body.get("actions", {}).get("stateDelta", {})).session
-    if folded != session.state:
-        problems.append(f"state {session.state} is not the fold of the deltas {folded}")
-    return problems
-
-
-def _answers(person: Person, events: list[Event], messages: int) -> list[str]:
-    problems = []
-    said = Counter(event.text for event in events if event.author == "user" and event.kind == "message")
-    invocations = {row.client_id: row for row in Invocation.objects.filter(session_id=person.session_id)}
-    for number in range(messages):
-        row = invocations.get(f"p{person.number}-m{number}")
-        if row is None:
-            problems.append(f"message {number} was lost")
-            continue
-        times = sum(count for text, count in said.items() if text.split(" ")[-1] == row.client_id)
-        if times != 1 and (row.status == "completed" or times > 1):
-            problems.append(f"{row.client_id} was stored {times} times")
-    for row in invocations.values():
-        final = sum(_is_answer(event, row.invocation_id) for event in events)
-        if row.status not in ENDED:
-            problems.append(f"{row.client_id} is {row.status}")
-        if row.status == "completed" and final != 1:
-            problems.append(f"{row.client_id} was answered {final} times")
-        if row.status == "failed" and not row.error_message:
-            problems.append(f"{row.client_id} failed without a reason")
-    return problems
-
-
-def _jobs(jobs: Iterable[ToolJob], events: list[Event]) -> list[str]:
-    responses = Counter(
-        part["functionResponse"]["id"]
-        for event in events
-        if event.author == "user"
-        for part in event.body.get("content", {}).get("parts", [])
-        if "functionResponse" in part
-    )
-    return [
-        f"job {job.id} {job.status} was answered {responses[job.call_id]} times"
-        for job in jobs
-        if responses[job.call_id] != 1
-    ]
-
-
-def _is_answer(event: Event, invocation_id: str) -> bool:
-    return (
-        event.invocation_id == invocation_id
-        and event.kind == "message"
-        and event.author != "user"
-        and not event.body.get("interrupted")
-    )
-
-
-def _shared_counts() -> list[str]:
-    """Each `note` raised the app's and its user's count by one, or was overtaken by another: never above."""
-    notes = sum(
-        1
-        for event in Event.objects.filter(kind="response")
-        if "app:notes" in event.body.get("actions", {}).get("stateDelta", {})
-    )
-    stored = [
-        AppState.objects.filter(app_name="chaos").first(),
-        UserState.objects.filter(app_name="chaos").first(),
-    ]
-    return [
-        f"{type(row).__name__} counts {row.state['notes']} of {notes} notes"
-        for row in stored
-        if row is not None and row.state.get("notes", 0) > notes
-    ]
+    return [f"saw {len(log)} events, the log has {len(rows)}, or one differs"]
 
 
 def _left_over() -> list[str]:
@@ -146,7 +94,11 @@ def _left_over() -> list[str]:
         f"{row.client_id} is still {row.status}" for row in Invocation.objects.filter(status__in=AT_WORK)
     ]
     problems += [f"session {row.key} is still leased" for row in Session.objects.exclude(lease_owner="")]
-    problems += [
-        f"job {row.id} was not answered" for row in ToolJob.objects.filter(delivered_at__isnull=True)
-    ]
+    problems += [f"job {row.id} is still {row.status}, or was not answered" for row in _open_jobs()]
     return problems
+
+
+def _open_jobs() -> QuerySet[ToolJob]:
+    """The jobs that have not ended, or are to be answered, but for those that wait for the person."""
+    is_open = ~Q(status__in=FINISHED) | Q(delivered_at__isnull=True)
+    return ToolJob.objects.filter(is_open).exclude(status="waiting")

@@ -1,1 +1,1 @@
-"""A Django app whose agent does what it is told: what the chaos suite talks to."""
+"""A Django app whose agent does what it is told, and the tools that it does it with."""

@@ -1,0 +1,29 @@
+"""The model that the Gemini client asks, in a process of its own: `python -m tests.chaos.model PORT`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from runtime import types
+from tests.chaos.site.obedience import PAUSE_SECONDS, call_for, words_for
+from tests.model_server import Call, ModelServer, RecordedRequest, Turn
+
+
+def obey(request: RecordedRequest) -> Turn:
+    """What the last thing that was said asks for."""
+    part = types.Part.model_validate(request.body["contents"][-1]["parts"][-1])
+    call = call_for(part)
+    if call is not None:
+        return Turn(calls=[Call(name=call.name or "", args=call.args or {})])
+    return Turn(text=words_for(part), pause=PAUSE_SECONDS)
+
+
+async def _serve(port: int) -> None:
+    async with ModelServer(port) as server:
+        server.rule = obey
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))
