@@ -13,20 +13,22 @@ from sessions_app.models import AppState, UserState
 
 
 def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
-    """Merge the `user:` and `app:` parts of a delta, in one statement each: the user's first, as an append does."""
+    """Merge the `user:` and `app:` parts of a delta, in one statement each: the user's first, as an append does.
+
+    The rows are made in any case: an append finds what a key held before in the row that it locks (S2).
+    """
     with connection.cursor() as cursor:
-        if scoped.user:
-            cursor.execute(
-                "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
-                "ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state",
-                [app_name, user, json.dumps(scoped.user)],
-            )
-        if scoped.app:
-            cursor.execute(
-                "INSERT INTO sessions_app_appstate AS t (app_name, state) VALUES (%s, %s::jsonb) "
-                "ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state",
-                [app_name, json.dumps(scoped.app)],
-            )
+        cursor.execute(
+            "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
+            "ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state "
+            "WHERE EXCLUDED.state <> '{}'",
+            [app_name, user, json.dumps(scoped.user)],
+        )
+        cursor.execute(
+            "INSERT INTO sessions_app_appstate AS t (app_name, state) VALUES (%s, %s::jsonb) "
+            "ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state WHERE EXCLUDED.state <> '{}'",
+            [app_name, json.dumps(scoped.app)],
+        )
 
 
 def shared_states(app_name: str, users: Iterable[Any]) -> tuple[dict[str, Any], dict[Any, dict[str, Any]]]:

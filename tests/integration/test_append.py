@@ -182,6 +182,18 @@ class TestLog:
             None,
         ]
 
+    async def test_what_another_session_is_just_writing_is_found_also_as_the_first_value(
+        self, person: User
+    ) -> None:
+        session = await opened(person)
+        writes = "INSERT INTO sessions_app_appstate (app_name, state) VALUES ('shop', '{\"a\": 1}') "
+        async with held(writes + "ON CONFLICT (app_name) DO UPDATE SET state = EXCLUDED.state"):
+            append = DjangoSessionService().append_event(session, changed(**{"app:a": 2}))
+            appending = asyncio.create_task(append)
+            await blocked(1)
+        await appending
+        assert [event.before for event in await log(session)] == [{"app:a": 1}]
+
     async def test_the_state_before_includes_what_other_sessions_wrote(self, person: User) -> None:
         session, other = await opened(person), await opened(person)
         await DjangoSessionService().append_event(other, changed(**{"user:a": "theirs", "a": "theirs"}))
