@@ -25,6 +25,17 @@ async def call(function: Callback[T], **kwargs: Any) -> T | None:
     return cast("T | None", answer)
 
 
+async def close_each(closings: Iterable[tuple[str, Callback[object]]]) -> list[str]:
+    """Call every one, given with the name of what it closes, also when one fails; what failed, and why."""
+    failures: list[str] = []
+    for name, close in closings:
+        try:
+            await call(close)
+        except Exception as error:  # noqa: BLE001 - every one gets its turn; the caller reports them all
+            failures.append(f"{name}: {error}")
+    return failures
+
+
 async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | None:
     """The first truthy result of the callbacks, called in order with keyword arguments (spec Q5)."""
     for function in callbacks:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.tree import tools_of, trees_of, walk
-from runtime.callbacks import call
+from runtime.callbacks import close_each
 from runtime.errors import ToolsetError
 from runtime.tools.base_toolset import BaseToolset
 
@@ -24,11 +24,6 @@ async def close_toolsets(root: BaseAgent) -> None:
     Raises:
         ToolsetError: names the toolsets that failed.
     """
-    failures: list[str] = []
-    for toolset in toolsets_of(root):
-        try:
-            await call(toolset.close)
-        except Exception as error:  # noqa: BLE001 - every toolset gets its turn; all are reported below
-            failures.append(f"{type(toolset).__name__}: {error}")
-    if failures:
+    toolsets = toolsets_of(root)
+    if failures := await close_each((type(toolset).__name__, toolset.close) for toolset in toolsets):
         raise ToolsetError(f"Toolsets failed in close: {'; '.join(failures)}")

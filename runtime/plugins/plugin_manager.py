@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from runtime.callbacks import call
+from runtime.callbacks import call, close_each
 from runtime.errors import ConfigurationError, PluginError
 from runtime.plugins.base_plugin import BasePlugin
 
@@ -61,13 +61,7 @@ class PluginManager:
         Raises:
             PluginError: names the plugins that failed.
         """
-        failures: list[str] = []
-        for plugin in self.plugins:
-            try:
-                await call(plugin.close)
-            except Exception as error:  # noqa: BLE001 - every plugin gets its turn; all are reported below
-                failures.append(f"{plugin.name!r}: {error}")
-        if failures:
+        if failures := await close_each((repr(plugin.name), plugin.close) for plugin in self.plugins):
             raise PluginError(f"Plugins failed in close: {'; '.join(failures)}")
 
 

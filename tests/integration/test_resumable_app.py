@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -49,13 +50,19 @@ def statuses() -> list[str]:
     return list(Invocation.objects.order_by("id").values_list("status", flat=True))
 
 
-def test_the_agents_behind_the_one_that_waited_have_their_turn_after_the_answer(
-    person: User, model: ScriptedModel
-) -> None:
+def when_bound(person: User, model: ScriptedModel) -> UUID:
+    """A session that waited for the job, which has ended; nobody has heard of that yet."""
     model.turns = [call("bind", title="Ants")]
     session_id = talk(person, "shop", "Bind Ants and send it.")
     assert (said(), statuses()) == ([], ["waiting"])
     run_task(ToolJob.objects.get())
+    return session_id
+
+
+def test_the_agents_behind_the_one_that_waited_have_their_turn_after_the_answer(
+    person: User, model: ScriptedModel
+) -> None:
+    session_id = when_bound(person, model)
     model.turns = ["It is bound.", "It is sent."]
     run_queue(session_id)
     assert said() == [("binder", "It is bound."), ("sender", "It is sent.")]
@@ -67,9 +74,7 @@ def test_the_agents_behind_the_one_that_waited_have_their_turn_after_the_answer(
 def test_who_takes_up_the_answer_goes_on_there_and_asks_nobody_twice(
     person: User, model: ScriptedModel
 ) -> None:
-    model.turns = [call("bind", title="Ants")]
-    session_id = talk(person, "shop", "Bind Ants and send it.")
-    run_task(ToolJob.objects.get())
+    session_id = when_bound(person, model)
     model.turns = ["It is bound.", asyncio.Event()]
 
     async def begin_and_close() -> None:
@@ -93,9 +98,7 @@ def test_who_takes_up_the_answer_goes_on_there_and_asks_nobody_twice(
 def test_an_answer_that_failed_is_tried_again_from_where_it_failed(
     person: User, model: ScriptedModel
 ) -> None:
-    model.turns = [call("bind", title="Ants")]
-    session_id = talk(person, "shop", "Bind Ants and send it.")
-    run_task(ToolJob.objects.get())
+    session_id = when_bound(person, model)
     model.turns = ["It is bound.", RuntimeError("the post is closed")]
     run_queue(session_id)
     assert statuses() == ["completed", "failed"]

@@ -68,6 +68,13 @@ async def edited(person: User, session: Session, model: ScriptedModel, text: str
     return invocation_id
 
 
+async def job_of(session: Session, invocation_id: str, **fields: Any) -> ToolJob:
+    """A job of a call that the invocation made."""
+    return await ToolJob.objects.acreate(
+        session=session, invocation_id=invocation_id, call_id="c1", tool_name="t", task_name="t", **fields
+    )
+
+
 async def note(session: Session) -> types.Part | None:
     return await DjangoArtifactService().load_artifact(
         app_name="shop", user_id=str(session.user_id), session_id=session.key, filename="note.txt"
@@ -286,9 +293,7 @@ async def test_jobs_of_rewound_calls_are_cancelled_and_answer_nobody(
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
-    job = await ToolJob.objects.acreate(
-        session=session, invocation_id=first, call_id="c1", tool_name="t", task_name="t", agent_name="agent"
-    )
+    job = await job_of(session, first)
     await Invocation.objects.filter(invocation_id=first).aupdate(status="waiting")
     await use_cases.rewind(person, session.id, first)
     await job.arefresh_from_db()
@@ -370,9 +375,7 @@ async def test_who_goes_back_again_finishes_what_another_process_died_over(
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
-    job = await ToolJob.objects.acreate(
-        session=session, invocation_id=first, call_id="c1", tool_name="t", task_name="t", status="waiting"
-    )
+    job = await job_of(session, first, status="waiting")
     await use_cases.rewind(person, session.id, first)
     # It had marked the job as one that nobody is to answer, and had not cancelled it.
     await ToolJob.objects.filter(pk=job.pk).aupdate(status="waiting", cancel_requested_at=None)
@@ -386,9 +389,7 @@ async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_can
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
-    job = await ToolJob.objects.acreate(
-        session=session, invocation_id=first, call_id="c1", tool_name="t", task_name="t", status="succeeded"
-    )
+    job = await job_of(session, first, status="succeeded")
     settle = rewinding.settle_what_waits
 
     async def settle_late(session: Session) -> None:

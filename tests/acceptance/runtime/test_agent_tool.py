@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from runtime import types
 from runtime.agents import LlmAgent, SequentialAgent
@@ -21,16 +20,7 @@ from runtime.run_config import RunConfig
 from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
-
-
-class Place(BaseModel):
-    city: str
-    country: str | None = None
-
-
-class Weather(BaseModel):
-    degrees: float
-    note: str | None = None
+from tests.unit.runtime.weather import Place, Weather
 
 
 def expert(*turns: Any, **fields: Any) -> LlmAgent:

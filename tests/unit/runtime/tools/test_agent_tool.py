@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
@@ -14,16 +14,7 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.context import Context, InvocationContext
 from runtime.events import Event, EventActions
 from runtime.tools import AgentTool
-
-
-class Place(BaseModel):
-    city: str
-    country: str | None = None
-
-
-class Weather(BaseModel):
-    degrees: float
-    note: str | None = None
+from tests.unit.runtime.weather import Place, Weather
 
 
 class Run:

@@ -1,0 +1,15 @@
+"""What tests of agents as tools ask about, and are answered."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+
+class Place(BaseModel):
+    city: str
+    country: str | None = None
+
+
+class Weather(BaseModel):
+    degrees: float
+    note: str | None = None
