@@ -10,9 +10,9 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from sessions_app.admin.formatting import call_text, duration, excerpt, pretty, shown
-from sessions_app.history import StateChange, state_changes
+from sessions_app.history.rewinds import Rewound
+from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
-from sessions_app.rewound import Rewound
 
 PartKind = Literal["text", "thought", "call", "response", "other"]
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
+from sessions_app.chat.protocol import EventNews, Notice, partial_frame
 from sessions_app.conf import conf
-from sessions_app.hot_path import Standing
-from sessions_app.live.text import Fragment, GrowingText, Speech
-from sessions_app.protocol import EventNews, Notice, partial_frame
+from sessions_app.db.event_log import Standing
+from sessions_app.live.streamed_text import Fragment, GrowingText, Speech
 
 SECONDS_PER_GROWING_SESSION = 0.0005
 """Sending a fragment takes some 0.1 ms: with five times that between two, a fifth of the process's time goes to it."""

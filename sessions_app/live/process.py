@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from sessions_app import sync
+from sessions_app.chat.protocol import Notice
 from sessions_app.conf import conf
-from sessions_app.hot_path import standings
+from sessions_app.db import threads
+from sessions_app.db.event_log import standings
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
-from sessions_app.protocol import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def tell(session_id: UUID, notice: Notice) -> None:
     async def publish() -> None:
         live().hub.publish_notice(session_id, notice)
 
-    sync.run(publish())
+    threads.run(publish())
 
 
 async def close_live() -> None:

@@ -17,10 +17,10 @@ from uuid import UUID, uuid4
 
 from channels.layers import get_channel_layer
 
+from sessions_app.chat.protocol import Notice
 from sessions_app.conf import conf
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
-from sessions_app.protocol import Notice
+from sessions_app.live.streamed_text import Fragment, Speech
 
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"

@@ -14,10 +14,11 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import new_invocation_id
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.invocations.beside import _runs, run_beside
+from sessions_app.db import invocation_queue
+from sessions_app.invocations.background import _runs, run_beside
 from sessions_app.models import Invocation
 from tests.fakes import ScriptedModel, say
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="patient", root_agent=LlmAgent(name="patient", model=scripted))
-    monkeypatch.setattr(registry, "apps", lambda: {"patient": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"patient": app})
     return scripted
 
 
@@ -44,7 +45,7 @@ async def queued_session(person: User) -> UUID:
     """A session in which something waits for a worker."""
     session = await use_cases.create_session(person, "patient")
     message: dict[str, Any] = content_to_json(say("hi"))
-    await hot_path.enqueue(
+    await invocation_queue.enqueue(
         session.pk,
         user_id=person.pk,
         invocation_id=new_invocation_id(),

@@ -11,11 +11,11 @@ import pytest
 from channels.layers import channel_layers, get_channel_layer
 from pytest_django import Settings
 
+from sessions_app.chat.protocol import EventNews
 from sessions_app.conf import conf
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
-from sessions_app.live.text import Speech
-from sessions_app.protocol import EventNews
+from sessions_app.live.streamed_text import Speech
 
 AN_HOUR = 3_600.0
 

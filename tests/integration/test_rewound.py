@@ -10,8 +10,8 @@ from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import drop_rewound
 from sessions_app.codec import event_to_json
+from sessions_app.history.rewinds import rewound_parts
 from sessions_app.models import Event, Session
-from sessions_app.rewound import rewound_parts
 
 pytestmark = pytest.mark.django_db
 

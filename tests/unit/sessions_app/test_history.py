@@ -1,6 +1,13 @@
-"""`sessions_app.history`: what events did to the state, told from what the log keeps (spec S3, S4)."""
+"""`sessions_app.history.state_changes`: what events did to the state, told from what the log keeps (spec S3, S4)."""
 
-from sessions_app.history import Scope, SharedWrite, StateChange, replay, shared_writes, state_changes
+from sessions_app.history.state_changes import (
+    Scope,
+    SharedWrite,
+    StateChange,
+    replay,
+    shared_writes,
+    state_changes,
+)
 
 
 def test_a_key_that_was_there_is_told_with_its_value_before() -> None:

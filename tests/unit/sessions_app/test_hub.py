@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
-from sessions_app.hot_path import Standing
+from sessions_app.chat.protocol import Notice
+from sessions_app.db.event_log import Standing
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
-from sessions_app.protocol import Notice
+from sessions_app.live.streamed_text import Fragment, Speech
 
 SESSION = uuid4()
 

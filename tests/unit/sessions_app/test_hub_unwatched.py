@@ -6,7 +6,7 @@ from unittest.mock import Mock
 from uuid import uuid4
 
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
+from sessions_app.live.streamed_text import Fragment, Speech
 
 SESSION = uuid4()
 THEIRS = Speech(2, "e-1", "event", "agent", thought=False)

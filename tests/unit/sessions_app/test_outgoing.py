@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from sessions_app.outgoing import LIMIT, Outgoing
+from sessions_app.chat.send_queue import LIMIT, Outgoing
 
 HALF = "x" * (LIMIT // 2 + 1)
 

@@ -10,7 +10,7 @@ from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.conf import Conf
 from sessions_app.errors import LimitExceededError
-from sessions_app.invocations.spending import Spending, model_calls
+from sessions_app.invocations.usage import Spending, model_calls
 from tests.fakes import ScriptedModel, call, say, text_content
 
 CLERK = LlmAgent(name="clerk", model=ScriptedModel())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from sessions_app import sync
+from sessions_app.db import threads
 
 
 async def running_loop() -> asyncio.AbstractEventLoop:
@@ -12,8 +12,8 @@ async def running_loop() -> asyncio.AbstractEventLoop:
 
 
 async def test_a_thread_that_a_loop_waits_for_has_its_coroutines_run_there() -> None:
-    assert await sync.in_thread(lambda: sync.run(running_loop())) is asyncio.get_running_loop()
+    assert await threads.in_thread(lambda: threads.run(running_loop())) is asyncio.get_running_loop()
 
 
 def test_a_thread_of_no_loop_has_them_run_on_the_background_loop() -> None:
-    assert sync.run(running_loop()) is sync.background_loop()
+    assert threads.run(running_loop()) is threads.background_loop()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.history import (
+from runtime.engine.contents import (
     as_seen_by,
     contents_of,
     current_turn,
