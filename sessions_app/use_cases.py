@@ -16,7 +16,7 @@ from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
-from sessions_app.history.effective_events import events_that_count
+from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retry import failed_invocation, has_to_begin_anew, queue_again
 from sessions_app.invocations.rewind import go_back_before
@@ -154,7 +154,7 @@ async def answer_call(
 
 async def _check_waits(session: Session, call_id: str, name: str) -> None:
     """The call is the session's, waits for an answer from outside, and has none."""
-    events = await events_that_count(session)
+    events = await effective_events(session)
     call_event = find_call_event(events, call_id)
     calls = call_event.get_function_calls() if call_event else []
     if call_event is None or name not in [call.name for call in calls if call.id == call_id]:

@@ -10,7 +10,7 @@ from typing import Literal
 from django.db.models import Q
 
 from sessions_app.admin.timeline import Surroundings, call_ids
-from sessions_app.history.rewinds import rewound_parts
+from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
 
 Half = Literal["functionCall", "functionResponse"]
@@ -29,7 +29,7 @@ def surroundings(session: Session, events: Sequence[Event]) -> Surroundings:
         responses={**responses, **missing_responses},
         jobs={job.call_id: job for job in jobs},
         artifacts=_artifacts(session, events),
-        rewound=rewound_parts(session.pk),
+        rewound=rewound_ranges(session.pk),
     )
 
 

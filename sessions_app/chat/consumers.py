@@ -38,7 +38,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         await self.accept()
         if not self._user.is_authenticated:
             await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
-        elif await event_log.standing(self._session_id, self._user.pk) is None:
+        elif await event_log.session_status(self._session_id, self._user.pk) is None:
             await self._viewer.end(protocol.CLOSE_NOT_FOUND)
 
     async def disconnect(self, code: int) -> None:
@@ -72,7 +72,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             case Hello(after=after):
                 await self._viewer.greet(after)
             case Ping():
-                self._viewer.post(protocol.frame("pong"))
+                self._viewer.post(protocol.pong_frame())
             case _:
                 await carry_out(frame, self._user, self._session_id)
 

@@ -1,4 +1,4 @@
-"""A stretch of a session's log as the chat page shows it: articles, and what became of the invocations.
+"""A log_page of a session's log as the chat page shows it: articles, and what became of the invocations.
 
 What was rewound (spec R3) is left out, the rewinds themselves, too.
 """
@@ -15,16 +15,16 @@ from django.utils.safestring import SafeString
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import in_thread
 from sessions_app.history.event_marks import is_wake_up
-from sessions_app.history.rewinds import Rewound, rewound_parts
+from sessions_app.history.rewinds import RewoundRange, rewound_ranges
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.rendering import render_event
 
-STRETCH_EVENTS = 50
+PAGE_EVENTS = 50
 OPEN = (InvocationStatus.QUEUED, InvocationStatus.RUNNING, InvocationStatus.WAITING)
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LogPage:
     """Neighbouring events, oldest first.
 
     Attributes:
@@ -39,31 +39,31 @@ class Stretch:
     invocations: list[dict[str, Any]]
 
 
-async def newest_stretch(session: Session) -> Stretch:
+async def newest_page(session: Session) -> LogPage:
     """The end of the log as far as `session` knows it, with the invocations that have no event yet or never got one."""
-    rewound = await in_thread(rewound_parts, session.pk, session.last_seq)
+    rewound = await in_thread(rewound_ranges, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewound)
-    since = events[STRETCH_EVENTS - 1].happened_at if len(events) > STRETCH_EVENTS else session.created_at
+    since = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else session.created_at
     later = Q(created_at__gte=since) & ~_begun_in(rewound)
-    return await _stretch(session, events, Q(status__in=OPEN) | later)
+    return await _log_page(session, events, Q(status__in=OPEN) | later)
 
 
-async def older_stretch(session: Session, before: int) -> Stretch:
+async def older_page(session: Session, before: int) -> LogPage:
     """What comes before the event number `before`."""
-    rewound = await in_thread(rewound_parts, session.pk)
-    return await _stretch(session, await _last_events(session, before - 1, rewound), Q(pk__in=()))
+    rewound = await in_thread(rewound_ranges, session.pk)
+    return await _log_page(session, await _last_events(session, before - 1, rewound), Q(pk__in=()))
 
 
-async def _last_events(session: Session, until: int, rewound: Sequence[Rewound]) -> list[Event]:
-    """Those that a stretch shows, newest first, and one more if there is one."""
+async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRange]) -> list[Event]:
+    """Those that a log_page shows, newest first, and one more if there is one."""
     events = session.events.filter(seq__lte=until).order_by("-seq")
     for part in rewound:
         events = events.exclude(seq__range=(part.first, part.last))
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
-    return [event async for event in wanted[: STRETCH_EVENTS + 1]]
+    return [event async for event in wanted[: PAGE_EVENTS + 1]]
 
 
-def _begun_in(rewound: Sequence[Rewound]) -> Q:
+def _begun_in(rewound: Sequence[RewoundRange]) -> Q:
     """The invocations that were undone, also those that left no event."""
     begun = Q(pk__in=())
     for part in rewound:
@@ -72,13 +72,13 @@ def _begun_in(rewound: Sequence[Rewound]) -> Q:
     return begun
 
 
-async def _stretch(session: Session, found: list[Event], others: Q) -> Stretch:
-    """A stretch of the events that were found, their invocations and others."""
-    events = found[:STRETCH_EVENTS][::-1]
+async def _log_page(session: Session, found: list[Event], others: Q) -> LogPage:
+    """A log_page of the events that were found, their invocations and others."""
+    events = found[:PAGE_EVENTS][::-1]
     jobs = await _jobs(session, events)
     known = _invocation_ids(events)
     rows = session.invocations.filter(Q(invocation_id__in=known) | others).order_by("id")
-    return Stretch(
+    return LogPage(
         articles=[render_event(session.id, event.seq, event_to_show(event.body), jobs) for event in events],
         first_seq=events[0].seq if events else 0,
         has_more=len(found) > len(events),

@@ -1,9 +1,8 @@
-"""Websocket frames in both directions, and which error is which code (design.md, "Websocket protocol")."""
+"""Frames of the browser, and the frames that answer them: `ready` and `error`."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -17,9 +16,8 @@ from sessions_app.errors import (
     PermissionDeniedError,
     StaleLeaseError,
 )
-from sessions_app.live.streamed_text import Fragment
+from sessions_app.live.frames import VERSION, frame
 
-VERSION = 1
 LARGEST_ID = 2**63 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
@@ -129,73 +127,6 @@ client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
 )
 
 
-@dataclass(frozen=True)
-class EventNews:
-    """A committed event; `frame` is the whole websocket message, made once for all who watch."""
-
-    seq: int
-    event_id: str
-    frame: str
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something other than an event has changed: an invocation, a job, a scheduled task.
-
-    Attributes:
-        kind: the frame's type.
-        fields: the frame's other fields; None is left out.
-        begins_invocation: whether an invocation has begun to run, so that text will come.
-        ends_invocation: the invocation whose streamed text is of no use any more.
-    """
-
-    kind: str
-    fields: dict[str, Any]
-    begins_invocation: bool = False
-    ends_invocation: str = ""
-
-    @property
-    def id(self) -> str:
-        """The invocation's or job's."""
-        return str(self.fields["id"])
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it is queued or running."""
-        return self.fields["status"] in ("queued", "running")
-
-    def frame(self) -> str:
-        """The websocket message."""
-        return frame(self.kind, **self.fields)
-
-
-def frame(kind: str, **fields: Any) -> str:
-    """A message to the browser; fields that are None are left out."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    return json.dumps({"v": VERSION, "type": kind, **given}, default=str)
-
-
-def event_frame(seq: int, body: str, html: str, rewound_from: int | None = None) -> str:
-    """A committed event; `body` is its JSON. A rewind says from which event on nothing counts any more (spec R3)."""
-    rewound = "" if rewound_from is None else f',"rewound_from":{rewound_from}'
-    return f'{{"v":{VERSION},"type":"event","seq":{seq},"event":{body},"html":{json.dumps(html)}{rewound}}}'
-
-
-def partial_frame(fragment: Fragment) -> str:
-    """Text that has grown."""
-    speech = fragment.speech
-    return frame(
-        "partial",
-        lease=speech.lease_token,
-        invocation_id=speech.invocation_id,
-        event_id=speech.event_id,
-        author=speech.author,
-        offset=fragment.offset,
-        text=fragment.text,
-        thought=speech.thought or None,
-    )
-
-
 def ready_frame(
     session_id: UUID,
     seq: int,
@@ -213,6 +144,11 @@ def ready_frame(
         "schedules": schedules,
     }
     return json.dumps({"v": VERSION, "type": "ready", **fields}, default=str)
+
+
+def pong_frame() -> str:
+    """Return the answer to `ping`."""
+    return frame("pong")
 
 
 def error_frame(error: AdkError, in_reply_to: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Outgoing: the frames on their way to one socket, in order, and never more than it may keep waiting."""
+"""SendQueue: the frames on their way to one socket, in order, and never more than it may keep waiting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIMIT = 256 * 1024
 """Characters that wait for a socket that does not read; one frame more may begin below it."""
 
 
-class Outgoing:
+class SendQueue:
     """A bounded queue. It fills only where `send` waits for the reader, as ASGI allows.
 
     Args:

@@ -10,14 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from sessions_app.chat import protocol
-from sessions_app.chat.protocol import EventNews, Notice
-from sessions_app.chat.send_queue import Outgoing
+from sessions_app.chat.send_queue import SendQueue
 from sessions_app.codec import event_to_show
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.jobs.listing import jobs_of_session
+from sessions_app.live.frames import EventNews, Notice, event_frame
 from sessions_app.live.notices import job_fields, schedule_fields
 from sessions_app.live.process import live
 from sessions_app.rendering import render_event
@@ -51,7 +51,7 @@ class Viewer:
         self._session_id = session_id
         self._user_id = user_id
         self._close = close
-        self._outgoing = Outgoing(send, lambda: self._begin(self.end(protocol.CLOSE_TRY_AGAIN)))
+        self._send_queue = SendQueue(send, lambda: self._begin(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_behind = False
         self._seq = self._reaches = 0
         self._open: set[str] = set()  # the invocations and jobs that the browser takes for queued or running
@@ -63,36 +63,36 @@ class Viewer:
         """Say where the session stands, then send what the browser lacks, then what happens."""
         hub = live().hub
         spoke = hub.speaking(self._session_id)
-        standing = await event_log.standing(self._session_id, self._user_id)
-        if standing is None:
+        session_status = await event_log.session_status(self._session_id, self._user_id)
+        if session_status is None:
             await self.end(protocol.CLOSE_NOT_FOUND)
             return
         # Read after it: a job that it counts as open is among them.
         jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
         schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
-        for ended in spoke - standing.open:
+        for ended in spoke - session_status.open:
             hub.forget_text(self._session_id, ended)
-        hub.forget_void_text(self._session_id, standing)
-        self._seq = min(after, standing.last_seq)
-        self._open = set(standing.open)
+        hub.forget_void_text(self._session_id, session_status)
+        self._seq = min(after, session_status.last_seq)
+        self._open = set(session_status.open)
         invocation = None
-        if standing.invocation:
-            invocation = {"id": standing.invocation[0], "status": standing.invocation[1]}
+        if session_status.invocation:
+            invocation = {"id": session_status.invocation[0], "status": session_status.invocation[1]}
         ready = protocol.ready_frame(
-            self._session_id, standing.last_seq, invocation=invocation, jobs=jobs, schedules=schedules
+            self._session_id, session_status.last_seq, invocation=invocation, jobs=jobs, schedules=schedules
         )
         if not self.post(ready):
             return
         hub.watch(self._session_id, self)
         if invocation:
             hub.want_text(self._session_id)
-        self.hint(standing.last_seq)
+        self.hint(session_status.last_seq)
 
     def post(self, frame: str) -> bool:
         """Send a frame after those before it. False when the browser is too far behind for that."""
         if self._is_behind:
             return False
-        if self._outgoing.post(frame):
+        if self._send_queue.post(frame):
             return True
         self._is_behind = True
         live().hub.unwatch(self._session_id, self)
@@ -102,7 +102,7 @@ class Viewer:
     async def end(self, code: int, frame: str = "") -> None:
         """Close the socket, after a last frame if the browser takes it soon."""
         if frame and self.post(frame):
-            await self._outgoing.drained(FAREWELL_SECONDS)
+            await self._send_queue.drained(FAREWELL_SECONDS)
         self._stop_sending()
         await self._close(code)
 
@@ -114,7 +114,7 @@ class Viewer:
 
     def _stop_sending(self) -> None:
         live().hub.unwatch(self._session_id, self)
-        self._outgoing.stop()
+        self._send_queue.stop()
         self._is_behind = True
 
     # What the hub brings
@@ -132,7 +132,7 @@ class Viewer:
         if self._seq < self._reaches and (self._catching_up is None or self._catching_up.done()):
             self._catching_up = self._begin(self._catch_up())
 
-    def fragment(self, frame: str) -> None:
+    def chunk(self, frame: str) -> None:
         """Text has grown."""
         self.post(frame)
 
@@ -144,12 +144,12 @@ class Viewer:
             self._open.discard(notice.id)
         self.post(frame)
 
-    def standing(self, standing: event_log.Standing) -> None:
+    def session_status(self, session_status: event_log.SessionStatus) -> None:
         """What PostgreSQL says. A difference that lasts is of notices that were lost."""
-        self.hint(standing.last_seq)
-        is_settled = standing.open == self._open_at_last_tick
-        self._open_at_last_tick = standing.open
-        if is_settled and standing.open != self._open:
+        self.hint(session_status.last_seq)
+        is_settled = session_status.open == self._open_at_last_tick
+        self._open_at_last_tick = session_status.open
+        if is_settled and session_status.open != self._open:
             self._begin(self.greet(self._seq))
 
     def gone(self) -> None:
@@ -165,21 +165,21 @@ class Viewer:
             if not rows:
                 return
             for seq, body in rows:
-                if self._outgoing.is_half_full:
-                    await self._outgoing.drained()
+                if self._send_queue.is_half_full:
+                    await self._send_queue.drained()
                 event = event_to_show(json.loads(body))
                 is_rewind = event.actions.rewind_before_invocation_id is not None
                 rewound = await rewound_from(self._session_id, seq) if is_rewind else None
                 if seq != self._seq + 1:
                     break  # it was sent meanwhile, or the browser asked for earlier ones
                 html = render_event(self._session_id, seq, event)
-                if not self.post(protocol.event_frame(seq, body, html, rewound)):
+                if not self.post(event_frame(seq, body, html, rewound)):
                     return
                 self._seq = seq
 
     async def _wait_until_read(self) -> None:
         seconds = conf().slow_reader_seconds
-        if await self._outgoing.drained(seconds):
+        if await self._send_queue.drained(seconds):
             self._is_behind = False
             await self.greet(self._seq)
             return

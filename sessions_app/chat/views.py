@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.sessions.state import State
 from sessions_app import agent_registry, use_cases
-from sessions_app.chat.log_page import newest_stretch, older_stretch
+from sessions_app.chat.log_page import newest_page, older_page
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation, InvocationStatus, Session, UserState
@@ -70,7 +70,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "banner": _banner(),
         "session": session,
         "sessions": [item async for item in _listed(person)[:SESSIONS_ON_A_PAGE]],
-        "stretch": await newest_stretch(session),
+        "log_page": await newest_page(session),
         "state": await _known_state(session),
         "message_limit": conf().message_limit,
     }
@@ -87,7 +87,7 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
             "Say which events: ?before=<seq>, the number of the first one that is known."
         )
     session = await own_session_or_404(await request.auser(), session_id)
-    return render(request, "chat/stretch.html", {"stretch": await older_stretch(session, int(before))})
+    return render(request, "chat/log_page.html", {"log_page": await older_page(session, int(before))})
 
 
 def _listed(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:

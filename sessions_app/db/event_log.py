@@ -236,7 +236,7 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
 
 
 @dataclass(frozen=True)
-class Standing:
+class SessionStatus:
     """Where a session stands, for someone who watches it.
 
     Attributes:
@@ -251,24 +251,26 @@ class Standing:
     open: frozenset[str]
 
 
-async def standing(session_id: UUID, user_id: Any) -> Standing | None:
+async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
     """How far the log is and what runs; None when the user has no such session."""
     query = f"{_STANDING} WHERE s.id = %(session)s AND s.user_id = %(user)s"
     row = await fetch_one(query, {"session": session_id, "user": user_id})
-    return _standing(*row[1:]) if row else None
+    return _session_status(*row[1:]) if row else None
 
 
-async def standings(session_ids: Sequence[UUID]) -> dict[UUID, Standing]:
+async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionStatus]:
     """Where these sessions stand; deleted ones are absent."""
     rows = await fetch_all(f"{_STANDING} WHERE s.id = ANY(%(ids)s)", {"ids": list(session_ids)})
-    return {row[0]: _standing(*row[1:]) for row in rows}
+    return {row[0]: _session_status(*row[1:]) for row in rows}
 
 
-def _standing(
+def _session_status(
     last_seq: int, lease_token: int, running: str | None, queued: list[str], jobs: list[str]
-) -> Standing:
+) -> SessionStatus:
     first = (running, "running") if running else (queued[0], "queued") if queued else None
-    return Standing(last_seq, lease_token, first, frozenset(([running] if running else []) + queued + jobs))
+    return SessionStatus(
+        last_seq, lease_token, first, frozenset(([running] if running else []) + queued + jobs)
+    )
 
 
 # Running and queued apart: each has an index of its own, and a session may have thousands that have ended.

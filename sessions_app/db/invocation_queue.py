@@ -29,8 +29,8 @@ class Lease:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """On which terms the apps take what people say.
+class AdmissionRules:
+    """On which rules the apps take what people say.
 
     Attributes:
         policies: by app, what happens to a message while another is answered; under "" for the other apps. Without
@@ -69,13 +69,13 @@ async def enqueue(
     message: dict[str, Any],
     title: str = "",
     lease: Lease | None = None,
-    terms: Terms = Terms(),
+    rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
     """Add an invocation; with a `lease` to take, it begins at once when nothing runs or waits in the session.
 
     The same client id again adds nothing and tells what became of the first. None when the user has no such session.
     """
-    limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else terms.limits
+    limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
         "session": session_id,
         "user": user_id,
@@ -85,7 +85,7 @@ async def enqueue(
         "title": title,
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
-        "policies": Jsonb(dict(terms.policies)),
+        "policies": Jsonb(dict(rules.policies)),
     }
     row = await fetch_one_counted(_ENQUEUE, params, limits)
     # A statement that waited for another with the same client id does not see what that one added: the next does.
@@ -96,9 +96,9 @@ async def enqueue(
     if lease_token is None:
         return Queued(known_id, status, None, is_repeated, interrupts)
     last_seq, updated_at, of_session, of_user, of_app = state
-    standing = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
+    preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
-    claim = Claim(*names, known_id, client_id, message, lease_token, standing=standing, excess=excess)
+    claim = Claim(*names, known_id, client_id, message, lease_token, preloaded=preloaded, excess=excess)
     return Queued(known_id, status, claim)
 
 
@@ -107,7 +107,7 @@ _ENQUEUE = f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
     FROM sessions_app_session WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
-), terms AS (
+), rules AS (
     SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
         s.lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
@@ -120,10 +120,10 @@ WITH s AS (
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN now() END
-    FROM s, terms, LATERAL (
-        SELECT CASE WHEN %(owner)s <> '' AND terms.is_free THEN 'running' ELSE 'queued' END AS status
+    FROM s, rules, LATERAL (
+        SELECT CASE WHEN %(owner)s <> '' AND rules.is_free THEN 'running' ELSE 'queued' END AS status
     ) decided
-    WHERE terms.is_free OR terms.policy <> 'reject'
+    WHERE rules.is_free OR rules.policy <> 'reject'
     ON CONFLICT (session_id, client_id) DO NOTHING
     RETURNING invocation_id, status
 ), changed AS (
@@ -138,20 +138,20 @@ WITH s AS (
     RETURNING t.lease_token
 )
 SELECT coalesce(added.invocation_id, known.invocation_id, ''), coalesce(added.status, known.status, 'refused'),
-    known.id IS NOT NULL, added.status = 'queued' AND terms.policy = 'interrupt',
+    known.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
     {EXCESS},
     s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
     s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
-FROM s JOIN terms ON true LEFT JOIN added ON true
+FROM s JOIN rules ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation known ON known.session_id = s.id AND known.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT terms.is_free AND terms.policy = 'reject'"""  # noqa: S608
+WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT rules.is_free AND rules.policy = 'reject'"""  # noqa: S608
 
 
 @dataclass(frozen=True)
-class Overtaken:
+class Interrupted:
     """An invocation that makes way: it had not begun and is cancelled, or it has and is to be stopped."""
 
     invocation_id: str
@@ -159,7 +159,7 @@ class Overtaken:
     status: str
 
 
-async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Overtaken]:
+async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
     """Cancel what a person's newer message interrupts; who asked for a stop first is the one who is remembered.
 
     Queued answers and scheduled tasks stay: none may be lost.
@@ -170,7 +170,7 @@ async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Seq
         "user": user_id,
         "kept": list(MUST_NOT_BE_LOST),
     }
-    return [Overtaken(*row) for row in await fetch_all(_MAKE_WAY, params)]
+    return [Interrupted(*row) for row in await fetch_all(_MAKE_WAY, params)]
 
 
 _MAKE_WAY = """

@@ -22,7 +22,7 @@ class Claim:
         is_retried: it had failed, and somebody wants it tried again.
         is_cancelled: someone wants it stopped: it is to be ended, not run.
         excess: the limit on invocations at once that it exceeds: "person", "app" or none.
-        standing: the session's row and state at that moment, when the claim brought them.
+        preloaded: the session's row and state at that moment, when the claim brought them.
     """
 
     session_id: UUID
@@ -37,7 +37,7 @@ class Claim:
     is_retried: bool = False
     is_cancelled: bool = False
     excess: str = ""
-    standing: Loaded | None = None
+    preloaded: Loaded | None = None
 
 
 async def claim_next(

@@ -7,7 +7,7 @@ from uuid import UUID
 from sessions_app.db.pool import fetch_one
 
 
-async def hold(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
+async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
     """Take the lease; what is sent meanwhile queues. Returns its token; None when something runs or is queued.
 
     Whoever dies with it is helped by the sweep, as with any lease.
@@ -25,7 +25,7 @@ async def hold(session_id: UUID, *, owner: str, lease_seconds: float) -> int | N
     return row[0] if row else None
 
 
-async def let_go(session_id: UUID, lease_token: int) -> bool:
+async def release(session_id: UUID, lease_token: int) -> bool:
     """Give the lease back, unless it was lost. Returns whether something has been queued meanwhile."""
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL

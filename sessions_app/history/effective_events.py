@@ -8,7 +8,7 @@ from sessions_app import models
 from sessions_app.services.session_service import DjangoSessionService
 
 
-async def events_that_count(session: models.Session) -> list[Event]:
+async def effective_events(session: models.Session) -> list[Event]:
     """Without what was rewound (spec R3), and with a summary for what it stands for (R4). Empty when it is gone."""
     loaded = await DjangoSessionService().get_session(
         app_name=session.app_name,

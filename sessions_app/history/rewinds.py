@@ -12,7 +12,7 @@ from sessions_app.models import Event
 
 
 @dataclass(frozen=True)
-class Rewound:
+class RewoundRange:
     """The events `first` to `last`, which do not count any more; the last one is the rewind.
 
     Attributes:
@@ -29,7 +29,7 @@ class Rewound:
         return self.first <= seq <= self.last
 
 
-def rewound_parts(session_id: UUID, until: int | None = None) -> list[Rewound]:
+def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRange]:
     """The parts of a log that were rewound by its event `until`, in order, as `drop_rewound` would take them out.
 
     One query, two when there is something. Only numbers are read, no events.
@@ -45,16 +45,16 @@ def rewound_parts(session_id: UUID, until: int | None = None) -> list[Rewound]:
     theirs = events.filter(invocation_id__in={invocation_id for _, invocation_id, _ in rewinds})
     for invocation_id, seq in theirs.order_by("seq").values_list("invocation_id", "seq"):
         seqs[invocation_id].append(seq)
-    parts: list[Rewound] = []
+    parts: list[RewoundRange] = []
     for last, invocation_id, at in rewinds:
         counting = (seq for seq in seqs[invocation_id] if not any(seq in part for part in parts))
         first = min(next(counting, last), last)
         parts = [part for part in parts if part.first < first]
-        parts.append(Rewound(first, last, invocation_id, at))
+        parts.append(RewoundRange(first, last, invocation_id, at))
     return parts
 
 
 async def rewound_from(session_id: UUID, seq: int) -> int:
     """The first event that does not count any more because of the rewind `seq`, or of a later one."""
-    parts = await in_thread(rewound_parts, session_id)
+    parts = await in_thread(rewound_ranges, session_id)
     return next(part.first for part in parts if seq in part)

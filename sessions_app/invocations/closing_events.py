@@ -11,7 +11,7 @@ from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
-from sessions_app.live.streamed_text import Fragment
+from sessions_app.live.streamed_text import TextChunk
 from sessions_app.models import InvocationStatus
 
 RESUMED = "adk_resumed"
@@ -52,17 +52,15 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
 
 
 def closing_events(
-    claim: Claim, events: Sequence[Event], growing: Iterable[Fragment], outcome: Outcome
+    claim: Claim, events: Sequence[Event], growing: Iterable[TextChunk], outcome: Outcome
 ) -> list[Event]:
     """The message if it came to nothing, the text streamed so far, answers for the calls left open, why it ended."""
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
     begun = begun_as(invocation_id, claim.message, events)
     closing = [] if begun else [_message_event(claim)]
     texts = [
-        interrupted_event(
-            fragment.speech.author, invocation_id, fragment.text, thought=fragment.speech.thought
-        )
-        for fragment in growing
+        interrupted_event(chunk.stream.author, invocation_id, chunk.text, thought=chunk.stream.thought)
+        for chunk in growing
     ]
     has_text = bool(texts)
     closing += [*texts, *seal_events(events, begun.invocation_id if begun else invocation_id, SEAL)]

@@ -18,7 +18,6 @@ from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
 from sessions_app import celery_dispatch
 from sessions_app.agent_registry import get_app
-from sessions_app.chat.protocol import EventNews, event_frame
 from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
@@ -29,9 +28,10 @@ from sessions_app.invocations.closing_events import begun_as, closing_events, re
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
+from sessions_app.live.frames import EventNews, event_frame
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
-from sessions_app.live.streamed_text import Fragment, Speech
+from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
 from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
@@ -59,7 +59,7 @@ class Execution:
             lease_token=claim.lease_token,
             on_commit=self._publish,
             staged_jobs=staged_jobs,
-            standing=claim.standing,
+            preloaded=claim.preloaded,
             view=self._without_failures if self._goes_on else None,
         )
         self._conf = conf().of_app(claim.app_name)
@@ -185,9 +185,9 @@ class Execution:
         """How an earlier attempt failed is no answer, and nothing that the model said."""
         return without_failures(begun_as(self.claim.invocation_id, self.claim.message, events), events)
 
-    def _growing(self) -> list[Fragment]:
-        fragments = self._hub.texts(self.claim.session_id)
-        return [f for f in fragments if f.speech.invocation_id == self.claim.invocation_id and f.text.strip()]
+    def _growing(self) -> list[TextChunk]:
+        chunks = self._hub.texts(self.claim.session_id)
+        return [f for f in chunks if f.stream.invocation_id == self.claim.invocation_id and f.text.strip()]
 
     def _publish(self, committed: CommittedEvent) -> None:
         """Tell those who watch. It is stored by now: what goes wrong here must not end the invocation."""
@@ -212,8 +212,8 @@ class Execution:
             if part.text:
                 invocation_id = self.claim.invocation_id  # the event's own may be that of the call it answers
                 is_thought = bool(part.thought)
-                speech = Speech(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
-                self._hub.publish_text(self.claim.session_id, speech, part.text)
+                stream = StreamKey(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
+                self._hub.publish_text(self.claim.session_id, stream, part.text)
 
     def _note(self, event: Event) -> None:
         """Keep what decides on the outcome, and on whether the invocation may go on."""

@@ -11,7 +11,7 @@ from runtime.events.calls import find_call_event, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app import client_ids
 from sessions_app.db.threads import in_thread
-from sessions_app.history.effective_events import events_that_count
+from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.notices import invocation_notice, schedule_notice
@@ -24,7 +24,7 @@ from sessions_app.services.session_service import DjangoSessionService
 
 async def settle_what_waits(session: Session) -> None:
     """Bring jobs and invocations in line with the events that count. Safe to repeat; the caller holds the lease."""
-    events = await events_that_count(session)
+    events = await effective_events(session)
     calls = pending_calls(events)
     waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
     await _cancel_jobs(session, calls)

@@ -9,7 +9,7 @@ from runtime.events.calls import events_of_invocation
 from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
-from sessions_app.history.effective_events import events_that_count
+from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.closing_events import begun_as, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session
 
@@ -33,7 +33,7 @@ async def has_to_begin_anew(session: Session, row: Invocation) -> bool:
     """Whether agents that recorded no state were at a message of the person, which can only be said again."""
     if any("functionResponse" in part for part in row.message["parts"]):
         return False
-    events = await events_that_count(session)
+    events = await effective_events(session)
     kept = without_failures(begun_as(row.invocation_id, row.message, events), events)
     own = events_of_invocation(kept, row.invocation_id)
     return why_not_resumable(get_app(session.app_name).root_agent, own) is not None

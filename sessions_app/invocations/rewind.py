@@ -9,13 +9,13 @@ from uuid import UUID
 from runtime.errors import InvocationNotFoundError
 from runtime.runners import Runner
 from sessions_app.agent_registry import get_app
-from sessions_app.chat.protocol import EventNews, event_frame
 from sessions_app.conf import conf
 from sessions_app.db import session_lease
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.invocations.reconcile import settle_what_waits
 from sessions_app.invocations.worker import worker
+from sessions_app.live.frames import EventNews, event_frame
 from sessions_app.live.process import live
 from sessions_app.models import EventKind, Session
 from sessions_app.rendering import render_event
@@ -45,7 +45,7 @@ async def go_back_before(session: Session, invocation_id: str) -> None:
 @asynccontextmanager
 async def _held(session_id: UUID) -> AsyncGenerator[int]:
     """The session's lease, so that nothing begins meanwhile. What was sent meanwhile runs afterwards."""
-    lease_token = await session_lease.hold(
+    lease_token = await session_lease.acquire(
         session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
     )
     if lease_token is None:
@@ -53,7 +53,7 @@ async def _held(session_id: UUID) -> AsyncGenerator[int]:
     try:
         yield lease_token
     finally:
-        if await session_lease.let_go(session_id, lease_token):
+        if await session_lease.release(session_id, lease_token):
             await worker().start_next(session_id)
 
 

@@ -91,7 +91,7 @@ class InvocationWorker:
             message=message,
             title=title,
             lease=None if self._closing else lease,
-            terms=invocation_queue.Terms(policies or {}, _limits()),
+            rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )
         if queued is None or queued.status == invocation_queue.REFUSED:
             return queued

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessions_app.chat.protocol import Notice
+from sessions_app.live.frames import Notice
 from sessions_app.models import InvocationStatus, ScheduledTask, ToolJob
 from sessions_app.rendering import render_job, render_schedule
 

@@ -11,7 +11,7 @@ def utf16_length(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Speech:
+class StreamKey:
     """What an agent is saying.
 
     Attributes:
@@ -28,14 +28,14 @@ class Speech:
 
 
 @dataclass(frozen=True)
-class Fragment:
-    """A stretch of streamed text.
+class TextChunk:
+    """A piece of streamed text.
 
     Attributes:
-        offset: where the stretch begins, in UTF-16 code units from the start of the event's text (or thoughts).
+        offset: start of the piece, in UTF-16 code units from the start of the event's text (or thoughts).
     """
 
-    speech: Speech
+    stream: StreamKey
     offset: int
     text: str
 
@@ -48,7 +48,7 @@ class GrowingText:
         is_from_here: whether this process hears it from the model; else another tells it.
     """
 
-    speech: Speech
+    stream: StreamKey
     is_from_here: bool
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -61,30 +61,30 @@ class GrowingText:
         self.pending.append(text)
         self.length += utf16_length(text)
 
-    def take_pending(self) -> Fragment | None:
+    def take_pending(self) -> TextChunk | None:
         """What was added since it was last taken."""
         if not self.pending:
             return None
-        fragment = self._fragment(self.pending_from, "".join(self.pending))
+        chunk = self._chunk(self.pending_from, "".join(self.pending))
         self.pending = []
         self.pending_from = self.length
-        return fragment
+        return chunk
 
-    def whole(self) -> Fragment:
+    def whole(self) -> TextChunk:
         """All of it, for someone who joins now."""
         self.pieces = ["".join(self.pieces)]
-        return self._fragment(0, self.pieces[0])
+        return self._chunk(0, self.pieces[0])
 
-    def receive(self, fragment: Fragment) -> bool:
-        """Take in a fragment from another process. False when what comes before it is missing."""
-        if fragment.offset > self.length:
+    def receive(self, chunk: TextChunk) -> bool:
+        """Take in a chunk from another process. False when what comes before it is missing."""
+        if chunk.offset > self.length:
             return False
-        if fragment.offset == self.length:
-            self.add(fragment.text)
-        elif fragment.offset == 0 and utf16_length(fragment.text) > self.length:
+        if chunk.offset == self.length:
+            self.add(chunk.text)
+        elif chunk.offset == 0 and utf16_length(chunk.text) > self.length:
             known = "".join(self.pieces)
-            self.add(fragment.text[len(known) :])
+            self.add(chunk.text[len(known) :])
         return True
 
-    def _fragment(self, offset: int, text: str) -> Fragment:
-        return Fragment(self.speech, offset, text)
+    def _chunk(self, offset: int, text: str) -> TextChunk:
+        return TextChunk(self.stream, offset, text)

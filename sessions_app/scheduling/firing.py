@@ -14,7 +14,7 @@ from sessions_app.celery_dispatch import send_run_session
 from sessions_app.codec import content_to_json
 from sessions_app.db import invocation_queue, threads
 from sessions_app.history.event_marks import wake_up
-from sessions_app.history.rewinds import rewound_parts
+from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import tell
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
@@ -65,7 +65,7 @@ def _fire(task: ScheduledTask) -> None:
 
 def _is_undone(task: ScheduledTask) -> bool:
     """Whether somebody went back to before the call that scheduled it (spec R3)."""
-    rewound = rewound_parts(task.session_id)
+    rewound = rewound_ranges(task.session_id)
     if not rewound:
         return False
     call = Event.objects.filter(session_id=task.session_id, invocation_id=task.invocation_id).order_by("seq")

@@ -47,7 +47,7 @@ class DjangoSessionService(BaseSessionService):
         lease_token: of the invocation that writes; without one, content is refused while someone else runs.
         on_commit: called after each commit.
         staged_jobs: the job rows that are to be created with an event.
-        standing: a session's row and state, just read: what is known of its events need not be checked again at once.
+        preloaded: a session's row and state, just read: what is known of its events need not be checked again at once.
         view: what of the log is to be seen, when that is not everything.
     """
 
@@ -57,13 +57,13 @@ class DjangoSessionService(BaseSessionService):
         lease_token: int | None = None,
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
-        standing: event_log.Loaded | None = None,
+        preloaded: event_log.Loaded | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
-        self._standing = standing
+        self._preloaded = preloaded
         self._view = view
 
     async def create_session(
@@ -109,16 +109,19 @@ class DjangoSessionService(BaseSessionService):
 
     async def _known(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """What this process knows of the session, with what is new; None when that is of no use."""
-        standing, self._standing = (
-            self._standing,
+        preloaded, self._preloaded = (
+            self._preloaded,
             None,
         )  # it was true when the session is read for the first time
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
         after = history.last_seq
-        if standing is not None and (standing.session_id, standing.last_seq) == (history.session_id, after):
-            return None if _lacks_something(history) else (standing, history)
+        if preloaded is not None and (preloaded.session_id, preloaded.last_seq) == (
+            history.session_id,
+            after,
+        ):
+            return None if _lacks_something(history) else (preloaded, history)
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
             cache.extend(name, loaded.session_id, after, _events(loaded))

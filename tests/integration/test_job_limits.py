@@ -12,11 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.chat.protocol import Notice
 from sessions_app.jobs import job_tool, time_limit
 from sessions_app.jobs.run import process_name
 from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
 from sessions_app.jobs.time_limit import end_overdue
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call

@@ -14,10 +14,10 @@ from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools import ToolContext
 from sessions_app import jobs
-from sessions_app.chat.protocol import Notice
 from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_fields
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob

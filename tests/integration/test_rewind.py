@@ -21,7 +21,7 @@ from runtime.tools import FunctionTool, ToolContext
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import invocation_queue, leases, session_lease
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
-from sessions_app.history.rewinds import rewound_parts
+from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.answer import answer as deliver
@@ -172,7 +172,7 @@ async def test_an_edited_message_takes_the_place_of_the_first_one(person: User, 
     assert await note(session) == types.Part(text="1")
     assert [text for text in story(model.requests[-1].contents) if "write" not in text][-1] == "user: three"
     fourth = await edited(person, session, model, "four", third)
-    assert [part.first for part in await sync_to_async(rewound_parts)(session.pk)] == [5, 10]
+    assert [part.first for part in await sync_to_async(rewound_ranges)(session.pk)] == [5, 10]
     invocations = Invocation.objects.filter(session=session).order_by("id")
     rows = [(row.invocation_id, row.status) async for row in invocations]
     assert rows[-2:] == [(third, "completed"), (fourth, "completed")]
@@ -281,11 +281,11 @@ async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
 
 async def test_a_lease_that_was_lost_is_not_given_back(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
-    token = await session_lease.hold(session.id, owner="me", lease_seconds=-1)
-    assert token and await session_lease.hold(session.id, owner="other", lease_seconds=60) is None
+    token = await session_lease.acquire(session.id, owner="me", lease_seconds=-1)
+    assert token and await session_lease.acquire(session.id, owner="other", lease_seconds=60) is None
     assert await leases.take_back_expired() == [session.id]
-    assert await session_lease.hold(session.id, owner="other", lease_seconds=60) == token + 2
-    await session_lease.let_go(session.id, token)
+    assert await session_lease.acquire(session.id, owner="other", lease_seconds=60) == token + 2
+    await session_lease.release(session.id, token)
     assert (await Session.objects.aget(pk=session.pk)).lease_owner == "other"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from sessions_app.chat.send_queue import LIMIT, Outgoing
+from sessions_app.chat.send_queue import LIMIT, SendQueue
 
 HALF = "x" * (LIMIT // 2 + 1)
 
@@ -17,8 +17,8 @@ class Socket:
         self.room = asyncio.Event()
         self.failures = 0
 
-    def outgoing(self) -> Outgoing:
-        return Outgoing(self._send, self._fail)
+    def send_queue(self) -> SendQueue:
+        return SendQueue(self._send, self._fail)
 
     async def _send(self, frame: str) -> None:
         await self.room.wait()
@@ -32,26 +32,26 @@ class Socket:
 
 async def test_what_waits_is_bounded_and_leaves_in_order_when_there_is_room() -> None:
     socket = Socket()
-    outgoing = socket.outgoing()
-    assert outgoing.post("first")
-    assert not outgoing.is_half_full
-    assert outgoing.post(HALF)
-    assert outgoing.is_half_full
-    assert outgoing.post(HALF)
-    assert not outgoing.post("too much")
-    assert not await outgoing.drained(0.01)
+    send_queue = socket.send_queue()
+    assert send_queue.post("first")
+    assert not send_queue.is_half_full
+    assert send_queue.post(HALF)
+    assert send_queue.is_half_full
+    assert send_queue.post(HALF)
+    assert not send_queue.post("too much")
+    assert not await send_queue.drained(0.01)
     socket.room.set()
-    assert await outgoing.drained()
-    assert outgoing.post("last")
-    assert await outgoing.drained()
+    assert await send_queue.drained()
+    assert send_queue.post("last")
+    assert await send_queue.drained()
     assert socket.sent == ["first", HALF, HALF, "last"]
 
 
 async def test_a_frame_that_cannot_be_sent_ends_it_and_is_told() -> None:
     socket = Socket()
     socket.room.set()
-    outgoing = socket.outgoing()
-    outgoing.post("broken")
-    outgoing.post("after")
-    await outgoing.drained()
+    send_queue = socket.send_queue()
+    send_queue.post("broken")
+    send_queue.post("after")
+    await send_queue.drained()
     assert (socket.sent, socket.failures) == ([], 1)
