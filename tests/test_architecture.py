@@ -44,6 +44,7 @@ RUNTIME_ORDER = (
 )
 SESSIONS_APP_ORDER = (
     "client_ids",
+    "statuses",
     "errors",
     "conf",
     "agent_registry",

@@ -23,8 +23,6 @@ from sessions_app.admin.read_only import ReadOnlyAdmin, refuse_writing
 from sessions_app.admin.session_page import session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 
-OPEN = (InvocationStatus.RUNNING, InvocationStatus.WAITING, InvocationStatus.QUEUED)
-
 
 class HasInvocation(admin.SimpleListFilter):
     """Sessions by the status of their invocations."""
@@ -33,7 +31,7 @@ class HasInvocation(admin.SimpleListFilter):
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        shown = (*OPEN, InvocationStatus.FAILED, InvocationStatus.CANCELLED)
+        shown = (*InvocationStatus.open(), InvocationStatus.FAILED, InvocationStatus.CANCELLED)
         return [(status.value, status.label) for status in shown]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
@@ -62,7 +60,7 @@ class SessionAdmin(ReadOnlyAdmin):
         return [raw, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        still_open = Invocation.objects.filter(session=OuterRef("pk"), status__in=OPEN).order_by("id")
+        still_open = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
         status = Subquery(still_open.values("status")[:1])
         sessions: QuerySet[Session] = super().get_queryset(request)
         return sessions.annotate(open_status=status).defer("state", "initial_state")

@@ -61,7 +61,7 @@ class StoppableAdmin(OfSessionAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
-        offered = self.may_stop(request) and row is not None and row.is_at_work
+        offered = self.may_stop(request) and row is not None and row.is_stoppable
         stop_url = reverse(f"admin:{self._name}_stop", args=[object_id]) if offered else None
         return super().change_view(
             request, object_id, form_url, {"stop_url": stop_url, **(extra_context or {})}
@@ -75,7 +75,7 @@ class StoppableAdmin(OfSessionAdmin):
         if row is None:
             raise Http404(f"There is no {self.opts.verbose_name} {object_id}.")
         back = self._back(request, object_id)
-        if not row.is_at_work:
+        if not row.is_stoppable:
             told = _("There is nothing to stop any more: %(thing)s is %(status)s.")
             messages.warning(
                 request, told % {"thing": self.thing, "status": row.get_status_display().lower()}

@@ -54,8 +54,10 @@ class Viewer:
         self._send_queue = SendQueue(send, lambda: self._begin(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_behind = False
         self._seq = self._reaches = 0
-        self._open: set[str] = set()  # the invocations and jobs that the browser takes for queued or running
-        self._open_at_last_tick: frozenset[str] | None = None
+        self._active: set[str] = (
+            set()
+        )  # the invocations and jobs that the browser takes for queued or running
+        self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
 
@@ -70,11 +72,11 @@ class Viewer:
         # Read after it: a job that it counts as open is among them.
         jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
         schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
-        for ended in spoke - session_status.open:
+        for ended in spoke - session_status.active:
             hub.forget_text(self._session_id, ended)
         hub.forget_void_text(self._session_id, session_status)
         self._seq = min(after, session_status.last_seq)
-        self._open = set(session_status.open)
+        self._active = set(session_status.active)
         invocation = None
         if session_status.invocation:
             invocation = {"id": session_status.invocation[0], "status": session_status.invocation[1]}
@@ -138,18 +140,18 @@ class Viewer:
 
     def notice(self, notice: Notice, frame: str) -> None:
         """An invocation, a job or a scheduled task has changed."""
-        if notice.is_open:
-            self._open.add(notice.id)
+        if notice.is_active:
+            self._active.add(notice.id)
         else:
-            self._open.discard(notice.id)
+            self._active.discard(notice.id)
         self.post(frame)
 
     def session_status(self, session_status: event_log.SessionStatus) -> None:
         """What PostgreSQL says. A difference that lasts is of notices that were lost."""
         self.hint(session_status.last_seq)
-        is_settled = session_status.open == self._open_at_last_tick
-        self._open_at_last_tick = session_status.open
-        if is_settled and session_status.open != self._open:
+        is_settled = session_status.active == self._active_at_last_tick
+        self._active_at_last_tick = session_status.active
+        if is_settled and session_status.active != self._active:
             self._begin(self.greet(self._seq))
 
     def gone(self) -> None:

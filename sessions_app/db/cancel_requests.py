@@ -9,6 +9,7 @@ from uuid import UUID
 from sessions_app import client_ids
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import fetch_one
+from sessions_app.statuses import InvocationStatus, sql_list
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,11 @@ async def request_cancel(
 
 
 # An answer that has not begun does not end here: whoever claims it writes it into the log, where its call waits for it.
-_REQUEST_CANCEL = """
+_REQUEST_CANCEL = f"""
 WITH known AS (
     SELECT id, attempts = 0 AND NOT client_id ^@ ANY(%(answers)s::text[]) AS ends_here FROM sessions_app_invocation
-    WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND status IN ('queued', 'running') FOR UPDATE
+    WHERE session_id = %(session)s AND invocation_id = %(invocation)s
+        AND status IN {sql_list(InvocationStatus.active())} FOR UPDATE
 ), asked AS (
     UPDATE sessions_app_invocation i
     SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
@@ -66,7 +68,7 @@ WITH known AS (
 SELECT client_id, status, error_message FROM asked
 UNION ALL
 SELECT client_id, status, error_message FROM sessions_app_invocation
-WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS (SELECT FROM asked)"""
+WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS (SELECT FROM asked)"""  # noqa: S608
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from runtime.events.summaries import WHOLE
 from runtime.sessions.deltas import ScopedState
 from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.statuses import JobStatus, sql_list
 
 SessionKey = tuple[str, Any, str]
 """app_name, primary key of the user, session key."""
@@ -242,13 +243,13 @@ class SessionStatus:
     Attributes:
         lease_token: of the session's newest lease.
         invocation: the one that runs, else the oldest queued one: id and status; None when all is done.
-        open: the ids of the invocations and jobs that are queued or running.
+        active: the ids of the invocations and jobs that are queued or running.
     """
 
     last_seq: int
     lease_token: int
     invocation: tuple[str, str] | None
-    open: frozenset[str]
+    active: frozenset[str]
 
 
 async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
@@ -274,7 +275,7 @@ def _session_status(
 
 
 # Running and queued apart: each has an index of its own, and a session may have thousands that have ended.
-_STANDING = """
+_STANDING = f"""
 SELECT s.id, s.last_seq, s.lease_token,
     (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
     ARRAY(
@@ -283,6 +284,6 @@ SELECT s.id, s.last_seq, s.lease_token,
     ),
     ARRAY(
         SELECT j.id::text FROM sessions_app_tooljob j
-        WHERE j.session_id = s.id AND j.status IN ('queued', 'running')
+        WHERE j.session_id = s.id AND j.status IN {sql_list(JobStatus.active())}
     )
-FROM sessions_app_session s"""
+FROM sessions_app_session s"""  # noqa: S608

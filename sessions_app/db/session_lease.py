@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from sessions_app.db.pool import fetch_one
+from sessions_app.statuses import InvocationStatus, sql_list
 
 
 async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
@@ -12,15 +13,15 @@ async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int 
 
     Whoever dies with it is helped by the sweep, as with any lease.
     """
-    query = """
+    query = f"""
         UPDATE sessions_app_session s
         SET lease_token = lease_token + 1, lease_owner = %(owner)s,
             lease_expires_at = now() + make_interval(secs => %(ttl)s)
         WHERE id = %(session)s AND lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation i
-            WHERE i.session_id = s.id AND i.status IN ('queued', 'running')
+            WHERE i.session_id = s.id AND i.status IN {sql_list(InvocationStatus.active())}
         )
-        RETURNING lease_token"""
+        RETURNING lease_token"""  # noqa: S608
     row = await fetch_one(query, {"session": session_id, "owner": owner, "ttl": lease_seconds})
     return row[0] if row else None
 

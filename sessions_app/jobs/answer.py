@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 def answer(job_id: UUID) -> None:
     """Queue the answer of a finished job. Safe to repeat: the job's id is the invocation's client id."""
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
-    if job is None or not job.is_finished:
+    if job is None or not job.is_ended:
         return
     threads.run(
         invocation_queue.enqueue(

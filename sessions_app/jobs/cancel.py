@@ -17,7 +17,6 @@ from sessions_app.models import JobStatus, ToolJob
 logger = logging.getLogger(__name__)
 CANCELLED = "The job was cancelled."
 STOPPED_BY_STAFF = "The job was stopped by staff."
-IDLE = (JobStatus.QUEUED, JobStatus.WAITING)
 
 
 def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
@@ -27,8 +26,7 @@ def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
     that. The model is told once that the job was cancelled.
     """
     job = ToolJob.objects.filter(pk=job_id)
-    not_ended = job.filter(status__in=(*IDLE, JobStatus.RUNNING))
-    not_ended.filter(cancel_requested_at__isnull=True).update(
+    job.open().filter(cancel_requested_at__isnull=True).update(
         cancel_requested_at=Now(), cancelled_by_id=by, cancel_reason=reason
     )
     if end_cancelled(job_id):
@@ -42,7 +40,7 @@ def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
 
 def end_cancelled(job_id: UUID) -> bool:
     """End a job that someone wants stopped and nobody works at. False when there is no such job."""
-    idle = ToolJob.objects.filter(pk=job_id, status__in=IDLE)
+    idle = ToolJob.objects.idle().filter(pk=job_id)
     error = why_cancelled(job_id)
     end: dict[str, Any] = {"status": JobStatus.CANCELLED, "question": None, "finished_at": Now()}
     if error is None or not idle.update(error=error, **end):

@@ -65,7 +65,7 @@ def answer_question(job_id: UUID, number: int, answer: Answer, by: str) -> ToolJ
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
             raise NotFoundError("There is no such job in this conversation.")
-        if job.is_finished:
+        if job.is_ended:
             raise ConflictError("The job has ended; it needs no answer any more.")
         if job.question is None or number != len(job.answers):
             raise ConflictError("This was answered already.")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
 from sessions_app.jobs.answer import answer
-from sessions_app.jobs.cancel import CANCELLED, IDLE, end_cancelled
+from sessions_app.jobs.cancel import CANCELLED, end_cancelled
 from sessions_app.jobs.report import show
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.models.tool_job import FINISHED
+from sessions_app.models.tool_job import ToolJobQuerySet
 
 UNSENT_AFTER = timedelta(seconds=5)
 MOST_ATTEMPTS = 5
@@ -23,11 +23,11 @@ MOST_ATTEMPTS = 5
 
 def sweep_jobs() -> None:
     """One round."""
-    open_jobs = ToolJob.objects.filter(delivered_at__isnull=True).order_by("created_at")
+    undelivered = ToolJob.objects.undelivered().order_by("created_at")
     _take_up_lost()
-    _end_unwanted(open_jobs)
-    _send_unsent(open_jobs)
-    for job in open_jobs.filter(status__in=FINISHED)[:100]:
+    _end_unwanted(undelivered)
+    _send_unsent(undelivered)
+    for job in undelivered.ended()[:100]:
         show(job)
         answer(job.pk)
 
@@ -52,19 +52,19 @@ def _after_death(job: ToolJob) -> dict[str, Any]:
     return {"status": JobStatus.FAILED, "finished_at": Now(), "error": error}
 
 
-def _end_unwanted(open_jobs: QuerySet[ToolJob]) -> None:
+def _end_unwanted(undelivered: ToolJobQuerySet) -> None:
     """Nobody is at these any more, and they would never be begun: workers drop what was revoked."""
-    unwanted = open_jobs.filter(status__in=IDLE, cancel_requested_at__isnull=False)
+    unwanted = undelivered.idle().filter(cancel_requested_at__isnull=False)
     for job_id in unwanted.values_list("pk", flat=True)[:100]:
         end_cancelled(job_id)
 
 
-def _send_unsent(open_jobs: QuerySet[ToolJob]) -> None:
+def _send_unsent(undelivered: ToolJobQuerySet) -> None:
     """Send what was not sent, or so long ago that the broker may have lost it: a job is claimed once all the same."""
     at_once = Q(run_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER)
     unsent = Q(sent_at__isnull=True) & (at_once | Q(run_at__lte=Now()))
     forgotten = Q(sent_at__lt=_ago(conf().job_resend_seconds))
-    for job in open_jobs.filter(unsent | forgotten, status=JobStatus.QUEUED)[:100]:
+    for job in undelivered.filter(unsent | forgotten, status=JobStatus.QUEUED)[:100]:
         send_job(job.pk, job.task_name)
         ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()))
 

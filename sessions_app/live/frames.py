@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_app.live.streamed_text import TextChunk
+from sessions_app.statuses import InvocationStatus, JobStatus
 
 VERSION = 1
 
@@ -42,9 +43,9 @@ class Notice:
         return str(self.fields["id"])
 
     @property
-    def is_open(self) -> bool:
-        """Whether it is queued or running."""
-        return self.fields["status"] in ("queued", "running")
+    def is_active(self) -> bool:
+        """True when the invocation or job is queued or running."""
+        return self.fields["status"] in (*InvocationStatus.active(), *JobStatus.active())
 
     def frame(self) -> str:
         """The websocket message."""

@@ -8,15 +8,14 @@ from sessions_app.live.frames import Notice
 from sessions_app.models import InvocationStatus, ScheduledTask, ToolJob
 from sessions_app.rendering import render_job, render_schedule
 
-AT_WORK = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
-
 
 def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> Notice:
     """The `invocation` frame."""
     fields = {"id": invocation_id, "client_id": client_id, "status": status, "error": error or None}
     if status == InvocationStatus.RUNNING:
         return Notice("invocation", fields, begins_invocation=True)
-    return Notice("invocation", fields, ends_invocation="" if status in AT_WORK else invocation_id)
+    is_active = status in InvocationStatus.active()
+    return Notice("invocation", fields, ends_invocation="" if is_active else invocation_id)
 
 
 def job_notice(job: ToolJob) -> Notice:

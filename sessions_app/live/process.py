@@ -87,6 +87,6 @@ async def _look_for_news(hub: Hub) -> None:
             if session_id not in known:
                 hub.gone(session_id)
                 continue
-            for ended in spoke - known[session_id].open:
+            for ended in spoke - known[session_id].active:
                 hub.forget_text(session_id, ended)
             hub.session_status(session_id, known[session_id])

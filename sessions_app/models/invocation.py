@@ -7,19 +7,19 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.statuses import InvocationStatus
 
-class InvocationStatus(models.TextChoices):
-    """queued -> running -> completed | failed | cancelled | waiting.
 
-    waiting -> completed when it is answered, failed -> queued when it is tried again.
-    """
+class InvocationQuerySet(models.QuerySet["Invocation"]):
+    """Invocations by the sets of statuses that `sessions_app.statuses` defines."""
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    def active(self) -> InvocationQuerySet:
+        """Return the invocations that are queued or running."""
+        return self.filter(status__in=InvocationStatus.active())
+
+    def open(self) -> InvocationQuerySet:
+        """Return the invocations that are queued, running or waiting."""
+        return self.filter(status__in=InvocationStatus.open())
 
 
 class Invocation(models.Model):
@@ -52,6 +52,8 @@ class Invocation(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
+    objects = InvocationQuerySet.as_manager()
+
     class Meta:
         """The database keeps the rules: one start for a client id, one running invocation in a session."""
 
@@ -70,6 +72,6 @@ class Invocation(models.Model):
         return f"{self.invocation_id} {self.status}"
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether it runs, or will, and so can be stopped."""
-        return self.status in (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
+    def is_stoppable(self) -> bool:
+        """True while a cancel request has an effect."""
+        return self.status in InvocationStatus.active()

@@ -10,19 +10,27 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-
-class JobStatus(models.TextChoices):
-    """queued -> running -> succeeded | failed | cancelled; running -> waiting, for a person -> queued."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+from sessions_app.statuses import JobStatus
 
 
-FINISHED = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED)
+class ToolJobQuerySet(models.QuerySet["ToolJob"]):
+    """Jobs by the sets of statuses that `sessions_app.statuses` defines, and by delivery."""
+
+    def idle(self) -> ToolJobQuerySet:
+        """Return the jobs that are queued or waiting."""
+        return self.filter(status__in=JobStatus.idle())
+
+    def open(self) -> ToolJobQuerySet:
+        """Return the jobs that are queued, running or waiting."""
+        return self.filter(status__in=JobStatus.open())
+
+    def ended(self) -> ToolJobQuerySet:
+        """Return the jobs with a result, an error or a cancellation."""
+        return self.filter(status__in=JobStatus.ended())
+
+    def undelivered(self) -> ToolJobQuerySet:
+        """Return the jobs whose answer is not queued as an invocation yet; open jobs are among them."""
+        return self.filter(delivered_at__isnull=True)
 
 
 class ToolJob(models.Model):
@@ -76,6 +84,8 @@ class ToolJob(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     delivered_at = models.DateTimeField(null=True, blank=True)
 
+    objects = ToolJobQuerySet.as_manager()
+
     class Meta:
         """One job for a call; what is not at its end is found by an index of its own."""
 
@@ -106,11 +116,11 @@ class ToolJob(models.Model):
         return self.status == JobStatus.QUEUED and self.run_at is not None and not is_begun
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether it runs, or will, and so can be stopped."""
-        return not self.is_finished
+    def is_stoppable(self) -> bool:
+        """True while a cancel request has an effect."""
+        return not self.is_ended
 
     @property
-    def is_finished(self) -> bool:
-        """Whether there is a result, an error, or a stop."""
-        return self.status in FINISHED
+    def is_ended(self) -> bool:
+        """True when the job has a result, an error or a cancellation."""
+        return self.status in JobStatus.ended()

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.models.tool_job import FINISHED
 from tests.chaos.calls import check_answers_to_calls, check_jobs, check_tasks
 from tests.chaos.conversation import Conversation
 from tests.chaos.evidence import told
 from tests.chaos.messages import check_invocations, check_messages
 from tests.chaos.people import Person
 from tests.chaos.states import check_session_state, check_shared_states
-
-AT_WORK = ("queued", "running")
 
 
 @dataclass
@@ -36,7 +33,7 @@ class Verdict:
 def is_quiet() -> bool:
     """Whether nothing is under way any more, and nothing is to come."""
     return not (
-        Invocation.objects.filter(status__in=AT_WORK).exists()
+        Invocation.objects.active().exists()
         or Session.objects.exclude(lease_owner="").exists()
         or _open_jobs().exists()
         or ScheduledTask.objects.active().exists()
@@ -90,9 +87,7 @@ def _seen(person: Person, conversation: Conversation) -> list[str]:
 
 def _left_over() -> list[str]:
     """Everybody has stopped: a lease that is held, or work that is not at its end, belongs to nobody."""
-    problems = [
-        f"{row.client_id} is still {row.status}" for row in Invocation.objects.filter(status__in=AT_WORK)
-    ]
+    problems = [f"{row.client_id} is still {row.status}" for row in Invocation.objects.active()]
     problems += [f"session {row.key} is still leased" for row in Session.objects.exclude(lease_owner="")]
     problems += [f"job {row.id} is still {row.status}, or was not answered" for row in _open_jobs()]
     return problems
@@ -100,5 +95,4 @@ def _left_over() -> list[str]:
 
 def _open_jobs() -> QuerySet[ToolJob]:
     """The jobs that have not ended, or are to be answered, but for those that wait for the person."""
-    is_open = ~Q(status__in=FINISHED) | Q(delivered_at__isnull=True)
-    return ToolJob.objects.filter(is_open).exclude(status="waiting")
+    return (ToolJob.objects.open() | ToolJob.objects.undelivered()).exclude(status="waiting")

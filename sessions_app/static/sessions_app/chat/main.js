@@ -64,7 +64,7 @@ const edit = new Edit(byId("editing"), {
 
 const handlers = {
   ready(frame) {
-    const missed = invocations.replaceOpen(frame.invocation);
+    const missed = invocations.replaceActive(frame.invocation);
     live.clear(); // what still grows comes again, whole
     frame.jobs.forEach((job) => jobs.show(job));
     schedules.replace(frame.schedules);
