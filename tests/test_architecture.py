@@ -47,6 +47,7 @@ SESSIONS_APP_ORDER = (
     "statuses",
     "errors",
     "conf",
+    "loop_local",
     "agent_registry",
     "codec",
     "timing",

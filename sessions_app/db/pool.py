@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db import InterfaceError, connections
@@ -16,6 +15,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from sessions_app.conf import conf
+from sessions_app.loop_local import LoopLocal
 
 UNAVAILABLE = (
     psycopg.OperationalError,
@@ -33,21 +33,19 @@ RECONNECT_SECONDS = 4.0
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 
-_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Pool]] = WeakKeyDictionary()
-
 
 async def get_pool() -> Pool:
     """The running loop's pool, opened at first use. Its connections commit each statement by itself."""
-    loop = asyncio.get_running_loop()
-    opening = _pools.get(loop)
-    if opening is None or (opening.done() and opening.exception() is not None):
-        opening = _pools[loop] = loop.create_task(_open(), name="open the connection pool")
+    opening = _pools.get()
+    if opening.done() and opening.exception() is not None:
+        _pools.pop()
+        opening = _pools.get()
     return await asyncio.shield(opening)
 
 
 async def close_pool() -> None:
     """Close the running loop's pool, if it has one."""
-    opening = _pools.pop(asyncio.get_running_loop(), None)
+    opening = _pools.pop()
     if opening is not None:
         await (await opening).close()
 
@@ -103,6 +101,13 @@ async def _open() -> Pool:
     )
     await pool.open()
     return pool
+
+
+def _start_opening() -> asyncio.Task[Pool]:
+    return asyncio.create_task(_open(), name="open the connection pool")
+
+
+_pools = LoopLocal(_start_opening)
 
 
 def _connection_parameters() -> dict[str, Any]:

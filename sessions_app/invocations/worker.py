@@ -10,7 +10,6 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
-from weakref import WeakKeyDictionary
 
 from runtime.context import new_invocation_id
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
@@ -32,6 +31,7 @@ from sessions_app.invocations.outcome import (
 )
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
+from sessions_app.loop_local import LoopLocal
 from sessions_app.models import InvocationStatus
 
 logger = logging.getLogger(__name__)
@@ -324,20 +324,17 @@ class InvocationWorker:
                     self._stop(one.claim.invocation_id, HANDED_OVER)
 
 
-_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, InvocationWorker] = WeakKeyDictionary()
+_workers = LoopLocal(lambda: InvocationWorker(live()))
 
 
 def worker() -> InvocationWorker:
     """The running loop's worker."""
-    loop = asyncio.get_running_loop()
-    if loop not in _workers:
-        _workers[loop] = InvocationWorker(live())
-    return _workers[loop]
+    return _workers.get()
 
 
 async def close_worker() -> None:
     """End what the running loop's worker does."""
-    known = _workers.pop(asyncio.get_running_loop(), None)
+    known = _workers.pop()
     if known is not None:
         await known.close()
 

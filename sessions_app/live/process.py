@@ -6,7 +6,6 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from sessions_app.conf import conf
 from sessions_app.db import threads
@@ -14,6 +13,7 @@ from sessions_app.db.event_log import session_statuses
 from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
+from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
 
@@ -27,23 +27,23 @@ class Live:
     tasks: tuple[asyncio.Task[None], ...]
 
 
-_lives: WeakKeyDictionary[asyncio.AbstractEventLoop, Live] = WeakKeyDictionary()
+def _start() -> Live:
+    relay = Relay()
+    hub = Hub(relay)
+    tasks = (
+        asyncio.create_task(relay.listen(hub), name="relay: listen"),
+        asyncio.create_task(relay.stay_joined(), name="relay: stay joined"),
+        asyncio.create_task(_look_for_news(hub), name="live: slow tick"),
+    )
+    return Live(hub, relay, tasks)
+
+
+_lives = LoopLocal(_start)
 
 
 def live() -> Live:
     """The running loop's hub and relay, started at first use."""
-    loop = asyncio.get_running_loop()
-    known = _lives.get(loop)
-    if known is None:
-        relay = Relay()
-        hub = Hub(relay)
-        tasks = (
-            loop.create_task(relay.listen(hub), name="relay: listen"),
-            loop.create_task(relay.stay_joined(), name="relay: stay joined"),
-            loop.create_task(_look_for_news(hub), name="live: slow tick"),
-        )
-        known = _lives[loop] = Live(hub, relay, tasks)
-    return known
+    return _lives.get()
 
 
 def tell(session_id: UUID, notice: Notice) -> None:
@@ -57,7 +57,7 @@ def tell(session_id: UUID, notice: Notice) -> None:
 
 async def close_live() -> None:
     """Stop the running loop's listeners, after what was posted has left."""
-    known = _lives.pop(asyncio.get_running_loop(), None)
+    known = _lives.pop()
     if known is None:
         return
     listening, *ticking = known.tasks
