@@ -13,7 +13,6 @@ from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
 from sessions_app import celery_dispatch
-from sessions_app.conf import conf
 from sessions_app.db import threads
 from sessions_app.jobs import answer, sweeper
 from sessions_app.shutdown import shut_down
@@ -39,15 +38,13 @@ def person(transactional_db: None) -> User:
 
 
 @pytest.fixture
-def configure(settings: Settings) -> Iterator[Callable[..., None]]:
-    """Sets what `settings.ADK` says."""
+def configure(settings: Settings) -> Callable[..., None]:
+    """Return a function that sets `settings.ADK`."""
 
     def set_conf(**values: Any) -> None:
         settings.ADK = values
-        conf.cache_clear()
 
-    yield set_conf
-    conf.cache_clear()
+    return set_conf
 
 
 @pytest.fixture

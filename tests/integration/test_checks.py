@@ -15,11 +15,9 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings
-from pytest_django.fixtures import Settings
 
 from sessions_app import agent_registry
 from sessions_app.checks import GEMINI_ACCESS
-from sessions_app.conf import conf
 
 Install = Callable[[str], None]
 
@@ -197,18 +195,6 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     assert "2 agents.py, 0 errors, 1 warnings." in adk_check()[0]
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
     assert problems() == []
-
-
-@pytest.fixture
-def configure(settings: Settings) -> Iterator[Callable[..., None]]:
-    """Sets what `settings.ADK` says."""
-
-    def set_conf(**values: object) -> None:
-        settings.ADK = values
-        conf.cache_clear()
-
-    yield set_conf
-    conf.cache_clear()
 
 
 def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:

@@ -11,7 +11,6 @@ import pytest
 from channels.layers import channel_layers, get_channel_layer
 from pytest_django import Settings
 
-from sessions_app.conf import conf
 from sessions_app.live.frames import EventNews
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
@@ -58,11 +57,8 @@ def own_layer(servers: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def gather_for_an_hour(settings: Settings) -> Iterator[None]:
+def gather_for_an_hour(settings: Settings) -> None:
     settings.ADK = {"relay_seconds": AN_HOUR}
-    conf.cache_clear()
-    yield
-    conf.cache_clear()
 
 
 @asynccontextmanager
