@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from runtime.events.summaries import WHOLE
 from runtime.sessions.deltas import ScopedState
 from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
 from sessions_app.statuses import JobStatus, sql_list
 
 SessionKey = tuple[str, Any, str]
@@ -28,7 +29,7 @@ class Append:
         speaks: whether it has content, or rewinds; only the holder of the lease may do so while there is a lease.
         timestamp: seconds since the epoch.
         lease_token: of the writer's lease; None when it has none.
-        jobs: rows of `tool_job` to create with it, as JSON objects.
+        jobs: the jobs to create with it.
     """
 
     key: SessionKey
@@ -37,7 +38,7 @@ class Append:
     timestamp: float
     lease_token: int | None
     delta: ScopedState
-    jobs: Sequence[dict[str, Any]] = field(default=())
+    jobs: Sequence[StagedJob] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ async def append(event: Append) -> Committed | None:
         "session_delta": Jsonb(delta.session),
         "user_delta": Jsonb(delta.user),
         "app_delta": Jsonb(delta.app),
-        "jobs": Jsonb(list(event.jobs)),
+        "jobs": jobs_parameter(event.jobs),
     }
     changes_state = bool(delta.session or delta.user or delta.app)
     row = await fetch_one(_append_statement(changes_state, bool(event.jobs)), params)
@@ -78,7 +79,7 @@ def _append_statement(changes_state: bool, makes_jobs: bool) -> str:
     else:
         parts = [_NEXT_SEQ]
     if makes_jobs:
-        parts.append(_JOBS)
+        parts.append(INSERT_JOBS)
     before = _BEFORE if changes_state else "NULL::jsonb"
     return f"WITH {', '.join(parts)} {_INSERT_EVENT.format(before=before)}"
 
@@ -133,17 +134,6 @@ _BEFORE = """
     adk_before(%(session_delta)s, s.before, '')
     || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')
     || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
-
-_JOBS = """
-jobs AS (
-    INSERT INTO sessions_app_tooljob (
-        id, session_id, invocation_id, call_id, tool_name, task_name, agent_name, args, run_at)
-    SELECT j.id, s.id, j.invocation_id, j.call_id, j.tool_name, j.task_name, j.agent_name, j.args, j.run_at
-    FROM s, jsonb_to_recordset(%(jobs)s) AS j(
-        id uuid, invocation_id text, call_id text, tool_name text, task_name text, agent_name text, args jsonb,
-        run_at timestamptz)
-    ON CONFLICT (session_id, call_id) DO NOTHING
-)"""
 
 _INSERT_EVENT = """
 INSERT INTO sessions_app_event (session_id, seq, body, before)

@@ -20,13 +20,14 @@ from runtime.sessions.session import Session, update_time
 from sessions_app import models
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
 from sessions_app.db import event_log
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.history_cache import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
 KEY_LENGTH = 255
-StagedJobs = Callable[[Event], list[dict[str, Any]]]
+StagedJobs = Callable[[Event], Sequence[StagedJob]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class CommittedEvent:
     seq: int
     event: Event
     body: str
-    jobs: Sequence[dict[str, Any]]
+    jobs: Sequence[StagedJob]
 
 
 class DjangoSessionService(BaseSessionService):

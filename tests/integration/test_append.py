@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -22,6 +22,7 @@ from runtime.sessions import Session
 from sessions_app import models
 from sessions_app.db import invocation_queue, leases
 from sessions_app.db.leases import Claim
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.errors import StaleLeaseError
 from sessions_app.services import DjangoSessionService
 from sessions_app.shutdown import shut_down
@@ -138,25 +139,23 @@ class TestStatements:
         self, person: User, statements: list[str]
     ) -> None:
         session = await opened(person)
-        job = {
-            "id": "0c5d0b3e-0000-4000-8000-000000000001",
-            "invocation_id": "e-1",
-            "call_id": "c1",
-            "tool_name": "write_report",
-            "task_name": "reports.write",
-            "agent_name": "clerk",
-            "args": {"topic": "tea"},
-        }
+        job = StagedJob(
+            id=uuid4(),
+            invocation_id="e-1",
+            call_id="c1",
+            tool_name="write_report",
+            task_name="reports.write",
+            agent_name="clerk",
+            args={"topic": "tea"},
+            run_at=datetime(2026, 11, 21, 9, tzinfo=UTC),
+        )
         statements.clear()
         service = DjangoSessionService(staged_jobs=lambda event: [job])
         await service.append_event(session, said("x", n=1))
         assert len(statements) == 1
-        stored = await models.ToolJob.objects.aget(pk=job["id"])
-        assert (stored.session_id, stored.args, stored.status) == (
-            (await row_of(session)).pk,
-            {"topic": "tea"},
-            "queued",
-        )
+        stored = await models.ToolJob.objects.aget(pk=job.id)
+        assert stored.session_id == (await row_of(session)).pk
+        assert (stored.args, stored.run_at, stored.status) == ({"topic": "tea"}, job.run_at, "queued")
 
     async def test_loading_what_is_new_is_one_statement(self, person: User, statements: list[str]) -> None:
         session = await opened(person)
