@@ -10,12 +10,11 @@ from runtime.engine.abort import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim
+from sessions_app.history.event_marks import resumed_mark, stopped_by_staff_mark
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.models import InvocationStatus
 
-RESUMED = "adk_resumed"
-STOPPED_BY = "adk_stopped_by"
 SEAL = "The call was interrupted; it may have had effects."
 
 
@@ -47,7 +46,7 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
     return Event(
         author=_last_agent(events, events[0].author),
         invocation_id=events[0].invocation_id,
-        custom_metadata={RESUMED: lease_token},
+        custom_metadata=resumed_mark(lease_token),
     )
 
 
@@ -80,7 +79,9 @@ def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
 
 def _by_staff(event: Event) -> Event:
     """Where the text breaks off, the person reads that it was somebody else who stopped it."""
-    return event.model_copy(update={"custom_metadata": {STOPPED_BY: "staff"}}) if event.interrupted else event
+    return (
+        event.model_copy(update={"custom_metadata": stopped_by_staff_mark()}) if event.interrupted else event
+    )
 
 
 def _message_event(claim: Claim) -> Event:

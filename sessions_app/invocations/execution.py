@@ -23,7 +23,7 @@ from sessions_app.conf import conf
 from sessions_app.db import leases
 from sessions_app.db.leases import Claim
 from sessions_app.errors import CannotGoOnError, LimitExceededError
-from sessions_app.history.event_marks import metadata_of
+from sessions_app.history.event_marks import scheduled_mark
 from sessions_app.invocations.closing_events import begun_as, closing_events, resumed_event, without_failures
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
@@ -133,7 +133,7 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
-            custom_metadata=metadata_of(claim.client_id),
+            custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
             user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from runtime import types
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.history.event_marks import task_in
+from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import ToolJob
 
 TRANSFER_TOOL = "transfer_to_agent"
@@ -109,7 +109,7 @@ Block = Text | WakeUp | Thought | Call | Question | Verdict | Result | Code | Fi
 
 def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
     """The parts of the content in order, neighbouring texts joined; transfers are told by the actions instead."""
-    task = task_in(event)
+    task = scheduled_task_in(event)
     if task is not None:
         return [WakeUp(task)]
     parts = (event.content.parts or []) if event.content else []
