@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
 from sessions_app import celery_dispatch, client_ids
@@ -26,10 +24,9 @@ from sessions_app.jobs.questions import Answer, answer_question
 from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
+from sessions_app.ownership import User, own_session
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
-
-User = AbstractBaseUser | AnonymousUser
 
 
 async def create_session(user: User, app_name: str) -> Session:
@@ -41,18 +38,6 @@ async def create_session(user: User, app_name: str) -> Session:
     app = get_app(app_name)
     created = await DjangoSessionService().create_session(app_name=app.name, user_id=str(user.pk))
     return await Session.objects.owned_by(user).aget(app_name=app.name, key=created.id)
-
-
-async def get_session(user: User, session_id: UUID) -> Session:
-    """A conversation of the user.
-
-    Raises:
-        NotFoundError: there is none, or it is someone else's.
-    """
-    session = await Session.objects.owned_by(user).filter(pk=session_id).afirst()
-    if session is None:
-        raise NotFoundError("There is no such conversation here.")
-    return session
 
 
 async def send_message(user: User, session_id: UUID, client_id: str, text: str) -> tuple[str, str]:
@@ -102,7 +87,7 @@ async def edit_message(
         ConflictError: an answer is being written, or is queued.
     """
     text = _usable_text(text)
-    session = await get_session(user, session_id)
+    session = await own_session(user, session_id)
     try:
         await go_back_before(session, replaces)
     except (ConflictError, NotFoundError):
@@ -133,7 +118,7 @@ async def answer_call(
         PermissionDeniedError: a job answers the call.
         ConflictError: the call was answered already.
     """
-    session = await get_session(user, session_id)
+    session = await own_session(user, session_id)
     if await ToolJob.objects.filter(session=session, call_id=call_id).aexists():
         raise PermissionDeniedError("This call is answered by its job, not by a person.")
     await _check_waits(session, call_id, name)
@@ -169,7 +154,7 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
     Raises:
         NotFoundError: there is none, or it is someone else's.
     """
-    await cancel_invocation(await get_session(user, session_id), invocation_id, by=user.pk)
+    await cancel_invocation(await own_session(user, session_id), invocation_id, by=user.pk)
 
 
 async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
@@ -181,7 +166,7 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
         NotFoundError: there is no such invocation, or it is someone else's.
         ConflictError: it did not fail, is being tried again already, or the conversation has gone on.
     """
-    session = await get_session(user, session_id)
+    session = await own_session(user, session_id)
     failed = await failed_invocation(session, invocation_id)
     if await has_to_begin_anew(session, failed):
         again = client_ids.of_retry(invocation_id)
@@ -191,18 +176,6 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)
     await worker().start_next(session_id)
-
-
-async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
-    """Go back to before a message: it and all after it no longer count; state and files are as before (spec R3).
-
-    Safe to repeat as long as nobody has said anything since.
-
-    Raises:
-        NotFoundError: there is no such conversation, it is someone else's, or the message is not in it any more.
-        ConflictError: an answer is being written, or is queued.
-    """
-    await go_back_before(await get_session(user, session_id), invocation_id)
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
@@ -230,7 +203,7 @@ async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, an
 
 
 async def _check_is_own_job(user: User, session_id: UUID, job_id: UUID) -> None:
-    session = await get_session(user, session_id)
+    session = await own_session(user, session_id)
     if not await ToolJob.objects.filter(session=session, pk=job_id).aexists():
         raise NotFoundError("There is no such job in this conversation.")
 
@@ -241,7 +214,7 @@ async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> Non
     Raises:
         NotFoundError: there is none, or it is someone else's.
     """
-    session = await get_session(user, session_id)
+    session = await own_session(user, session_id)
     task = await in_thread(cancel_task, session.pk, schedule_id, user.pk)
     live().hub.publish_notice(session.pk, schedule_notice(task))
 

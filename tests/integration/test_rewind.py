@@ -28,6 +28,7 @@ from sessions_app.jobs.answer import answer as deliver
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
 from tests.fakes import ScriptedModel, call
+from tests.integration.rewinding import go_back
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -86,7 +87,7 @@ async def test_the_session_goes_on_as_before_the_message(person: User, model: Sc
     session = await use_cases.create_session(person, "shop")
     await told(person, session, model, "one", [call("remember", value="1"), call("write", text="1")])
     second = await told(person, session, model, "two", [call("remember", value="2"), call("write", text="2")])
-    await use_cases.rewind(person, session.id, second)
+    await go_back(person, session.id, second)
     stored = await Session.objects.aget(pk=session.pk)
     assert stored.state == {"value": "1"}
     assert (await use_cases.create_session(person, "shop")).state == {}
@@ -113,7 +114,7 @@ async def test_keys_of_the_creation_are_restored(person: User, model: ScriptedMo
     )
     row = await Session.objects.aget(key=session.id)
     first = await told(person, row, model, "one", [call("remember", value="1"), call("write", text="1")])
-    await use_cases.rewind(person, row.id, first)
+    await go_back(person, row.id, first)
     assert (await Session.objects.aget(pk=row.pk)).state == {"value": "given", "other": 1}
     assert await note(row) == types.Part(
         inline_data=types.Blob(data=b"", mime_type="application/octet-stream")
@@ -130,13 +131,13 @@ async def test_nothing_is_rewound_while_something_runs_or_is_queued(
         session.id, user_id=person.pk, invocation_id="e-2", client_id="two", message=message
     )
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     assert await leases.claim_next(session.id, owner="one", lease_seconds=60)
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     await Invocation.objects.filter(invocation_id="e-2").adelete()  # the lease alone refuses it, too
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     assert await Event.objects.filter(session=session).acount() == 2
 
 
@@ -147,15 +148,15 @@ async def test_what_is_not_there_or_someone_elses_is_not_rewound(
     first = await told(person, session, model, "one")
     stranger = await django_user_model.objects.acreate(username="bob")
     with pytest.raises(NotFoundError):
-        await use_cases.rewind(stranger, session.id, first)
+        await go_back(stranger, session.id, first)
     with pytest.raises(NotFoundError):
-        await use_cases.rewind(person, session.id, "e-nothing")
-    await use_cases.rewind(person, session.id, first)
-    await use_cases.rewind(person, session.id, first)  # stands there already
+        await go_back(person, session.id, "e-nothing")
+    await go_back(person, session.id, first)
+    await go_back(person, session.id, first)  # stands there already
     assert await Event.objects.filter(session=session).acount() == 3
     await told(person, session, model, "two")
     with pytest.raises(NotFoundError):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     runner = Runner(app=agent_registry.get_app("shop"), session_service=DjangoSessionService())
     with pytest.raises(InvocationNotFoundError, match=first):
         await runner.rewind_async(
@@ -270,10 +271,10 @@ async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
         _, status = await use_cases.send_message(person, session.pk, "two", "two")
         assert status == "queued" and not worker()._running
         with pytest.raises(ConflictError):
-            await use_cases.rewind(person, session.pk, first)
+            await go_back(person, session.pk, first)
 
     monkeypatch.setattr(rewind, "settle_what_waits", send)
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await worker().ended()
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
@@ -296,7 +297,7 @@ async def test_jobs_of_rewound_calls_are_cancelled_and_answer_nobody(
     first = await told(person, session, model, "one")
     job = await job_of(session, first)
     await Invocation.objects.filter(invocation_id=first).aupdate(status="waiting")
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await job.arefresh_from_db()
     assert job.status == "cancelled" and job.delivered_at is not None
     rows = [
@@ -377,10 +378,10 @@ async def test_who_goes_back_again_finishes_what_another_process_died_over(
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
     job = await job_of(session, first, status="waiting")
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     # It had marked the job as one that nobody is to answer, and had not cancelled it.
     await ToolJob.objects.filter(pk=job.pk).aupdate(status="waiting", cancel_requested_at=None)
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await job.arefresh_from_db()
     assert (job.status, await Invocation.objects.filter(session=session).acount()) == ("cancelled", 1)
 
@@ -398,7 +399,7 @@ async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_can
         await settle(session)
 
     monkeypatch.setattr(rewind, "settle_what_waits", settle_late)
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await worker().ended()
     queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
     assert (queued.status, len(model.requests)) == ("cancelled", 1)

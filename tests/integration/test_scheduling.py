@@ -41,6 +41,7 @@ from sessions_app.services.history_cache import cache
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import run_queue
+from tests.integration.rewinding import go_back
 
 TOOLS = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
 WATER = "Remind the person to water the plants."
@@ -376,7 +377,7 @@ def test_going_back_to_before_a_call_cancels_what_it_scheduled_and_nothing_else(
     first = scheduled(person, model, every="day")
     schedule = call("schedule_task", task="another", every="day")
     _, second = say(person, model, schedule, "I will.", session_id=first.session_id)
-    run(lambda: use_cases.rewind(person, first.session_id, second))
+    run(lambda: go_back(person, first.session_id, second))
     assert [(task.task, task.status) for task in ScheduledTask.objects.order_by("id")] == [
         (WATER, "active"),
         ("another", "cancelled"),
@@ -388,7 +389,7 @@ def test_what_was_undone_does_not_come_though_whoever_undid_it_died_before_it_wa
 ) -> None:
     task = scheduled(person, model, every="day")
     monkeypatch.setattr(rewind, "settle_what_waits", AsyncMock())
-    run(lambda: use_cases.rewind(person, task.session_id, task.invocation_id))
+    run(lambda: go_back(person, task.session_id, task.invocation_id))
     make_due(task)
     fire_due()
     task.refresh_from_db()
