@@ -1,4 +1,4 @@
-"""Connections for the hot path: psycopg's async pool, one for each event loop of a process."""
+"""Connection pool of the hot path: psycopg's async pool, one for each event loop of a process."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ UNAVAILABLE = (
     DjangoOperationalError,
     InterfaceError,
 )
-"""What is raised while PostgreSQL is away; the statement may or may not have been carried out."""
+"""Errors raised while PostgreSQL is unavailable; the statement may or may not have been executed."""
 
 WAIT_SECONDS = 10.0
-"""So long a statement waits for a connection."""
+"""Longest wait of a statement for a connection."""
 RECONNECT_SECONDS = 4.0
-"""So long a lost connection is tried again, with growing pauses; later each statement that needs one tries at once."""
+"""Duration of reconnecting in the background, with growing pauses; later each statement tries to connect at once."""
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 
 
 async def get_pool() -> Pool:
-    """The running loop's pool, opened at first use. Its connections commit each statement by itself."""
+    """Return the running loop's pool, opened at first use. Its connections are in autocommit mode."""
     opening = _pools.get()
     if opening.done() and opening.exception() is not None:
         _pools.pop()
@@ -56,11 +56,11 @@ async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
         return await (await connection.execute(query, params)).fetchone()
 
 
-async def fetch_one_alone(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
-    """As `fetch_one`, in one round trip, too, but after everyone else who took one of these locks has committed.
+async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
+    """Take transaction-level locks, run one statement and return its first row; also one round trip.
 
     Args:
-        locks: statements that take them, with the same parameters.
+        locks: statements that take a lock each, with the same parameters.
     """
     async with _connection() as connection, connection.pipeline(), connection.transaction():
         for lock in locks:
@@ -82,7 +82,7 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
         async with pool.connection() as connection:
             yield connection
     except psycopg.OperationalError:
-        # When PostgreSQL was restarted, the idle ones are dead, too: not one failure for each.
+        # A restart of PostgreSQL breaks the idle connections too: drop them now instead of failing once for each.
         await pool.check()
         raise
 
@@ -111,6 +111,6 @@ _pools = LoopLocal(_start_opening)
 
 
 def _connection_parameters() -> dict[str, Any]:
-    """What Django's own connections use, test databases included, without what is Django's alone."""
+    """Return the parameters of Django's own connection, test database included, without those only Django reads."""
     parameters: dict[str, Any] = connections["default"].get_connection_params()
     return {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}

@@ -1,4 +1,4 @@
-"""A session's lease without an invocation: for who writes into the log by themselves while nothing else does."""
+"""A session's lease without an invocation, for a single write to the log such as a rewind."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sessions_app.statuses import InvocationStatus, sql_list
 
 
 async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
-    """Take the lease; what is sent meanwhile queues. Returns its token; None when something runs or is queued.
+    """Take the lease; messages sent meanwhile are queued. Returns the fencing token.
 
-    Whoever dies with it is helped by the sweep, as with any lease.
+    Returns None when an invocation is active in the session. The sweeper releases the lease after a crash.
     """
     query = f"""
         UPDATE sessions_app_session s
@@ -27,7 +27,7 @@ async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int 
 
 
 async def release(session_id: UUID, lease_token: int) -> bool:
-    """Give the lease back, unless it was lost. Returns whether something has been queued meanwhile."""
+    """Release the lease unless it was lost. Returns True when an invocation was queued meanwhile."""
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL
         WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''

@@ -1,4 +1,4 @@
-"""Marks that the site writes into the custom metadata of events, and the questions that are asked of them.
+"""Marks in the custom metadata of events that the site writes, with their readers.
 
 The keys are part of the stored log and of the event frames; the chat page's JavaScript reads `adk_resumed`.
 """

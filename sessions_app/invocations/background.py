@@ -48,7 +48,7 @@ async def _run(session_id: UUID | None) -> None:
 
 async def _another() -> UUID | None:
     """Any session that waits: whoever else ends at this moment should not choose the same."""
-    waiting = await leases.sessions_with_forgotten_queue(0)
+    waiting = await leases.sessions_with_abandoned_queue(0)
     if not waiting:
         _there_was_no_room.clear()
         return None

@@ -22,7 +22,7 @@ from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
 from sessions_app.db.leases import Claim
-from sessions_app.errors import CannotGoOnError, LimitExceededError
+from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.history.event_marks import scheduled_mark
 from sessions_app.invocations.closing_events import begun_as, closing_events, resumed_event, without_failures
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
@@ -73,7 +73,7 @@ class Execution:
         Raises:
             LimitExceededError: it is one too many at once, took longer, or used more, than the site allows.
             LlmCallsLimitExceededError: it asked the model more often.
-            CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
+            NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
         if self.claim.excess:
             raise LimitExceededError(EXCESS[self.claim.excess])
@@ -99,7 +99,7 @@ class Execution:
         """Continue what an earlier attempt left, from its events (spec R1)."""
         claim = self.claim
         if claim.attempts > self._conf.invocation_attempts:
-            raise CannotGoOnError(f"it was interrupted {claim.attempts - 1} times")
+            raise NotResumableError(f"it was interrupted {claim.attempts - 1} times")
         session = await self._session()
         begun = begun_as(claim.invocation_id, claim.message, session.events)
         if begun is None:
@@ -109,7 +109,7 @@ class Execution:
         root = get_app(claim.app_name).root_agent
         problem = why_not_resumable(root, events)
         if problem:
-            raise CannotGoOnError(problem)
+            raise NotResumableError(problem)
         self._events = list(events)
         if not claim.is_retried:
             since = events[next(index for index, event in enumerate(events) if event is begun) :]
@@ -158,7 +158,7 @@ class Execution:
         events = (await self._session()).events
         waiting = pending_calls(events)
         still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
-        await leases.settle_waiting(self.claim.session_id, sorted(still))
+        await leases.complete_waiting(self.claim.session_id, sorted(still))
 
     async def compact(self) -> None:
         """Sum up what is due (spec R4), after the end and without the lease: the next message need not wait."""

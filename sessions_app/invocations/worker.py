@@ -19,7 +19,7 @@ from sessions_app.conf import conf
 from sessions_app.db import cancel_requests, concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.errors import CannotGoOnError, LimitExceededError, StaleLeaseError
+from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.outcome import (
     HANDED_OVER,
@@ -107,7 +107,9 @@ class InvocationWorker:
 
     async def _make_way(self, session_id: UUID, invocation_id: str, user_id: Any) -> None:
         """Stop what a newer message of the person interrupts."""
-        for one in await invocation_queue.make_way(session_id, invocation_id=invocation_id, user_id=user_id):
+        for one in await invocation_queue.interrupt_earlier(
+            session_id, invocation_id=invocation_id, user_id=user_id
+        ):
             if one.status == InvocationStatus.RUNNING:
                 await self.cancel(one.invocation_id)
             else:
@@ -230,7 +232,7 @@ class InvocationWorker:
                 "Invocation %s lost PostgreSQL; it is taken up again", invocation_id, exc_info=True
             )
             return HANDED_OVER, False
-        except CannotGoOnError as error:
+        except NotResumableError as error:
             logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
             return RESTARTED, False
         except LlmCallsLimitExceededError as error:

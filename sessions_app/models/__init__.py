@@ -1,4 +1,4 @@
-"""What is kept, and the rules that the database itself keeps."""
+"""Models of the site, with the rules that the database enforces."""
 
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind

@@ -1,4 +1,4 @@
-"""Invocation: everything from one message to the final response, as work that some process does."""
+"""Invocation: the work on one message up to the final response, run by one process at a time."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ class InvocationQuerySet(models.QuerySet["Invocation"]):
 
 
 class Invocation(models.Model):
-    """One message's work.
+    """One invocation of a session.
 
     Attributes:
-        invocation_id: the ADK id, on every event of it.
-        client_id: made by whoever sent the message; sending it again starts nothing.
+        invocation_id: the ADK id, which every event of the invocation carries.
+        client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
         message: the content to run, as JSON.
-        error_code: why it failed, for programs; `error_message` is for people. Kept while it is tried again.
-        attempts: how often a process began to run it, since it was last asked for.
-        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
+        owner: the process that runs the invocation.
+        error_code: reason of a failure, for programs; `error_message` is for people. Both stay during a retry.
+        attempts: number of claims since the invocation was queued or retried.
+        cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
@@ -55,7 +56,7 @@ class Invocation(models.Model):
     objects = InvocationQuerySet.as_manager()
 
     class Meta:
-        """The database keeps the rules: one start for a client id, one running invocation in a session."""
+        """The database enforces one invocation for a client id and one running invocation in a session."""
 
         permissions = [("cancel_invocation", "Can stop invocation")]
         constraints = [

@@ -118,7 +118,7 @@ async def test_no_message_takes_the_name_of_something_that_the_site_will_say(
 ) -> None:
     """Else a message under the id of a job's answer would be taken for that answer, and the job never answered."""
     session = await use_cases.create_session(person, "files")
-    with pytest.raises(InvalidInputError, match="begins with a word of the site's"):
+    with pytest.raises(InvalidInputError, match="begins with a reserved prefix"):
         await use_cases.send_message(person, session.pk, f"{word}{uuid4()}", "hello")
     assert not await Invocation.objects.filter(session=session).aexists()
 

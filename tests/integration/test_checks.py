@@ -143,7 +143,7 @@ AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
         ),
         (
             f"{AGENT}app = App(name='help_desk', root_agent=LlmAgent(name='clerk', model='demo'))",
-            "sessions_app.E002 The app 'help_desk' is defined in adk_site.agents, too.",
+            "sessions_app.E002 The app 'help_desk' is also defined in adk_site.agents.",
         ),
         (
             f"{AGENT}twins = [LlmAgent(name='twin', model='demo') for _ in range(2)]\n"
@@ -215,7 +215,8 @@ def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> Non
     configure(invocation_cost=1.0)
     (warning,) = problems()
     assert (
-        warning == "sessions_app.W002 What invocations of 'help_desk' cost is limited, but demo has no price."
+        warning
+        == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
     )
     configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []

@@ -232,7 +232,11 @@ def test_a_newer_message_that_interrupts_does_not_cancel_what_waits_for_its_turn
     fire_due()
     names = {"invocation_id": "e-newer", "client_id": "newer"}
     Invocation.objects.create(session=task.session, message={}, **names)
-    run(lambda: invocation_queue.make_way(task.session_id, invocation_id="e-newer", user_id=person.pk))
+    run(
+        lambda: invocation_queue.interrupt_earlier(
+            task.session_id, invocation_id="e-newer", user_id=person.pk
+        )
+    )
     assert Invocation.objects.get(client_id=f"schedule:{task.pk}:1").status == "queued"
 
 
