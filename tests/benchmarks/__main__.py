@@ -17,9 +17,9 @@ def main(names: tuple[str, ...]) -> None:
     with bench_site():
         from importlib import import_module
 
-        from adk_site.garbage_collection import collect_rarely
+        from adk_site.garbage_collection import tune_garbage_collection
 
-        collect_rarely()  # as web processes do
+        tune_garbage_collection()  # as web processes do
         for name in names:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_measure(import_module(f"tests.benchmarks.{name}")))

@@ -28,7 +28,7 @@ def test_a_call_its_result_and_the_state_that_it_changed_are_shown(chat: ChatPag
     expect(card.locator(".tool-outcome")).to_have_text(re.compile(r"^\d+ m?s$"))
     card.locator("summary").click()
     expect(card.locator(".args")).to_have_text("nameAda")
-    expect(card.locator(".result")).to_contain_text("From now on you are Ada to this help desk.")
+    expect(card.locator(".result")).to_contain_text("From now on this help desk calls you Ada.")
     expect(chat.state_changes).to_have_text(["state: user:name = Ada"])
 
     chat.known_state.locator("summary").click()

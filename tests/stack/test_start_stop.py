@@ -99,7 +99,7 @@ def test_after_kill_9_of_the_main_process_the_next_start_replaces_what_it_left(s
 def test_the_death_of_one_process_stops_the_others_and_is_named(site: Stack) -> None:
     os.kill(site.pids["worker"], signal.SIGKILL)
     assert site.wait() == 1
-    assert "worker stopped (rc=-9): the site needs it" in site.output
+    assert "worker stopped (rc=-9): the site needs this process" in site.output
     assert site.processes() == []
 
 
@@ -107,12 +107,14 @@ def test_what_is_in_the_way_is_named_in_one_sentence(stack: Stack, tmp_path: Pat
     twin = Stack(stack.data)
     twin.launch()
     assert twin.wait() == 1
-    assert twin.output == f"The site of {stack.data} is running already: stop it with `make stop`.\n"
+    assert twin.output == (
+        f"A site with the data directory {stack.data} is already running: stop it with `make stop`.\n"
+    )
 
     neighbour = Stack(tmp_path, port=stack.port)
     neighbour.launch()
     assert neighbour.wait() == 1
-    assert neighbour.output.startswith(f"Port {stack.port} on 127.0.0.1 is taken by another program: choose")
+    assert neighbour.output.startswith(f"Port {stack.port} on 127.0.0.1 is in use by another program: choose")
     assert len(neighbour.output.splitlines()) == 1
 
 
@@ -205,4 +207,4 @@ def test_a_port_that_is_no_number_is_refused(tmp_path: Path) -> None:
     site = Stack(tmp_path, PORT="http")
     site.launch()
     assert site.wait() == 1
-    assert site.output == "PORT=http is not a number from 1 to 65535.\n"
+    assert site.output == "PORT=http is not a number from 1 to 65535: set PORT to a free port.\n"
