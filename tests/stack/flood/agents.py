@@ -13,7 +13,7 @@ PIECES = [f"{number} " + "x" * 10_000 + "\n" for number in range(100)]
 
 
 class FloodModel(StreamingModel):
-    """Model that streams a piece every 20 ms, slower than the site merges partial events."""
+    """Model that streams a piece every 20 ms, which leaves the site time to send the previous piece."""
 
     model: str = "flood"
 
