@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from sessions_app.lifecycle import shut_down
+from sessions_app.shutdown import shut_down
 
 
 def leave_in_good_order() -> None:

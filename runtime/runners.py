@@ -16,7 +16,7 @@ from runtime import types
 from runtime._tasks import iterate_in_thread
 from runtime._writing import SessionKey, is_writing, while_writing
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.responder import agent_that_answers, agent_that_resumes
+from runtime.agents.routing import agent_that_answers, agent_that_resumes
 from runtime.agents.toolsets import close_toolsets
 from runtime.agents.tree import refuse_repeated_names
 from runtime.apps.app import App
@@ -27,8 +27,8 @@ from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext, InvocationScope, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, user_event
-from runtime.engine.credentials import take_credentials
-from runtime.engine.places import latest_start, recorded_states
+from runtime.engine.human_input.credentials import take_credentials
+from runtime.engine.resume.agent_progress import latest_start, recorded_states
 from runtime.engine.rewind import undo
 from runtime.engine.stopping import Stoppable
 from runtime.errors import (

@@ -27,7 +27,7 @@ from runtime.apps.app import App
 from runtime.errors import AdkError
 from runtime.models import Gemini
 from runtime.tools.base_tool import BaseTool
-from sessions_app.registry import discover
+from sessions_app.agent_registry import discover
 
 # google-genai asks Vertex AI without a key when the last one is set.
 GEMINI_ACCESS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")

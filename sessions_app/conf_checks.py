@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
+from sessions_app.agent_registry import discover
 from sessions_app.conf import Conf, conf
-from sessions_app.registry import discover
 
 HINT = "sessions_app/conf.py says what there is."
 

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from sessions_app.consumers import ChatConsumer
+from sessions_app.chat.consumers import ChatConsumer
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]

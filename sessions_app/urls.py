@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app import downloads, views
+from sessions_app.chat import downloads, views
 
 
 class FilenameConverter(StringConverter):

@@ -9,24 +9,25 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from runtime import types
 from runtime.events.calls import find_call_event, pending_calls
-from sessions_app import client_ids, dispatch, hot_path
+from sessions_app import celery_dispatch, client_ids
+from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
+from sessions_app.db import invocation_queue
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.cancel import cancel_invocation
-from sessions_app.invocations.retrying import failed_invocation, has_to_begin_anew, queue_again
-from sessions_app.invocations.rewinding import go_back_before
+from sessions_app.invocations.retry import failed_invocation, has_to_begin_anew, queue_again
+from sessions_app.invocations.rewind import go_back_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
 from sessions_app.jobs.questions import Answer, answer_question
+from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
-from sessions_app.notices import invocation_notice, job_notice, schedule_notice
-from sessions_app.registry import get_app
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.services.counting import events_that_count
 from sessions_app.services.session_service import DjangoSessionService
-from sessions_app.sync import in_thread
 
 User = AbstractBaseUser | AnonymousUser
 
@@ -79,7 +80,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
-    if queued.status == hot_path.REFUSED:
+    if queued.status == invocation_queue.REFUSED:
         raise ConflictError("Your last message is still being answered. Wait for the end, or stop it, first.")
     return queued.invocation_id, queued.status
 
@@ -153,7 +154,7 @@ async def answer_call(
 
 async def _check_waits(session: Session, call_id: str, name: str) -> None:
     """The call is the session's, waits for an answer from outside, and has none."""
-    events = await events_that_count(session)
+    events = await effective_events(session)
     call_event = find_call_event(events, call_id)
     calls = call_event.get_function_calls() if call_event else []
     if call_event is None or name not in [call.name for call in calls if call.id == call_id]:
@@ -225,7 +226,7 @@ async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, an
     await _check_is_own_job(user, session_id, job_id)
     job = await in_thread(answer_question, job_id, number, answer, by=user.get_username())
     live().hub.publish_notice(session_id, job_notice(job))
-    dispatch.send_job_soon(job.pk, job.task_name)
+    celery_dispatch.send_job_soon(job.pk, job.task_name)
 
 
 async def _check_is_own_job(user: User, session_id: UUID, job_id: UUID) -> None:

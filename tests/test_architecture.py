@@ -1,4 +1,4 @@
-"""The shape of the packages (design.md, "Layers"; examples.md 4.1): what may import what, and how long things are."""
+"""Shape of the packages: import order, sizes of files and functions, prose of docstrings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,39 @@ RUNTIME_ORDER = (
     "apps",
     "runners",
 )
-"""A module of `runtime` imports from the entries before its own only, and from its own package."""
+SESSIONS_APP_ORDER = (
+    "client_ids",
+    "errors",
+    "conf",
+    "agent_registry",
+    "codec",
+    "timing",
+    "db",
+    "checks",
+    "conf_checks",
+    "models",
+    "celery_dispatch",
+    "management",
+    "apps",
+    "ownership",
+    "services",
+    "history",
+    "rendering",
+    "live",
+    "jobs",
+    "scheduling",
+    "invocations",
+    "admin",
+    "templatetags",
+    "shutdown",
+    "use_cases",
+    "tasks",
+    "chat",
+    "routing",
+    "urls",
+)
+ORDERS = {"runtime": RUNTIME_ORDER, "sessions_app": SESSIONS_APP_ORDER}
+"""A module imports from entries before its own, and from its own entry."""
 
 FOREIGN_TO_RUNTIME = {"django", "channels", "celery", "psycopg", "asgiref", "sessions_app", "adk_site"}
 
@@ -110,7 +142,7 @@ def edges(module: Module) -> set[str]:
 
 
 def entry_of(module_name: str) -> str:
-    """The entry of `RUNTIME_ORDER` that a module belongs to."""
+    """Return the entry of the package's order that a module belongs to."""
     return module_name.split(".")[1]
 
 
@@ -134,19 +166,21 @@ def test_the_runtime_knows_neither_django_nor_channels_nor_celery() -> None:
     assert foreign == []
 
 
-def test_every_part_of_the_runtime_has_its_place_in_the_order() -> None:
-    parts = {entry_of(name) for name in modules() if name.startswith("runtime.")}
-    assert parts - set(RUNTIME_ORDER) == set()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_entry_of_a_package_has_a_place_in_the_order(package: str) -> None:
+    entries = {entry_of(name) for name in modules() if name.startswith(f"{package}.")}
+    assert entries == set(ORDERS[package])
 
 
-def test_the_runtime_imports_downwards_only() -> None:
-    place = {entry: index for index, entry in enumerate(RUNTIME_ORDER)}
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_downwards_only(package: str) -> None:
+    place = {entry: index for index, entry in enumerate(ORDERS[package])}
     upward = [
         f"{name} imports {origin}"
         for name, module in modules().items()
-        if name.startswith("runtime.")
+        if name.startswith(f"{package}.")
         for origin in edges(module)
-        if origin.startswith("runtime.") and place[entry_of(origin)] > place[entry_of(name)]
+        if origin.startswith(f"{package}.") and place[entry_of(origin)] > place[entry_of(name)]
     ]
     assert upward == []
 

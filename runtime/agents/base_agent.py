@@ -14,7 +14,7 @@ from runtime.callbacks import Callback
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import agent_event, complete
-from runtime.engine.places import has_begun
+from runtime.engine.resume.agent_progress import has_begun
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions

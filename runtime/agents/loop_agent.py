@@ -8,7 +8,7 @@ from contextlib import aclosing
 from runtime.agents.agent_state import BaseAgentState
 from runtime.agents.base_agent import BaseAgent
 from runtime.context import InvocationContext
-from runtime.engine.places import has_escalated
+from runtime.engine.resume.agent_progress import has_escalated
 from runtime.events.event import Event
 
 

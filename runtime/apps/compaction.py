@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.responder import agent_that_answers
+from runtime.agents.routing import agent_that_answers
 from runtime.apps.app import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction_plan import Plan, last_invocations, plan_compaction

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from runtime import types
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
-from runtime.engine.history import without_framework_parts
+from runtime.engine.contents import without_framework_parts
 from runtime.errors import ConfigurationError, ModelError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction

@@ -12,9 +12,10 @@ from runtime import types
 from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation
 from runtime._writing import go_on_in_this_task
 from runtime.context import Context, InvocationContext
-from runtime.engine import confirmation, credentials, hooks
-from runtime.engine.answers import Confirmations
+from runtime.engine import hooks
 from runtime.engine.build_events import function_response_event, is_long_running
+from runtime.engine.human_input import confirmation, credentials
+from runtime.engine.human_input.answers import Confirmations
 from runtime.errors import StrayCancellationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from runtime import types
 from runtime.callbacks import Callback, as_list, first_answer
 from runtime.context import Context
-from runtime.engine.history import own_copies
+from runtime.engine.contents import own_copies
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools.base_tool import BaseTool

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import Context, InvocationContext, ReadonlyContext
-from runtime.engine.history import build_contents
+from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.tools import resolve_tools
 from runtime.models.base_llm import BaseLlm

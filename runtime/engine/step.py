@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import InvocationContext
-from runtime.engine.answers import Confirmations, RunAgain, Spent, decide_answers, requests_to_person
 from runtime.engine.build_events import request_event
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
+from runtime.engine.human_input.answers import (
+    Confirmations,
+    RunAgain,
+    Spent,
+    decide_answers,
+    requests_to_person,
+)
 from runtime.engine.model_call import stream_model_events
 from runtime.engine.output import structured_answer
 from runtime.engine.request import build_request
-from runtime.engine.resume import Ask, Continue, Done, HandOver, Pause, Replay, decide_resume
+from runtime.engine.resume.decide import Ask, Continue, Done, HandOver, Pause, Replay, decide_resume
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
 

@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.links import download_url
-from sessions_app.admin.of_session import OfSessionAdmin
 from sessions_app.admin.read_only import refuse_writing
+from sessions_app.admin.session_mixin import OfSessionAdmin
 from sessions_app.models import Artifact
 
 

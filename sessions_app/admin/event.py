@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.formatting import status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.of_session import OfSessionAdmin
 from sessions_app.admin.read_only import refuse_writing
+from sessions_app.admin.session_mixin import OfSessionAdmin
 from sessions_app.admin.timeline import summary
 from sessions_app.models import Event, EventKind
 

@@ -9,10 +9,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app import sync
 from sessions_app.admin.formatting import excerpt, pretty_block, runtime, status_badge
 from sessions_app.admin.links import session_url
 from sessions_app.admin.stoppable import StoppableAdmin
+from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
 
@@ -35,7 +35,7 @@ class InvocationAdmin(StoppableAdmin):
     )  # fmt: skip
 
     def stop(self, row: Invocation, by: Any, reason: str) -> None:
-        sync.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))
+        threads.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, invocation: Invocation) -> SafeString:

@@ -12,8 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.call_mixin import OfCallMixin
 from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
-from sessions_app.admin.of_call import OfCallMixin
 from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob

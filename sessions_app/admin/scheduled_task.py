@@ -8,10 +8,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app import client_ids
+from sessions_app.admin.call_mixin import OfCallMixin
 from sessions_app.admin.formatting import excerpt, status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.of_call import OfCallMixin
-from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.session_mixin import OfSessionAdmin
 from sessions_app.models import Invocation, ScheduledTask
 
 NEWEST_SHOWN = 20

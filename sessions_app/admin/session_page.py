@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
 from sessions_app.admin.formatting import runtime
-from sessions_app.admin.surroundings import surroundings
+from sessions_app.admin.related import surroundings
 from sessions_app.admin.time_travel import StateAt, state_at
 from sessions_app.admin.timeline import Row, build_row
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob

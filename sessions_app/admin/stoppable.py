@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.of_session import OfSessionAdmin
+from sessions_app.admin.session_mixin import OfSessionAdmin
 from sessions_app.models import Invocation, ToolJob
 
 Stoppable = Invocation | ToolJob

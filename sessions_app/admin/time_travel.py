@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_app.admin.formatting import pretty, shown
-from sessions_app.history import SharedWrite, replay, shared_writes
+from sessions_app.history.state_changes import SharedWrite, replay, shared_writes
 from sessions_app.models import Session
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from sessions_app.admin.formatting import call_text, duration, excerpt, pretty, shown
-from sessions_app.history import StateChange, state_changes
+from sessions_app.history.rewinds import RewoundRange
+from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
-from sessions_app.rewound import Rewound
 
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
@@ -33,7 +33,7 @@ class Surroundings:
     responses: Mapping[str, list[int]] = field(default_factory=dict)
     jobs: Mapping[str, ToolJob] = field(default_factory=dict)
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
-    rewound: Sequence[Rewound] = field(default=())
+    rewound: Sequence[RewoundRange] = field(default=())
 
     def rewound_by(self, seq: int) -> int | None:
         """The last rewind that took out the event; None for an event that counts, and for a rewind itself."""

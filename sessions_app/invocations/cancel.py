@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessions_app import hot_path
+from sessions_app.db import cancel_requests
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.outcome import STOPPED, STOPPED_BY_STAFF
 from sessions_app.invocations.worker import worker
+from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
 from sessions_app.models import InvocationStatus, Session
-from sessions_app.notices import invocation_notice
 
 
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Any, reason: str = "") -> None:
@@ -23,7 +23,7 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Any, re
         NotFoundError: the session has no such invocation.
     """
     outcome = STOPPED if by == session.user_id else STOPPED_BY_STAFF
-    asked = await hot_path.request_cancel(
+    asked = await cancel_requests.request_cancel(
         session.pk,
         invocation_id,
         by=by,

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from runtime import types
-from runtime.agents.responder import why_not_resumable
+from runtime.agents.routing import why_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.errors import SessionNotFoundError
 from runtime.events.calls import call_ids, events_of_invocation, pending_calls
@@ -16,26 +16,27 @@ from runtime.events.event import Event
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
-from sessions_app import dispatch, hot_path
+from sessions_app import celery_dispatch
+from sessions_app.agent_registry import get_app
 from sessions_app.codec import storable
 from sessions_app.conf import conf
+from sessions_app.db import leases
+from sessions_app.db.leases import Claim
 from sessions_app.errors import CannotGoOnError, LimitExceededError
-from sessions_app.hot_path import Claim
-from sessions_app.invocations.closing import begun_as, closing_events, resumed_event, without_failures
+from sessions_app.history.event_marks import metadata_of
+from sessions_app.invocations.closing_events import begun_as, closing_events, resumed_event, without_failures
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
-from sessions_app.invocations.spending import Spending, model_calls
+from sessions_app.invocations.usage import Spending, model_calls
+from sessions_app.jobs.staging import created_job, staged_jobs, staging
+from sessions_app.live.frames import EventNews, event_frame
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
+from sessions_app.live.notices import job_notice
+from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
-from sessions_app.notices import job_notice
-from sessions_app.protocol import EventNews, event_frame
-from sessions_app.registry import get_app
 from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.services.staging import created_job, staged_jobs, staging
-from sessions_app.wake_up import metadata_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Execution:
             lease_token=claim.lease_token,
             on_commit=self._publish,
             staged_jobs=staged_jobs,
-            standing=claim.standing,
+            preloaded=claim.preloaded,
             view=self._without_failures if self._goes_on else None,
         )
         self._conf = conf().of_app(claim.app_name)
@@ -157,7 +158,7 @@ class Execution:
         events = (await self._session()).events
         waiting = pending_calls(events)
         still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
-        await hot_path.settle_waiting(self.claim.session_id, sorted(still))
+        await leases.settle_waiting(self.claim.session_id, sorted(still))
 
     async def compact(self) -> None:
         """Sum up what is due (spec R4), after the end and without the lease: the next message need not wait."""
@@ -184,9 +185,9 @@ class Execution:
         """How an earlier attempt failed is no answer, and nothing that the model said."""
         return without_failures(begun_as(self.claim.invocation_id, self.claim.message, events), events)
 
-    def _growing(self) -> list[Fragment]:
-        fragments = self._hub.texts(self.claim.session_id)
-        return [f for f in fragments if f.speech.invocation_id == self.claim.invocation_id and f.text.strip()]
+    def _growing(self) -> list[TextChunk]:
+        chunks = self._hub.texts(self.claim.session_id)
+        return [f for f in chunks if f.stream.invocation_id == self.claim.invocation_id and f.text.strip()]
 
     def _publish(self, committed: CommittedEvent) -> None:
         """Tell those who watch. It is stored by now: what goes wrong here must not end the invocation."""
@@ -204,15 +205,15 @@ class Execution:
         for job in (created_job(session_id, staged) for staged in committed.jobs):
             self._hub.publish_notice(session_id, job_notice(job))
             if job.run_at is None:
-                dispatch.send_job_soon(job.pk, job.task_name)
+                celery_dispatch.send_job_soon(job.pk, job.task_name)
 
     def _stream(self, event: Event) -> None:
         for part in (event.content.parts or []) if event.content else []:
             if part.text:
                 invocation_id = self.claim.invocation_id  # the event's own may be that of the call it answers
                 is_thought = bool(part.thought)
-                speech = Speech(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
-                self._hub.publish_text(self.claim.session_id, speech, part.text)
+                stream = StreamKey(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
+                self._hub.publish_text(self.claim.session_id, stream, part.text)
 
     def _note(self, event: Event) -> None:
         """Keep what decides on the outcome, and on whether the invocation may go on."""

@@ -14,10 +14,13 @@ from weakref import WeakKeyDictionary
 
 from runtime.context import new_invocation_id
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
-from sessions_app import dispatch, hot_path
+from sessions_app import celery_dispatch
+from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
+from sessions_app.db import cancel_requests, concurrency_limits, invocation_queue, leases
+from sessions_app.db.leases import Claim
+from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.errors import CannotGoOnError, LimitExceededError, StaleLeaseError
-from sessions_app.hot_path import Claim
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.outcome import (
     HANDED_OVER,
@@ -27,11 +30,9 @@ from sessions_app.invocations.outcome import (
     TOO_MANY_CALLS,
     Outcome,
 )
+from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
-from sessions_app.notices import invocation_notice
-from sessions_app.pool import UNAVAILABLE
-from sessions_app.registry import get_app
 
 logger = logging.getLogger(__name__)
 
@@ -76,13 +77,13 @@ class InvocationWorker:
         message: dict[str, Any],
         title: str = "",
         policies: Mapping[str, str] | None = None,
-    ) -> hot_path.Queued | None:
+    ) -> invocation_queue.Queued | None:
         """Queue an invocation, and run it here at once when nothing runs. None when the user has no such session.
 
         Without `policies` it is queued whatever the app's is.
         """
-        lease = hot_path.Lease(self.owner, conf().lease_seconds)
-        queued = await hot_path.enqueue(
+        lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
+        queued = await invocation_queue.enqueue(
             session_id,
             user_id=user_id,
             invocation_id=new_invocation_id(),
@@ -90,9 +91,9 @@ class InvocationWorker:
             message=message,
             title=title,
             lease=None if self._closing else lease,
-            terms=hot_path.Terms(policies or {}, _limits()),
+            rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )
-        if queued is None or queued.status == hot_path.REFUSED:
+        if queued is None or queued.status == invocation_queue.REFUSED:
             return queued
         if queued.claim is not None:
             self._start(queued.claim)
@@ -106,7 +107,7 @@ class InvocationWorker:
 
     async def _make_way(self, session_id: UUID, invocation_id: str, user_id: Any) -> None:
         """Stop what a newer message of the person interrupts."""
-        for one in await hot_path.make_way(session_id, invocation_id=invocation_id, user_id=user_id):
+        for one in await invocation_queue.make_way(session_id, invocation_id=invocation_id, user_id=user_id):
             if one.status == InvocationStatus.RUNNING:
                 await self.cancel(one.invocation_id)
             else:
@@ -116,7 +117,7 @@ class InvocationWorker:
         """Run the session's oldest queued invocation, unless one is running. Returns its task."""
         if self._closing:
             return None
-        claim = await hot_path.claim_next(
+        claim = await leases.claim_next(
             session_id, owner=self.owner, lease_seconds=conf().lease_seconds, limits=_limits()
         )
         return self._start(claim) if claim else None
@@ -248,10 +249,10 @@ class InvocationWorker:
             await self._hand_over(claim)
             return False
         try:
-            if outcome is STOPPED and await hot_path.is_stopped_by_staff(claim):
+            if outcome is STOPPED and await cancel_requests.is_stopped_by_staff(claim):
                 outcome = STOPPED_BY_STAFF
             outcome = await self._close_log(execution, outcome, is_logged)
-            finished = await hot_path.finish(
+            finished = await leases.finish(
                 claim,
                 status=outcome.status,
                 error_code=outcome.error_code,
@@ -288,14 +289,14 @@ class InvocationWorker:
     async def _hand_over(self, claim: Claim) -> None:
         """Let a worker go on, at once rather than when the lease runs out."""
         try:
-            handed_over = await hot_path.hand_over(claim)
+            handed_over = await leases.hand_over(claim)
         except UNAVAILABLE:
             logger.warning("Invocation %s is taken up when its lease runs out", claim.invocation_id)
             return
         if handed_over:
             self._tell(claim, InvocationStatus.QUEUED)
             await self._live.relay.flush()  # before another process tells that it runs
-            await dispatch.run_session_elsewhere(claim.session_id)
+            await celery_dispatch.run_session_elsewhere(claim.session_id)
 
     def _tell(self, claim: Claim, status: str, error: str = "") -> None:
         self._tell_of(claim.session_id, claim.invocation_id, claim.client_id, status, error)
@@ -312,9 +313,7 @@ class InvocationWorker:
             await asyncio.sleep(conf().heartbeat_seconds)
             held = {one.claim.session_id: one for one in self._running.values() if not one.is_ending}
             try:
-                renewed = await hot_path.renew(
-                    list(held), owner=self.owner, lease_seconds=conf().lease_seconds
-                )
+                renewed = await leases.renew(list(held), owner=self.owner, lease_seconds=conf().lease_seconds)
             except Exception:  # PostgreSQL may be away for a moment; the fencing token keeps the log safe
                 logger.warning("Leases could not be renewed; trying again", exc_info=True)
                 continue
@@ -343,9 +342,9 @@ async def close_worker() -> None:
         await known.close()
 
 
-def _limits() -> hot_path.Limits:
+def _limits() -> concurrency_limits.Limits:
     """How many may run at once, as the site's settings have it."""
-    return hot_path.Limits(conf().by_app("invocations_of_app"), conf().invocations_of_person)
+    return concurrency_limits.Limits(conf().by_app("invocations_of_app"), conf().invocations_of_person)
 
 
 def _failure(invocation_id: str, error: Exception) -> Outcome:

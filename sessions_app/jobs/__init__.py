@@ -7,7 +7,7 @@ progress(1, 3, "Reading")
 ...
 """
 
-from sessions_app.jobs.inside import ask, confirm, progress, save_artifact
+from sessions_app.jobs.api import ask, confirm, progress, save_artifact
 from sessions_app.jobs.tool import JobTool, job_tool
 
 __all__ = ["JobTool", "ask", "confirm", "job_tool", "progress", "save_artifact"]

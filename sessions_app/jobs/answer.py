@@ -10,9 +10,10 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.context import new_invocation_id
-from sessions_app import client_ids, hot_path, sync
+from sessions_app import client_ids
+from sessions_app.celery_dispatch import send_run_session
 from sessions_app.codec import content_to_json
-from sessions_app.dispatch import send_run_session
+from sessions_app.db import invocation_queue, threads
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,8 @@ def answer(job_id: UUID) -> None:
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
     if job is None or not job.is_finished:
         return
-    sync.run(
-        hot_path.enqueue(
+    threads.run(
+        invocation_queue.enqueue(
             job.session_id,
             user_id=job.session.user_id,
             invocation_id=new_invocation_id(),

@@ -12,13 +12,13 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from runtime import types
-from sessions_app import sync
 from sessions_app.codec import storable
-from sessions_app.jobs.inside import JobAsks, JobCancelled, current_job
+from sessions_app.db import threads
+from sessions_app.jobs.api import JobAsks, JobCancelled, current_job
 from sessions_app.jobs.questions import Answer, Question
+from sessions_app.live.notices import job_notice
 from sessions_app.live.process import tell
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.notices import job_notice
 from sessions_app.services.artifact_service import DjangoArtifactService
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Reporter:
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Keep a file in the job's session and note its version in the job."""
         session = self._job.session
-        version = sync.run(
+        version = threads.run(
             DjangoArtifactService().save_artifact(
                 app_name=session.app_name,
                 user_id=str(session.user_id),

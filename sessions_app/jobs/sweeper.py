@@ -9,8 +9,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
+from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
-from sessions_app.dispatch import send_job
 from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import CANCELLED, IDLE, end_cancelled
 from sessions_app.jobs.report import show

@@ -18,8 +18,8 @@ from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
 from sessions_app.codec import storable_values
 from sessions_app.errors import InvalidInputError
-from sessions_app.jobs.work import RetryPolicy, work
-from sessions_app.services.staging import stage_job
+from sessions_app.jobs.run import RetryPolicy, work
+from sessions_app.jobs.staging import stage_job
 from sessions_app.timing import parse_moment
 
 RUN_AT = "run_at"
@@ -68,7 +68,7 @@ class JobTool(LongRunningFunctionTool):
             work(self.run_here, policy, task, UUID(job_id))
 
         # By its name: processes that are no workers need not load Celery's worker.
-        request = "sessions_app.jobs.overdue:JobRequest"
+        request = "sessions_app.jobs.time_limit:JobRequest"
         options: dict[str, Any] = {"bind": True, "ignore_result": True, "Request": request, **limits}
         register: Callable[[Callable[..., None]], object] = shared_task(name=self.task_name, **options)
         register(run)

@@ -13,12 +13,12 @@ from typing import Protocol
 from uuid import UUID
 
 from sessions_app.conf import conf
-from sessions_app.hot_path import Standing
-from sessions_app.live.text import Fragment, GrowingText, Speech
-from sessions_app.protocol import EventNews, Notice, partial_frame
+from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.frames import EventNews, Notice, partial_frame
+from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
 
 SECONDS_PER_GROWING_SESSION = 0.0005
-"""Sending a fragment takes some 0.1 ms: with five times that between two, a fifth of the process's time goes to it."""
+"""Sending a chunk takes some 0.1 ms: with five times that between two, a fifth of the process's time goes to it."""
 
 
 class Watcher(Protocol):
@@ -30,13 +30,13 @@ class Watcher(Protocol):
     def hint(self, seq: int) -> None:
         """The log has reached `seq`, says another process."""
 
-    def fragment(self, frame: str) -> None:
+    def chunk(self, frame: str) -> None:
         """Text has grown."""
 
     def notice(self, notice: Notice, frame: str) -> None:
         """An invocation or a job has changed; `frame` is the whole websocket message."""
 
-    def standing(self, standing: Standing) -> None:
+    def session_status(self, session_status: SessionStatus) -> None:
         """What PostgreSQL says, on the slow tick."""
 
     def gone(self) -> None:
@@ -49,7 +49,7 @@ class Outbox(Protocol):
     def event(self, session_id: UUID, seq: int) -> None:
         """The log has reached `seq`."""
 
-    def fragment(self, session_id: UUID, fragment: Fragment) -> None:
+    def chunk(self, session_id: UUID, chunk: TextChunk) -> None:
         """Text has grown."""
 
     def notice(self, session_id: UUID, notice: Notice) -> None:
@@ -65,7 +65,7 @@ class Hub:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._watchers: defaultdict[UUID, set[Watcher]] = defaultdict(set)
-        self._texts: defaultdict[UUID, dict[Speech, GrowingText]] = defaultdict(dict)
+        self._texts: defaultdict[UUID, dict[StreamKey, GrowingText]] = defaultdict(dict)
         self._grown: set[UUID] = set()
         self._window = conf().merge_seconds
         self._flush_is_due = False
@@ -75,7 +75,7 @@ class Hub:
         """Let the watcher know from now on; the text so far comes at once."""
         self._watchers[session_id].add(watcher)
         for text in self._texts.get(session_id, {}).values():
-            watcher.fragment(partial_frame(text.whole()))
+            watcher.chunk(partial_frame(text.whole()))
 
     def want_text(self, session_id: UUID) -> None:
         """Something runs in the session, maybe elsewhere: have its text brought here."""
@@ -101,18 +101,18 @@ class Hub:
 
     def publish_event(self, session_id: UUID, news: EventNews) -> None:
         """An event was committed by this process."""
-        self._keep_texts(session_id, lambda speech: speech.event_id != news.event_id)
+        self._keep_texts(session_id, lambda stream: stream.event_id != news.event_id)
         for watcher in self.watchers(session_id):
             watcher.event(news)
         self._outbox.event(session_id, news.seq)
 
-    def publish_text(self, session_id: UUID, speech: Speech, text: str) -> None:
+    def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
         """A model has said a little more."""
         texts = self._texts[session_id]
-        if speech not in texts:
-            _make_void(texts, speech)
-            texts[speech] = GrowingText(speech, is_from_here=True)
-        texts[speech].add(text)
+        if stream not in texts:
+            _make_void(texts, stream)
+            texts[stream] = GrowingText(stream, is_from_here=True)
+        texts[stream].add(text)
         self._grown.add(session_id)
         self._flush_later()
 
@@ -123,17 +123,17 @@ class Hub:
 
     def forget_text(self, session_id: UUID, invocation_id: str) -> None:
         """The invocation has ended: what it streamed is in events now."""
-        self._keep_texts(session_id, lambda speech: speech.invocation_id != invocation_id)
+        self._keep_texts(session_id, lambda stream: stream.invocation_id != invocation_id)
         if session_id not in self._texts:
             self._wanted.discard(session_id)
 
-    def texts(self, session_id: UUID) -> list[Fragment]:
+    def texts(self, session_id: UUID) -> list[TextChunk]:
         """The text that grows in the session, whole."""
         return [text.whole() for text in self._texts.get(session_id, {}).values()]
 
     def speaking(self, session_id: UUID) -> set[str]:
         """The invocations whose text grows in the session."""
-        return {speech.invocation_id for speech in self._texts.get(session_id, {})}
+        return {stream.invocation_id for stream in self._texts.get(session_id, {})}
 
     # What other processes tell
 
@@ -142,45 +142,45 @@ class Hub:
         self._wanted.add(session_id)
         for text in self._texts.get(session_id, {}).values():
             if text.is_from_here:
-                self._outbox.fragment(session_id, text.whole())
+                self._outbox.chunk(session_id, text.whole())
 
     def hint(self, session_id: UUID, seq: int) -> None:
         """The log has reached `seq`."""
         for watcher in self.watchers(session_id):
             watcher.hint(seq)
 
-    def forget_void_text(self, session_id: UUID, standing: Standing) -> None:
+    def forget_void_text(self, session_id: UUID, session_status: SessionStatus) -> None:
         """Another process may have taken the session over, and may not have spoken yet."""
-        self._keep_texts(session_id, lambda speech: speech.lease_token >= standing.lease_token)
+        self._keep_texts(session_id, lambda stream: stream.lease_token >= session_status.lease_token)
 
-    def standing(self, session_id: UUID, standing: Standing) -> None:
+    def session_status(self, session_id: UUID, session_status: SessionStatus) -> None:
         """What PostgreSQL says, on the slow tick: what runs may be telling a text that nobody here was told of."""
-        self.forget_void_text(session_id, standing)
-        if standing.invocation:
+        self.forget_void_text(session_id, session_status)
+        if session_status.invocation:
             self.want_text(session_id)
         for watcher in self.watchers(session_id):
-            watcher.standing(standing)
+            watcher.session_status(session_status)
 
     def gone(self, session_id: UUID) -> None:
         """The session was deleted."""
         for watcher in self.watchers(session_id):
             watcher.gone()
 
-    def receive_fragment(self, session_id: UUID, fragment: Fragment) -> None:
+    def receive_chunk(self, session_id: UUID, chunk: TextChunk) -> None:
         """Text of another process's invocation has grown. What is missing before it is asked for."""
         if session_id not in self._watchers:
             self._forget_text_of_others(session_id)
             return
-        texts, speech = self._texts[session_id], fragment.speech
-        if any(known.lease_token > speech.lease_token for known in texts):
+        texts, stream = self._texts[session_id], chunk.stream
+        if any(known.lease_token > stream.lease_token for known in texts):
             return  # it was taken over, and does not know yet
-        if speech not in texts:
-            _make_void(texts, speech)
-            texts[speech] = GrowingText(speech, is_from_here=False)
-        if not texts[speech].receive(fragment):
+        if stream not in texts:
+            _make_void(texts, stream)
+            texts[stream] = GrowingText(stream, is_from_here=False)
+        if not texts[stream].receive(chunk):
             self._outbox.want_text(session_id)
             return
-        grown = texts[speech].take_pending()
+        grown = texts[stream].take_pending()
         if grown:
             self._show(session_id, grown)
 
@@ -207,37 +207,37 @@ class Hub:
         grown, self._grown = self._grown, set()
         for session_id in grown:
             for text in self._texts.get(session_id, {}).values():
-                fragment = text.take_pending()
-                if fragment:
-                    self._show(session_id, fragment)
+                chunk = text.take_pending()
+                if chunk:
+                    self._show(session_id, chunk)
                     if session_id in self._wanted:
-                        self._outbox.fragment(session_id, fragment)
+                        self._outbox.chunk(session_id, chunk)
         shortest, longest = conf().merge_seconds, conf().merge_seconds_under_load
         self._window = min(max(shortest, SECONDS_PER_GROWING_SESSION * len(grown)), longest)
 
-    def _show(self, session_id: UUID, fragment: Fragment) -> None:
+    def _show(self, session_id: UUID, chunk: TextChunk) -> None:
         watchers = self.watchers(session_id)
         if watchers:
-            frame = partial_frame(fragment)
+            frame = partial_frame(chunk)
             for watcher in watchers:
-                watcher.fragment(frame)
+                watcher.chunk(frame)
 
     def _forget_text_of_others(self, session_id: UUID) -> None:
-        self._keep_texts(session_id, lambda speech: self._texts[session_id][speech].is_from_here)
+        self._keep_texts(session_id, lambda stream: self._texts[session_id][stream].is_from_here)
 
-    def _keep_texts(self, session_id: UUID, is_kept: Callable[[Speech], bool]) -> None:
+    def _keep_texts(self, session_id: UUID, is_kept: Callable[[StreamKey], bool]) -> None:
         texts = self._texts.get(session_id)
         if texts is None:
             return
-        for speech in [speech for speech in texts if not is_kept(speech)]:
-            del texts[speech]
+        for stream in [stream for stream in texts if not is_kept(stream)]:
+            del texts[stream]
         if not texts:
             del self._texts[session_id]
 
 
-def _make_void(texts: dict[Speech, GrowingText], begins: Speech) -> None:
+def _make_void(texts: dict[StreamKey, GrowingText], begins: StreamKey) -> None:
     """An agent speaks one event at a time: what it said before is committed, or void. So is all of an older lease."""
-    for speech in list(texts):
-        is_of_author = speech.author == begins.author and speech.event_id != begins.event_id
-        if is_of_author or speech.lease_token < begins.lease_token:
-            del texts[speech]
+    for stream in list(texts):
+        is_of_author = stream.author == begins.author and stream.event_id != begins.event_id
+        if is_of_author or stream.lease_token < begins.lease_token:
+            del texts[stream]

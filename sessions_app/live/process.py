@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from sessions_app import sync
 from sessions_app.conf import conf
-from sessions_app.hot_path import standings
+from sessions_app.db import threads
+from sessions_app.db.event_log import session_statuses
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
-from sessions_app.protocol import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def tell(session_id: UUID, notice: Notice) -> None:
     async def publish() -> None:
         live().hub.publish_notice(session_id, notice)
 
-    sync.run(publish())
+    threads.run(publish())
 
 
 async def close_live() -> None:
@@ -79,7 +79,7 @@ async def _look_for_news(hub: Hub) -> None:
         await asyncio.sleep(conf().heartbeat_seconds)
         watched = {session_id: hub.speaking(session_id) for session_id in hub.watched()}
         try:
-            known = await standings(list(watched)) if watched else {}
+            known = await session_statuses(list(watched)) if watched else {}
         except Exception:  # PostgreSQL may be away for a moment
             logger.warning("Looking for news failed; the next tick tries again", exc_info=True)
             continue
@@ -89,4 +89,4 @@ async def _look_for_news(hub: Hub) -> None:
                 continue
             for ended in spoke - known[session_id].open:
                 hub.forget_text(session_id, ended)
-            hub.standing(session_id, known[session_id])
+            hub.session_status(session_id, known[session_id])

@@ -18,9 +18,9 @@ from uuid import UUID, uuid4
 from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
-from sessions_app.protocol import Notice
+from sessions_app.live.streamed_text import StreamKey, TextChunk
 
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"
@@ -54,9 +54,9 @@ class Relay:
         """The log has reached `seq`."""
         self._post({"kind": "event", "session": str(session_id), "seq": seq})
 
-    def fragment(self, session_id: UUID, fragment: Fragment) -> None:
+    def chunk(self, session_id: UUID, chunk: TextChunk) -> None:
         """Text has grown here."""
-        self._post({"kind": "fragment", "session": str(session_id), **asdict(fragment)})
+        self._post({"kind": "text", "session": str(session_id), **asdict(chunk)})
 
     def notice(self, session_id: UUID, notice: Notice) -> None:
         """An invocation or a job has changed."""
@@ -161,9 +161,9 @@ class Relay:
         session_id = UUID(news["session"])
         if kind == "event":
             self._hub.hint(session_id, news["seq"])
-        elif kind == "fragment":
-            fragment = Fragment(Speech(**news["speech"]), news["offset"], news["text"])
-            self._hub.receive_fragment(session_id, fragment)
+        elif kind == "text":
+            chunk = TextChunk(StreamKey(**news["stream"]), news["offset"], news["text"])
+            self._hub.receive_chunk(session_id, chunk)
         elif kind == "notice":
             notice = Notice(**news["notice"])
             self._hub.show_notice(session_id, notice)

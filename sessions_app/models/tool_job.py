@@ -35,7 +35,7 @@ class ToolJob(models.Model):
         run_at: when it may begin; None is at once.
         sent_at: when the broker took it, or is to give it to a worker for the next attempt; a sweeper sends what has
             none, and what is not begun long after.
-        worker: the process that is, or was last, at it: see `sessions_app.jobs.work.process_name`.
+        worker: the process that is, or was last, at it: see `sessions_app.jobs.run.process_name`.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
         question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from runtime import types
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
+from sessions_app.history.event_marks import task_in
 from sessions_app.models import ToolJob
-from sessions_app.wake_up import task_in
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESULT = 4_000

@@ -9,15 +9,16 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from runtime.context import new_invocation_id
-from sessions_app import client_ids, hot_path, sync
+from sessions_app import client_ids
+from sessions_app.celery_dispatch import send_run_session
 from sessions_app.codec import content_to_json
-from sessions_app.dispatch import send_run_session
+from sessions_app.db import invocation_queue, threads
+from sessions_app.history.event_marks import wake_up
+from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import tell
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
-from sessions_app.notices import schedule_notice
-from sessions_app.rewound import rewound_parts
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.wake_up import wake_up
 
 logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
@@ -43,8 +44,8 @@ def _fire(task: ScheduledTask) -> None:
         tell(task.session_id, schedule_notice(cancel_task(task.session_id, task.pk, task.session.user_id)))
         return
     run = task.runs + 1
-    sync.run(
-        hot_path.enqueue(
+    threads.run(
+        invocation_queue.enqueue(
             task.session_id,
             user_id=task.session.user_id,
             invocation_id=new_invocation_id(),
@@ -64,7 +65,7 @@ def _fire(task: ScheduledTask) -> None:
 
 def _is_undone(task: ScheduledTask) -> bool:
     """Whether somebody went back to before the call that scheduled it (spec R3)."""
-    rewound = rewound_parts(task.session_id)
+    rewound = rewound_ranges(task.session_id)
     if not rewound:
         return False
     call = Event.objects.filter(session_id=task.session_id, invocation_id=task.invocation_id).order_by("seq")

@@ -6,15 +6,15 @@ from typing import Any
 
 from runtime.tools import ToolContext
 from sessions_app.codec import user_pk
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import ScheduledTask, Session
-from sessions_app.notices import schedule_notice
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.scheduling.clock import now_for
 from sessions_app.scheduling.create import create_task
 from sessions_app.scheduling.plan import check_task, read_plan
-from sessions_app.sync import in_thread
 
 
 async def schedule_task(

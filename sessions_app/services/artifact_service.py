@@ -13,9 +13,9 @@ from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.errors import SessionNotFoundError
 from sessions_app.codec import is_storable, user_pk
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import Artifact, Session
-from sessions_app.sync import in_thread
 
 USER_PREFIX = "user:"
 NAME_LENGTH = 1024

@@ -15,7 +15,7 @@ from runtime.memory.recall import entry_of, text_of, words_of
 from runtime.sessions.session import Session
 from sessions_app import models
 from sessions_app.codec import content_to_json, user_pk
-from sessions_app.sync import in_thread
+from sessions_app.db.threads import in_thread
 
 WORDS_INDEXED = 10_000  # of one event; a search vector has room for a megabyte
 WORDS_ASKED = 200  # of one query: `preload_memory` asks with whole messages

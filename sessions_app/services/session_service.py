@@ -17,12 +17,13 @@ from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
-from sessions_app import hot_path, models
+from sessions_app import models
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
+from sessions_app.db import event_log
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
-from sessions_app.services.history import History, SessionName, cache
+from sessions_app.services.history_cache import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
-from sessions_app.sync import in_thread
 
 KEY_LENGTH = 255
 StagedJobs = Callable[[Event], list[dict[str, Any]]]
@@ -46,7 +47,7 @@ class DjangoSessionService(BaseSessionService):
         lease_token: of the invocation that writes; without one, content is refused while someone else runs.
         on_commit: called after each commit.
         staged_jobs: the job rows that are to be created with an event.
-        standing: a session's row and state, just read: what is known of its events need not be checked again at once.
+        preloaded: a session's row and state, just read: what is known of its events need not be checked again at once.
         view: what of the log is to be seen, when that is not everything.
     """
 
@@ -56,13 +57,13 @@ class DjangoSessionService(BaseSessionService):
         lease_token: int | None = None,
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
-        standing: hot_path.Loaded | None = None,
+        preloaded: event_log.Loaded | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
-        self._standing = standing
+        self._preloaded = preloaded
         self._view = view
 
     async def create_session(
@@ -92,7 +93,7 @@ class DjangoSessionService(BaseSessionService):
         config = config or GetSessionConfig()
         if config.num_recent_events is not None or config.after_timestamp is not None:
             recent, since = config.num_recent_events, config.after_timestamp
-            loaded = await hot_path.load(_key(name), recent=recent, since=since)
+            loaded = await event_log.load(_key(name), recent=recent, since=since)
             return _session(name, loaded, _events(loaded)) if loaded else None
         whole = not config.without_superseded
         found = await self._known(name, whole) or await self._read(name, whole)
@@ -106,19 +107,22 @@ class DjangoSessionService(BaseSessionService):
         session.invocations = history.invocations
         return session
 
-    async def _known(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
+    async def _known(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """What this process knows of the session, with what is new; None when that is of no use."""
-        standing, self._standing = (
-            self._standing,
+        preloaded, self._preloaded = (
+            self._preloaded,
             None,
         )  # it was true when the session is read for the first time
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
         after = history.last_seq
-        if standing is not None and (standing.session_id, standing.last_seq) == (history.session_id, after):
-            return None if _lacks_something(history) else (standing, history)
-        loaded = await hot_path.load(_key(name), after=after)
+        if preloaded is not None and (preloaded.session_id, preloaded.last_seq) == (
+            history.session_id,
+            after,
+        ):
+            return None if _lacks_something(history) else (preloaded, history)
+        loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
             cache.extend(name, loaded.session_id, after, _events(loaded))
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
@@ -126,9 +130,9 @@ class DjangoSessionService(BaseSessionService):
             return None
         return None if _lacks_something(history) else (loaded, history)
 
-    async def _read(self, name: SessionName, whole: bool) -> tuple[hot_path.Loaded, History] | None:
+    async def _read(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """The session as it is stored. It is known from now on, unless a shorter history is known, which turns need."""
-        loaded = await hot_path.load(_key(name), without_summed_up=not whole)
+        loaded = await event_log.load(_key(name), without_summed_up=not whole)
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
@@ -153,7 +157,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def _store(self, session: Session, event: Event) -> None:
         body = event_to_json(event)
-        append = hot_path.Append(
+        append = event_log.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=body,
             speaks=event.content is not None or event.actions.rewind_before_invocation_id is not None,
@@ -162,7 +166,7 @@ class DjangoSessionService(BaseSessionService):
             delta=ScopedState.split(event.actions.state_delta),
             jobs=self._staged_jobs(event) if self._staged_jobs else (),
         )
-        committed = await hot_path.append(append)
+        committed = await event_log.append(append)
         if committed is None:
             raise await self._refusal(session)
         await self._catch_up(session, committed)
@@ -173,12 +177,12 @@ class DjangoSessionService(BaseSessionService):
         if self._on_commit:
             self._on_commit(CommittedEvent(committed.session_id, committed.seq, event, body, append.jobs))
 
-    async def _catch_up(self, session: Session, committed: hot_path.Committed) -> None:
+    async def _catch_up(self, session: Session, committed: event_log.Committed) -> None:
         """Read what others appended since the session was loaded: it stands before the new event."""
         missing = committed.seq - 1 - session.last_seq
         if missing <= 0:
             return
-        rows = await hot_path.events_after(committed.session_id, session.last_seq, missing)
+        rows = await event_log.events_after(committed.session_id, session.last_seq, missing)
         for _, body in rows:
             missed = event_from_json(body)
             session.events.append(missed)
@@ -186,7 +190,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def _refusal(self, session: Session) -> Exception:
         """Why an append wrote nothing."""
-        loaded = await hot_path.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
+        loaded = await event_log.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
         if loaded is None:
             return SessionNotFoundError(f"Session {session.id!r} is gone: it was deleted meanwhile.")
         return StaleLeaseError(
@@ -195,7 +199,7 @@ class DjangoSessionService(BaseSessionService):
         )
 
 
-def _session(name: SessionName, loaded: hot_path.Loaded, events: list[Event]) -> Session:
+def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -> Session:
     app_name, user_id, key = name
     return Session.model_construct(
         id=key,
@@ -213,11 +217,11 @@ def _lacks_something(history: History) -> bool:
     return history.skipped > 0 and reaches_back(history.events)
 
 
-def _events(loaded: hot_path.Loaded) -> list[Event]:
+def _events(loaded: event_log.Loaded) -> list[Event]:
     return [event_from_json(body) for body in loaded.events]
 
 
-def _key(name: SessionName) -> hot_path.SessionKey:
+def _key(name: SessionName) -> event_log.SessionKey:
     app_name, user_id, session_id = name
     return (app_name, _pk_or_none(user_id), session_id)
 

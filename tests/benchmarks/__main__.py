@@ -26,7 +26,7 @@ def main(names: tuple[str, ...]) -> None:
 
 
 async def _measure(module: object) -> None:
-    from sessions_app.lifecycle import shut_down
+    from sessions_app.shutdown import shut_down
 
     for line in await module.measure():  # type: ignore[attr-defined]
         print(line, flush=True)

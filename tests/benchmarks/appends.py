@@ -8,9 +8,9 @@ from typing import Any
 
 from runtime.sessions.session import Session
 from sessions_app.codec import event_to_json
-from sessions_app.pool import get_pool
+from sessions_app.db.pool import get_pool
+from sessions_app.db.threads import in_thread
 from sessions_app.services import DjangoSessionService
-from sessions_app.sync import in_thread
 from tests.benchmarks.people import WORDS, make_person, message_event
 
 SECONDS = 3.0

@@ -16,10 +16,10 @@ from redis.asyncio import Redis
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import registry, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
-from sessions_app.lifecycle import shut_down
-from sessions_app.sync import in_thread
+from sessions_app.shutdown import shut_down
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import enter, make_doors
 from tests.benchmarks.people import make_person
@@ -36,7 +36,7 @@ async def measure() -> list[str]:
     """One line for the database, one for Redis, one for the weight."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
-    registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
+    agent_registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
     person = await in_thread(make_person)
     before = await in_thread(_written)
     alone = await _commands_per_turn(person, model)

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from websockets.asyncio.client import ClientConnection
 
-from sessions_app.sync import in_thread
+from sessions_app.db.threads import in_thread
 from tests.benchmarks.daphne import cpu_seconds, daphne, memory
 from tests.benchmarks.doors import Door, enter, make_doors
 from tests.benchmarks.paced.agents import CHUNKS

@@ -12,12 +12,12 @@ from typing import Any
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LlmRequest
-from sessions_app import registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.codec import event_to_json
+from sessions_app.db.pool import fetch_one
+from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
-from sessions_app.pool import fetch_one
 from sessions_app.services import DjangoSessionService
-from sessions_app.sync import in_thread
 from tests.benchmarks.people import WORDS, fill, make_person, message_event
 from tests.fakes import ScriptedModel, call
 
@@ -34,7 +34,7 @@ async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[
     """One line for each length, with the ratio to the first."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
-    registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
+    agent_registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
     person = await in_thread(make_person)
     medians = {events: await _median_ms(person, model, events) for events in histories}
     first = medians[histories[0]]

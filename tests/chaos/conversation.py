@@ -10,9 +10,9 @@ from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION, call_ids, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app.client_ids import SCHEDULE
+from sessions_app.history.event_marks import task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.wake_up import task_in
 
 
 @dataclass(frozen=True)

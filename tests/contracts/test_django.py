@@ -10,8 +10,8 @@ from django.contrib.auth import get_user_model
 from runtime.errors import SessionNotFoundError
 from runtime.sessions import BaseSessionService
 from sessions_app.errors import NotFoundError
-from sessions_app.lifecycle import shut_down
 from sessions_app.services import DjangoArtifactService, DjangoMemoryService, DjangoSessionService
+from sessions_app.shutdown import shut_down
 from tests.contracts.artifact_service import ArtifactServiceContract, Shelf
 from tests.contracts.memory_service import MemoryServiceContract
 from tests.contracts.session_service import (

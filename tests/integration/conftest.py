@@ -12,10 +12,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from sessions_app import dispatch, sync
+from sessions_app import celery_dispatch
 from sessions_app.conf import conf
+from sessions_app.db import threads
 from sessions_app.jobs import answer, sweeper
-from sessions_app.lifecycle import shut_down
+from sessions_app.shutdown import shut_down
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ async def loop_end() -> AsyncIterator[None]:
 def background_end(transactional_db: None) -> Iterator[None]:
     """As `loop_end`, of the process's background loop, where tests that are plain functions run them."""
     yield
-    sync.run(shut_down())
+    threads.run(shut_down())
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     def note(job_id: str | UUID, task_name: str) -> None:
         sent.append((str(job_id), task_name))
 
-    monkeypatch.setattr(dispatch, "send_job", note)
+    monkeypatch.setattr(celery_dispatch, "send_job", note)
     monkeypatch.setattr(sweeper, "send_job", note)
     monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)

@@ -12,7 +12,8 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import BaseTool
-from sessions_app import registry, sync, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Session, ToolJob
 from tests.fakes import ScriptedModel
@@ -22,7 +23,7 @@ def clerk_with(tool: BaseTool, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel
     """The model of an agent that has the tool, in the app "reports", the only one of the site."""
     scripted = ScriptedModel()
     app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[tool]))
-    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": app})
     return scripted
 
 
@@ -35,7 +36,7 @@ def talk(person: User, app_name: str, said: str) -> UUID:
         await worker().ended()
         return session.pk
 
-    return sync.run(begin())
+    return threads.run(begin())
 
 
 def run_task(job: ToolJob) -> None:
@@ -49,7 +50,7 @@ def run_queue(session_id: UUID) -> None:
     async def work() -> None:
         await worker().run_queue(session_id)
 
-    sync.run(work())
+    threads.run(work())
 
 
 def responses(session: Session) -> list[dict[str, Any]]:

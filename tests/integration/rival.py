@@ -17,10 +17,10 @@ from uuid import UUID
 from runtime import types
 from runtime.events import Event
 from runtime.sessions import Session
-from sessions_app import hot_path
+from sessions_app.db import leases
+from sessions_app.db.leases import Claim
+from sessions_app.db.pool import close_pool
 from sessions_app.errors import StaleLeaseError
-from sessions_app.hot_path import Claim
-from sessions_app.pool import close_pool
 from sessions_app.services import DjangoSessionService
 
 EVENTS = 3
@@ -72,12 +72,12 @@ class Rival:
                 )
             for _ in range(TRIES):
                 await self._write(claim, session)
-            self.ended_in_vain += await hot_path.finish(claim, status="failed") is not None
-            self.ended_in_vain += await hot_path.hand_over(claim)
+            self.ended_in_vain += await leases.finish(claim, status="failed") is not None
+            self.ended_in_vain += await leases.hand_over(claim)
             self._lost = claim, session
             return
         while claim is None:
-            await hot_path.take_back_expired()
+            await leases.take_back_expired()
             claim = await self._claim(LEASE_SECONDS)
         await self._complete(claim)
 
@@ -87,13 +87,13 @@ class Rival:
         return [event.id for event in (await self._load(self._lost[0])).events]
 
     async def _claim(self, lease_seconds: float) -> Claim | None:
-        return await hot_path.claim_next(self._session_id, owner=self._owner, lease_seconds=lease_seconds)
+        return await leases.claim_next(self._session_id, owner=self._owner, lease_seconds=lease_seconds)
 
     async def _complete(self, claim: Claim) -> None:
         session = await self._load(claim)
         for _ in range(EVENTS):
             await self._write(claim, session)
-        await hot_path.finish(claim, status="completed")
+        await leases.finish(claim, status="completed")
         self._lost = claim, session
 
     async def _write(self, claim: Claim, session: Session) -> bool:

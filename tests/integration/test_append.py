@@ -19,11 +19,12 @@ from runtime import types
 from runtime.errors import StateValueError
 from runtime.events import Event, EventActions
 from runtime.sessions import Session
-from sessions_app import hot_path, models
+from sessions_app import models
+from sessions_app.db import invocation_queue, leases
+from sessions_app.db.leases import Claim
 from sessions_app.errors import StaleLeaseError
-from sessions_app.hot_path import Claim
-from sessions_app.lifecycle import shut_down
 from sessions_app.services import DjangoSessionService
+from sessions_app.shutdown import shut_down
 from tests.fakes import text_content
 from tests.integration.locks import blocked, held
 
@@ -72,7 +73,7 @@ async def state_of_the_user(person: User) -> dict[str, Any]:
 async def enqueued(session: Session, client_id: str = "m1", invocation_id: str = "e-1") -> UUID:
     """The session's primary key; a message is queued in it."""
     pk = (await row_of(session)).pk
-    await hot_path.enqueue(
+    await invocation_queue.enqueue(
         pk, user_id=int(session.user_id), invocation_id=invocation_id, client_id=client_id, message=MESSAGE
     )
     return pk
@@ -80,7 +81,7 @@ async def enqueued(session: Session, client_id: str = "m1", invocation_id: str =
 
 async def claimed(session: Session, owner: str = "one") -> Claim:
     """A lease on the session, for a message that was queued."""
-    claim = await hot_path.claim_next(await enqueued(session), owner=owner, lease_seconds=60)
+    claim = await leases.claim_next(await enqueued(session), owner=owner, lease_seconds=60)
     assert claim is not None
     return claim
 
@@ -93,8 +94,8 @@ async def expire(claim: Claim) -> None:
 
 async def taken_over(claim: Claim, owner: str = "two") -> Claim:
     await expire(claim)
-    assert await hot_path.take_back_expired() == [claim.session_id]
-    later = await hot_path.claim_next(claim.session_id, owner=owner, lease_seconds=60)
+    assert await leases.take_back_expired() == [claim.session_id]
+    later = await leases.claim_next(claim.session_id, owner=owner, lease_seconds=60)
     assert later is not None
     return later
 
@@ -284,7 +285,7 @@ class TestFence:
     async def test_a_writer_that_gave_its_lease_back_stores_nothing(self, person: User) -> None:
         session = await opened(person)
         claim = await claimed(session)
-        assert await hot_path.finish(claim, status="completed")
+        assert await leases.finish(claim, status="completed")
         with pytest.raises(StaleLeaseError):
             await DjangoSessionService(lease_token=claim.lease_token).append_event(session, said("late"))
         assert await log(session) == []
@@ -295,7 +296,7 @@ class TestFence:
         with pytest.raises(StaleLeaseError):
             await DjangoSessionService().append_event(session, said("me, too", **{"user:a": 1}))
         assert (await log(session), await state_of_the_user(person)) == ([], {})
-        await hot_path.finish(claim, status="completed")
+        await leases.finish(claim, status="completed")
         await DjangoSessionService().append_event(session, said("now"))
         assert [event.text for event in await log(session)] == ["now"]
 
@@ -388,7 +389,7 @@ class TestClaims:
         claims: list[Claim | None] = []
 
         async def claim(owner: str) -> None:
-            claims.append(await hot_path.claim_next(pk, owner=owner, lease_seconds=60))
+            claims.append(await leases.claim_next(pk, owner=owner, lease_seconds=60))
 
         await together(*(lambda owner=owner: claim(owner) for owner in "abcdefgh"))
         [won] = [claim for claim in claims if claim]
@@ -403,21 +404,24 @@ class TestClaims:
         answers: list[Any] = []
 
         async def send(number: int) -> None:
-            queued = await hot_path.enqueue(
+            queued = await invocation_queue.enqueue(
                 pk, user_id=person.pk, invocation_id=f"e-{number}", client_id="m1", message=MESSAGE
             )
             answers.append(queued)
 
         for number in range(3):
             await send(number)
-        first, again = hot_path.Queued("e-0", "queued", None), hot_path.Queued("e-0", "queued", None, True)
+        first, again = (
+            invocation_queue.Queued("e-0", "queued", None),
+            invocation_queue.Queued("e-0", "queued", None, True),
+        )
         assert answers == [first, again, again]
         assert await models.Invocation.objects.filter(session_id=pk).acount() == 1
 
     async def test_nothing_is_queued_in_the_session_of_someone_else(self, person: User) -> None:
         session = await opened(person)
         stranger = await get_user_model().objects.acreate_user("eve")
-        queued = await hot_path.enqueue(
+        queued = await invocation_queue.enqueue(
             (await row_of(session)).pk,
             user_id=stranger.pk,
             invocation_id="e-1",
@@ -433,11 +437,11 @@ class TestClaims:
         session = await opened(person)
         first = await claimed(session)
         pk = await enqueued(session, "m2", "e-2")
-        assert await hot_path.claim_next(pk, owner="two", lease_seconds=60) is None
+        assert await leases.claim_next(pk, owner="two", lease_seconds=60) is None
         await expire(first)
-        assert await hot_path.claim_next(pk, owner="two", lease_seconds=60) is None
-        assert await hot_path.finish(first, status="completed")
-        second = await hot_path.claim_next(pk, owner="two", lease_seconds=60)
+        assert await leases.claim_next(pk, owner="two", lease_seconds=60) is None
+        assert await leases.finish(first, status="completed")
+        second = await leases.claim_next(pk, owner="two", lease_seconds=60)
         assert second is not None
         assert (second.invocation_id, second.lease_token) == ("e-2", first.lease_token + 1)
 
@@ -446,9 +450,9 @@ class TestClaims:
         for number in range(3):
             pk = await enqueued(session, f"m{number}", f"e-{number}")
         order = []
-        while claim := await hot_path.claim_next(pk, owner="one", lease_seconds=60):
+        while claim := await leases.claim_next(pk, owner="one", lease_seconds=60):
             order.append(claim.invocation_id)
-            await hot_path.finish(claim, status="completed")
+            await leases.finish(claim, status="completed")
         assert order == ["e-0", "e-1", "e-2"]
 
     async def test_what_is_being_cancelled_is_not_claimed_and_takes_no_lease(self, person: User) -> None:
@@ -457,11 +461,11 @@ class TestClaims:
         pk = await enqueued(session, "m2", "e-2")
         cancel = "UPDATE sessions_app_invocation SET status = 'cancelled' WHERE invocation_id = '{}'"
         async with held(cancel.format("e-1")):
-            second = await hot_path.claim_next(pk, owner="one", lease_seconds=60)
+            second = await leases.claim_next(pk, owner="one", lease_seconds=60)
         assert second is not None and second.invocation_id == "e-2"
-        await hot_path.hand_over(second)
+        await leases.hand_over(second)
         async with held(cancel.format("e-2")):
-            assert await hot_path.claim_next(pk, owner="one", lease_seconds=60) is None
+            assert await leases.claim_next(pk, owner="one", lease_seconds=60) is None
         assert (await row_of(session)).lease_owner == ""
 
     async def test_a_lease_under_which_nothing_runs_is_freed(self, person: User) -> None:
@@ -475,21 +479,21 @@ class TestClaims:
     async def test_only_what_has_expired_is_taken_over(self, person: User) -> None:
         session = await opened(person)
         claim = await claimed(session)
-        assert await hot_path.take_back_expired() == []
+        assert await leases.take_back_expired() == []
         await taken_over(claim)
-        assert await hot_path.take_back_expired() == []
+        assert await leases.take_back_expired() == []
         row = await models.Invocation.objects.aget(invocation_id=claim.invocation_id)
         assert (row.status, row.owner, row.attempts) == ("running", "two", 2)
 
     async def test_a_lost_lease_can_neither_be_renewed_nor_finished(self, person: User) -> None:
         session = await opened(person)
         old = await claimed(session, owner="one")
-        renewed = await hot_path.renew([old.session_id], owner="one", lease_seconds=60)
+        renewed = await leases.renew([old.session_id], owner="one", lease_seconds=60)
         assert renewed.held == {old.session_id}
         await taken_over(old)
-        renewed = await hot_path.renew([old.session_id], owner="one", lease_seconds=60)
+        renewed = await leases.renew([old.session_id], owner="one", lease_seconds=60)
         assert renewed.held == set()
-        assert not await hot_path.finish(old, status="completed")
+        assert not await leases.finish(old, status="completed")
         row = await models.Invocation.objects.aget(invocation_id=old.invocation_id)
         assert (row.status, row.owner) == ("running", "two")
 

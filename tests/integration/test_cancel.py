@@ -21,9 +21,10 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.tools import ToolContext
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
+from sessions_app.db import leases
 from sessions_app.invocations import worker as worker_module
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
@@ -62,7 +63,7 @@ class TalkingModel(BaseLlm):
 def model(monkeypatch: pytest.MonkeyPatch) -> TalkingModel:
     talking = TalkingModel()
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=talking))
-    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"stories": app})
     return talking
 
 
@@ -160,7 +161,7 @@ async def test_what_was_to_be_stopped_when_its_process_died_is_ended_and_not_res
         await use_cases.cancel(person, session.pk, invocation_id)
         past = timezone.now() - timedelta(seconds=1)
         await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
-        assert await hot_path.take_back_expired() == [session.pk]
+        assert await leases.take_back_expired() == [session.pk]
         await InvocationWorker(live()).run_queue(session.pk)
     assert model._asked == 1
     assert await status_of(invocation_id) == "cancelled"
@@ -180,7 +181,7 @@ async def test_what_was_to_be_stopped_when_it_was_handed_over_is_ended_and_its_c
 
     scripted = ScriptedModel(turns=[call("dig")])
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[dig]))
-    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"stories": app})
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=begun)
         await use_cases.cancel(person, session.pk, invocation_id)
@@ -253,7 +254,7 @@ async def test_the_late_result_of_a_tool_in_a_thread_is_dropped(
 
     scripted = ScriptedModel(turns=[call("count")])
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[count]))
-    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"stories": app})
     async with asyncio.timeout(20):
         session, invocation_id, task = await begin(worker(), person)
         await asyncio.to_thread(begun.wait, 20)

@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings
 from pytest_django.fixtures import Settings
 
-from sessions_app import registry
+from sessions_app import agent_registry
 from sessions_app.checks import GEMINI_ACCESS
 from sessions_app.conf import conf
 
@@ -36,7 +36,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (package / "agents.py").write_text(dedent(source))
         monkeypatch.syspath_prepend(tmp_path)
         changed.enable()
-        registry.apps.cache_clear()
+        agent_registry.apps.cache_clear()
 
     for name in GEMINI_ACCESS:
         monkeypatch.delenv(name, raising=False)
@@ -44,7 +44,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     changed.disable()
     for name in ("shop", "shop.agents"):
         sys.modules.pop(name, None)
-    registry.apps.cache_clear()
+    agent_registry.apps.cache_clear()
 
 
 def problems() -> list[str]:
@@ -105,7 +105,7 @@ def test_the_command_lists_apps_with_module_agents_models_and_tools(install: Ins
 def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Install) -> None:
     install("from runtime.agents import LlmAgent\nroot_agent = LlmAgent(name='clerk', model='demo')")
     assert "shop  shop.agents\n  clerk  LlmAgent" in adk_check()[0]
-    assert registry.get_app("shop").root_agent.name == "clerk"
+    assert agent_registry.get_app("shop").root_agent.name == "clerk"
 
 
 def test_errors_make_the_command_fail_after_all_of_them_are_told(install: Install) -> None:
@@ -125,7 +125,7 @@ def test_an_agents_py_that_cannot_be_imported_raises_its_own_error_where_an_app_
 ) -> None:
     install("import no_such_package")
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        registry.get_app("help_desk")
+        agent_registry.get_app("help_desk")
 
 
 AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"

@@ -15,9 +15,10 @@ from runtime.events.summaries import without_superseded
 from runtime.runners import Runner
 from runtime.sessions import GetSessionConfig, Session
 from runtime.tools import ToolContext
-from sessions_app import hot_path, models
+from sessions_app import models
+from sessions_app.db import event_log
 from sessions_app.services import DjangoSessionService
-from sessions_app.services.history import cache
+from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.engine.histories import story
 
@@ -84,7 +85,7 @@ async def chat(person: User) -> Chat:
 async def rows_read(chat: Chat) -> tuple[int, int]:
     """How many events, and how many bytes of them, the query of a turn reads."""
     key = ("shop", int(chat.name["user_id"]), "s")
-    loaded = await hot_path.load(key, without_summed_up=True)
+    loaded = await event_log.load(key, without_summed_up=True)
     assert loaded is not None
     return len(loaded.events), sum(map(len, loaded.events))
 

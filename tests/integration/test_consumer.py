@@ -18,8 +18,9 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.conf import conf
+from sessions_app.db import event_log
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.routing import websocket_urlpatterns
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel(rule=lambda request: "one two three")
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=scripted))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
     return scripted
 
 
@@ -272,12 +273,12 @@ async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, session:
     await Invocation.objects.acreate(
         session=session, invocation_id="e-elsewhere", client_id="m", message={}, status="running"
     )
-    standing = await hot_path.standing(session.pk, person.pk)
-    assert standing is not None
+    session_status = await event_log.session_status(session.pk, person.pk)
+    assert session_status is not None
     for _ in range(2):  # once may be a notice that is on its way
-        live().hub.standing(session.pk, standing)
+        live().hub.session_status(session.pk, session_status)
     ready = await tab.receive()
     assert (ready["type"], ready["invocation"]) == ("ready", {"id": "e-elsewhere", "status": "running"})
-    live().hub.standing(session.pk, standing)
+    live().hub.session_status(session.pk, session_status)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"

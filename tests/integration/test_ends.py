@@ -13,11 +13,11 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
-from sessions_app.services.history import cache
+from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -38,7 +38,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [LongRunningFunctionTool(ask_somebody)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     return scripted
 
 
@@ -124,7 +124,7 @@ class TestEndsThatCannotBeWritten:
         self, person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         session = await greeted(person, model)
-        monkeypatch.setattr(registry, "apps", lambda: {})
+        monkeypatch.setattr(agent_registry, "apps", lambda: {})
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
         await worker().ended()

@@ -19,10 +19,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from adk_site.embedded.paths import CHECKOUT
-from sessions_app import hot_path
+from sessions_app.db import invocation_queue
+from sessions_app.db.pool import close_pool
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, Session
-from sessions_app.pool import close_pool
 from tests.integration.rival import EVENTS
 
 ROUNDS = 1_000
@@ -99,7 +99,7 @@ def play(session: Session, rivals: list[Rival]) -> None:
     with asyncio.Runner() as loop:
         for number in range(ROUNDS):
             names = {"invocation_id": f"e-{number}", "client_id": f"m{number}"}
-            loop.run(hot_path.enqueue(session.pk, user_id=session.user_id, message={}, **names))
+            loop.run(invocation_queue.enqueue(session.pk, user_id=session.user_id, message={}, **names))
             for rival in rivals:
                 rival.begin("overtake" if is_overtaken(number) else "duel")
             assert [rival.hear() for rival in rivals] == ["done", "done"]

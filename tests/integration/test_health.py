@@ -9,7 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 
 from adk_site import health
 from adk_site.asgi import application
-from sessions_app import pool
+from sessions_app.db import pool
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 # As a container's runtime asks: by address, without HTTPS.

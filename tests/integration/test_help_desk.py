@@ -9,7 +9,7 @@ from django.utils import timezone
 from adk_site import agents
 from adk_site.demo.model import DemoModel
 from runtime.apps import App
-from sessions_app import registry
+from sessions_app import agent_registry
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
 from tests.integration.job_helpers import run_queue, talk
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("background_end")
 
 def test_an_order_is_looked_up_when_it_is_time(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
-    monkeypatch.setattr(registry, "apps", lambda: {"help_desk": App(name="help_desk", root_agent=desk)})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": App(name="help_desk", root_agent=desk)})
     monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
     session_id = talk(person, "help_desk", "In one minute, check the status of order 1003")
     assert ScheduledTask.objects.get().task == "check the status of order 1003"

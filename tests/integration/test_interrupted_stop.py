@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import cancel_requests
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation
 from tests.fakes import ScriptedModel
@@ -24,13 +25,13 @@ async def test_staff_that_asked_first_are_remembered_when_the_person_interrupts(
     configure(queue_policy="interrupt")
     scripted = ScriptedModel(turns=[asyncio.Event(), "Hello."])
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     staff = await User.objects.acreate(username="staff")
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "first")
     while not scripted.requests:
         await asyncio.sleep(0.01)
-    await hot_path.request_cancel(  # the process that runs it has not heard of it yet
+    await cancel_requests.request_cancel(  # the process that runs it has not heard of it yet
         session.pk, invocation_id, by=staff.pk, reason="It loops", error_code="", error_message=""
     )
     asked = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at

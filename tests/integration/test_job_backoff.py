@@ -11,7 +11,7 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app import hot_path, sync
+from sessions_app.db import leases, threads
 from sessions_app.jobs import job_tool
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import JobStatus, ToolJob
@@ -86,8 +86,8 @@ def test_who_notes_late_that_a_job_was_sent_does_not_shorten_the_wait(job: ToolJ
     due = job.sent_at
 
     async def note(job_id: UUID) -> None:
-        await hot_path.mark_sent(job_id)
+        await leases.mark_sent(job_id)
 
-    sync.run(note(job.pk))
+    threads.run(note(job.pk))
     job.refresh_from_db()
     assert due is not None and job.sent_at == due

@@ -12,13 +12,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.jobs import job_tool, overdue
-from sessions_app.jobs.overdue import end_overdue
+from sessions_app.jobs import job_tool, time_limit
+from sessions_app.jobs.run import process_name
 from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
-from sessions_app.jobs.work import process_name
+from sessions_app.jobs.time_limit import end_overdue
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.protocol import Notice
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
@@ -38,7 +38,7 @@ def model(
     monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
 ) -> ScriptedModel:
     RUNS.clear()
-    monkeypatch.setattr(overdue, "send_sweep", lambda: None)  # the tests sweep
+    monkeypatch.setattr(time_limit, "send_sweep", lambda: None)  # the tests sweep
     return clerk_with(count_ants, monkeypatch)
 
 

@@ -15,8 +15,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from sessions_app.jobs import job_tool, progress
+from sessions_app.live.notices import job_fields
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.notices import job_fields
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, talk
 

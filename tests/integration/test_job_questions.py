@@ -14,7 +14,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runtime.errors import ConfigurationError
-from sessions_app import dispatch, jobs, sync, use_cases
+from sessions_app import celery_dispatch, jobs, use_cases
+from sessions_app.db import threads
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
@@ -67,7 +68,7 @@ def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> To
 
 def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
     """The person answers in a tab."""
-    sync.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
+    threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
     job.refresh_from_db()
 
 
@@ -125,7 +126,7 @@ def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None
         tabs = (use_cases.answer_job(person, job.session_id, job.pk, 0, said) for said in (True, False) * 3)
         return await asyncio.gather(*tabs, return_exceptions=True)
 
-    refused = [error for error in sync.run(from_all_tabs()) if error is not None]
+    refused = [error for error in threads.run(from_all_tabs()) if error is not None]
     assert [type(error) for error in refused] == [ConflictError] * 5
     job.refresh_from_db()
     assert len(job.answers) == 1
@@ -153,7 +154,7 @@ def test_only_the_person_asked_may_answer_and_nobody_forges_the_result(person: U
         answer(stranger, job, 0, True)
     forged = use_cases.answer_call(person, job.session_id, job.call_id, job.tool_name, {"summary": "sent"})
     with pytest.raises(PermissionDeniedError):
-        sync.run(forged)
+        threads.run(forged)
     job.refresh_from_db()
     assert job.status == JobStatus.WAITING
 
@@ -175,7 +176,7 @@ def test_an_answered_job_that_could_not_be_sent_is_sent_by_the_sweeper(
     def away(job_id: str | UUID, task_name: str) -> None:
         raise ConnectionError("the broker is away")
 
-    monkeypatch.setattr(dispatch, "send_job", away)
+    monkeypatch.setattr(celery_dispatch, "send_job", away)
     ToolJob.objects.update(created_at=timezone.now() - timedelta(days=9))
     answer(person, job, 0, True)
     sweep_jobs()
@@ -196,7 +197,7 @@ def test_questions_use_up_no_attempts(person: User, job: ToolJob) -> None:
 def test_a_waiting_job_can_be_cancelled_and_the_model_is_told(
     person: User, job: ToolJob, model: ScriptedModel
 ) -> None:
-    sync.run(use_cases.cancel_job(person, job.session_id, job.pk))
+    threads.run(use_cases.cancel_job(person, job.session_id, job.pk))
     with pytest.raises(ConflictError, match="has ended"):
         answer(person, job, 0, True)
     model.turns = ["As you wish."]
@@ -217,7 +218,7 @@ def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
 
 def test_going_back_to_before_the_call_cancels_the_job_that_waits(person: User, job: ToolJob) -> None:
     first = Invocation.objects.get(client_id="m1").invocation_id
-    sync.run(use_cases.rewind(person, job.session_id, first))
+    threads.run(use_cases.rewind(person, job.session_id, first))
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.question is None
     assert answers_to_the_call(job) == []

@@ -9,7 +9,8 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 
 from runtime import types
-from sessions_app import sync, use_cases
+from sessions_app import use_cases
+from sessions_app.db import threads
 from sessions_app.jobs import ask, confirm, job_tool, progress, save_artifact
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
@@ -131,7 +132,7 @@ def test_questions_are_asked_and_their_answers_found_again(person: User, model: 
     job = run_job(person, model, what="ask")
     for number, (text, said) in enumerate([(STORED, True), ("Which?", STORED), ("What?", ODD)]):
         assert job.question is not None and job.question["text"] == text
-        sync.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
+        threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
         run_task(job)
         job.refresh_from_db()
     assert job.result == {"agreed": True, "chosen": STORED, "said": STORED}
@@ -146,4 +147,4 @@ def test_what_a_person_says_begins_a_conversation(person: User, model: ScriptedM
     model.turns = ["I see."]
     session_id = talk(person, "reports", ODD)
     assert ToolJob.objects.count() == 0
-    assert sync.run(use_cases.get_session(person, session_id)).title == STORED
+    assert threads.run(use_cases.get_session(person, session_id)).title == STORED

@@ -17,10 +17,10 @@ from sessions_app import jobs
 from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import job_fields
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
-from sessions_app.notices import job_fields
-from sessions_app.protocol import Notice
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 

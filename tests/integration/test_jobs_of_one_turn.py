@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from sessions_app import sync, use_cases
+from sessions_app import use_cases
+from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.jobs.sweeper import sweep_jobs
@@ -44,7 +45,7 @@ def test_each_is_answered_once_and_one_by_one_in_the_order_of_their_ends(
     jobs = {job.args["number"]: job for job in ToolJob.objects.select_related("session")}
     assert sorted(broker) == sorted((str(job.pk), job.task_name) for job in jobs.values())
 
-    sync.run(use_cases.send_message(person, session_id, "m2", "And the cover?"))
+    threads.run(use_cases.send_message(person, session_id, "m2", "And the cover?"))
     for number in (3, 1, 2):
         for _ in range(2):  # the broker may deliver it twice
             run_task(jobs[number])
@@ -56,7 +57,7 @@ def test_each_is_answered_once_and_one_by_one_in_the_order_of_their_ends(
         held.set()
         await worker().ended()
 
-    sync.run(release())
+    threads.run(release())
     for job in jobs.values():
         run_task(job)
     sweep_jobs()

@@ -17,8 +17,9 @@ from runtime.apps import App
 from runtime.context import new_invocation_id
 from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
+from sessions_app.db import invocation_queue, leases
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -47,7 +48,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     words = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
     custom = App(name="custom", root_agent=Custom(name="custom", runs=[]))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": words, "custom": custom})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": words, "custom": custom})
     return scripted
 
 
@@ -109,7 +110,7 @@ async def failed(person: User, model: ScriptedModel, app: str) -> tuple[Session,
 async def has_waited(person: User, app: str, client_id: str) -> Session:
     """A session in which something is queued, and no process knows of it."""
     session = await use_cases.create_session(person, app)
-    await hot_path.enqueue(
+    await invocation_queue.enqueue(
         session.pk,
         user_id=person.pk,
         invocation_id=new_invocation_id(),
@@ -229,7 +230,7 @@ async def test_what_had_its_place_goes_on_in_another_process_although_it_was_tak
     session, _ = await one_is_busy(person, model)
     past = timezone.now() - timedelta(seconds=1)
     await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
-    assert await hot_path.take_back_expired() == [session.pk]
+    assert await leases.take_back_expired() == [session.pk]
     await one_is_busy(person, model)
     model.turns = ["Hello."]
     await InvocationWorker(live()).run_queue(session.pk)

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from sessions_app.conf import conf
-from sessions_app.pool import fetch_one
+from sessions_app.db.pool import fetch_one
 
 pytestmark = [pytest.mark.usefixtures("loop_end"), pytest.mark.django_db(transaction=True)]
 

@@ -15,7 +15,8 @@ from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import leases
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -45,7 +46,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=[look_up]))
     custom = App(name="custom", root_agent=Custom(name="custom"))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
     return scripted
 
 
@@ -67,7 +68,7 @@ async def stall() -> None:
 
 async def another_process(session: Session) -> None:
     """A worker finds the lease expired and goes on."""
-    assert await hot_path.take_back_expired() == [session.pk]
+    assert await leases.take_back_expired() == [session.pk]
     await InvocationWorker(live()).run_queue(session.pk)
 
 
@@ -149,7 +150,7 @@ async def test_a_stop_keeps_the_text_and_answers_open_calls(person: User, model:
         return ""
 
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[slow]))
-    registry.apps = lambda: {"words": app}  # type: ignore[assignment]
+    agent_registry.apps = lambda: {"words": app}  # type: ignore[assignment]
     model.turns = [call("slow")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
@@ -171,7 +172,7 @@ async def test_one_that_waits_and_whose_end_was_lost_waits_again(person: User, m
 
     tools = [LongRunningFunctionTool(ask_somebody)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=tools))
-    registry.apps = lambda: {"words": app}  # type: ignore[assignment]
+    agent_registry.apps = lambda: {"words": app}  # type: ignore[assignment]
     model.turns = [call("ask_somebody")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")

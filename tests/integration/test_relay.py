@@ -12,10 +12,10 @@ from channels.layers import channel_layers, get_channel_layer
 from pytest_django import Settings
 
 from sessions_app.conf import conf
+from sessions_app.live.frames import EventNews
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
-from sessions_app.live.text import Speech
-from sessions_app.protocol import EventNews
+from sessions_app.live.streamed_text import StreamKey
 
 AN_HOUR = 3_600.0
 
@@ -26,7 +26,7 @@ class Reader:
     def __init__(self) -> None:
         self.frames: asyncio.Queue[str] = asyncio.Queue()
 
-    def fragment(self, frame: str) -> None:
+    def chunk(self, frame: str) -> None:
         self.frames.put_nowait(frame)
 
     def event(self, news: EventNews) -> None: ...
@@ -112,6 +112,6 @@ async def test_who_watched_before_its_process_had_joined_gets_the_text_all_the_s
     here, there = Hub(speaks), Hub(watches)
     there.watch(session_id, reader)
     async with listening(speaks, here):
-        here.publish_text(session_id, Speech(1, "e-1", "event", "agent", thought=False), "It takes ")
+        here.publish_text(session_id, StreamKey(1, "e-1", "event", "agent", thought=False), "It takes ")
         async with listening(watches, there):
             assert "It takes " in await asyncio.wait_for(reader.frames.get(), timeout=5)

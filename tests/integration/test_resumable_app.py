@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App, ResumabilityConfig
-from sessions_app import registry, sync, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import threads
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs import job_tool
 from sessions_app.live.process import live
@@ -36,7 +37,7 @@ def model(
     sender = LlmAgent(name="sender", model=scripted)
     shop = SequentialAgent(name="shop", sub_agents=[binder, sender])
     app = App(name="shop", root_agent=shop, resumability_config=ResumabilityConfig(is_resumable=True))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
     return scripted
 
 
@@ -83,14 +84,14 @@ def test_who_takes_up_the_answer_goes_on_there_and_asks_nobody_twice(
             await asyncio.sleep(0.01)
         await worker().close()
 
-    sync.run(begin_and_close())
+    threads.run(begin_and_close())
     assert statuses() == ["waiting", "queued"]
 
     async def go_on() -> None:
         await InvocationWorker(live()).run_queue(session_id)
 
     model.turns = ["It is sent."]
-    sync.run(go_on())
+    threads.run(go_on())
     assert said() == [("binder", "It is bound."), ("sender", "It is sent.")]
     assert statuses() == ["completed", "completed"]
 
@@ -109,6 +110,6 @@ def test_an_answer_that_failed_is_tried_again_from_where_it_failed(
         await worker().ended()
 
     model.turns = ["It is sent."]
-    sync.run(try_again())
+    threads.run(try_again())
     assert [text for _, text in said()] == ["It is bound.", "It is sent."]
     assert statuses() == ["completed", "completed"]

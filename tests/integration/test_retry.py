@@ -19,14 +19,14 @@ from runtime.events import EventActions, EventCompaction
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
-from sessions_app import registry, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs.answer import answer as answer_call_of_job
 from sessions_app.jobs.tool import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
-from sessions_app.sync import in_thread
 from tests.fakes import ScriptedModel, call, text_content
 from tests.unit.runtime.engine.histories import story
 
@@ -86,8 +86,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     tools = [FunctionTool(delete_file, require_confirmation=True), look_up, count_words]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
     custom = App(name="custom", root_agent=Custom(name="custom", runs=[]))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
-    monkeypatch.setattr("sessions_app.dispatch.send_job", lambda job_id, task_name: None)
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
+    monkeypatch.setattr("sessions_app.celery_dispatch.send_job", lambda job_id, task_name: None)
     monkeypatch.setattr("sessions_app.jobs.answer.send_run_session", lambda session_id: None)
     return scripted
 
@@ -233,7 +233,7 @@ async def test_what_failed_is_not_summed_up_until_it_is_answered(
 ) -> None:
     config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=Short())
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     session, invocation_id = await told(person, model, broken())
     await asyncio.gather(*worker()._beside)
     assert await log_of(session) == ["user: what is an ant?", "words: error"]

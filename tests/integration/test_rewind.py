@@ -18,13 +18,14 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.event_actions import EventActions
 from runtime.runners import Runner
 from runtime.tools import FunctionTool, ToolContext
-from sessions_app import hot_path, registry, use_cases
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import invocation_queue, leases, session_lease
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
-from sessions_app.invocations import rewinding
+from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.answer import answer as deliver
 from sessions_app.models import Event, Invocation, Session, ToolJob
-from sessions_app.rewound import rewound_parts
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.engine.histories import story
@@ -48,7 +49,7 @@ async def write(text: str, tool_context: ToolContext) -> int:
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=scripted, tools=[remember, write]))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
     return scripted
 
 
@@ -100,9 +101,9 @@ async def test_the_session_goes_on_as_before_the_message(person: User, model: Sc
     ]
     log = [event async for event in Event.objects.filter(session=session).order_by("seq")]
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
-    rewinding = log[8]
-    assert (rewinding.author, rewinding.before) == ("user", {"value": "2"})
-    assert rewinding.body["actions"]["rewindBeforeInvocationId"] == second
+    rewind_event = log[8]
+    assert (rewind_event.author, rewind_event.before) == ("user", {"value": "2"})
+    assert rewind_event.body["actions"]["rewindBeforeInvocationId"] == second
 
 
 async def test_keys_of_the_creation_are_restored(person: User, model: ScriptedModel) -> None:
@@ -125,12 +126,12 @@ async def test_nothing_is_rewound_while_something_runs_or_is_queued(
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
     message = {"role": "user", "parts": [{"text": "two"}]}
-    await hot_path.enqueue(
+    await invocation_queue.enqueue(
         session.id, user_id=person.pk, invocation_id="e-2", client_id="two", message=message
     )
     with pytest.raises(ConflictError, match="Stop it first"):
         await use_cases.rewind(person, session.id, first)
-    assert await hot_path.claim_next(session.id, owner="one", lease_seconds=60)
+    assert await leases.claim_next(session.id, owner="one", lease_seconds=60)
     with pytest.raises(ConflictError, match="Stop it first"):
         await use_cases.rewind(person, session.id, first)
     await Invocation.objects.filter(invocation_id="e-2").adelete()  # the lease alone refuses it, too
@@ -155,7 +156,7 @@ async def test_what_is_not_there_or_someone_elses_is_not_rewound(
     await told(person, session, model, "two")
     with pytest.raises(NotFoundError):
         await use_cases.rewind(person, session.id, first)
-    runner = Runner(app=registry.get_app("shop"), session_service=DjangoSessionService())
+    runner = Runner(app=agent_registry.get_app("shop"), session_service=DjangoSessionService())
     with pytest.raises(InvocationNotFoundError, match=first):
         await runner.rewind_async(
             user_id=str(person.pk), session_id=session.key, rewind_before_invocation_id=first
@@ -171,7 +172,7 @@ async def test_an_edited_message_takes_the_place_of_the_first_one(person: User, 
     assert await note(session) == types.Part(text="1")
     assert [text for text in story(model.requests[-1].contents) if "write" not in text][-1] == "user: three"
     fourth = await edited(person, session, model, "four", third)
-    assert [part.first for part in await sync_to_async(rewound_parts)(session.pk)] == [5, 10]
+    assert [part.first for part in await sync_to_async(rewound_ranges)(session.pk)] == [5, 10]
     invocations = Invocation.objects.filter(session=session).order_by("id")
     rows = [(row.invocation_id, row.status) async for row in invocations]
     assert rows[-2:] == [(third, "completed"), (fourth, "completed")]
@@ -201,7 +202,7 @@ async def test_an_edit_that_died_before_its_message_was_queued_is_finished_by_a_
         raise ConnectionError("killed")
 
     with monkeypatch.context() as killed, pytest.raises(ConnectionError):
-        killed.setattr(hot_path, "enqueue", die)
+        killed.setattr(invocation_queue, "enqueue", die)
         await use_cases.edit_message(person, session.id, "edit", "two", first)
     service = DjangoSessionService()
     stored = await service.get_session(app_name="shop", user_id=str(person.pk), session_id=session.key)
@@ -271,7 +272,7 @@ async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
         with pytest.raises(ConflictError):
             await use_cases.rewind(person, session.pk, first)
 
-    monkeypatch.setattr(rewinding, "settle_what_waits", send)
+    monkeypatch.setattr(rewind, "settle_what_waits", send)
     await use_cases.rewind(person, session.id, first)
     await worker().ended()
     log = Event.objects.filter(session=session).order_by("seq")
@@ -280,11 +281,11 @@ async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
 
 async def test_a_lease_that_was_lost_is_not_given_back(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
-    token = await hot_path.hold(session.id, owner="me", lease_seconds=-1)
-    assert token and await hot_path.hold(session.id, owner="other", lease_seconds=60) is None
-    assert await hot_path.take_back_expired() == [session.id]
-    assert await hot_path.hold(session.id, owner="other", lease_seconds=60) == token + 2
-    await hot_path.let_go(session.id, token)
+    token = await session_lease.acquire(session.id, owner="me", lease_seconds=-1)
+    assert token and await session_lease.acquire(session.id, owner="other", lease_seconds=60) is None
+    assert await leases.take_back_expired() == [session.id]
+    assert await session_lease.acquire(session.id, owner="other", lease_seconds=60) == token + 2
+    await session_lease.release(session.id, token)
     assert (await Session.objects.aget(pk=session.pk)).lease_owner == "other"
 
 
@@ -311,7 +312,7 @@ async def test_what_was_answered_after_the_message_may_be_answered_again(
     model = ScriptedModel()
     ask = FunctionTool(remember, require_confirmation=True)
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=model, tools=[ask]))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
     session = await use_cases.create_session(person, "shop")
     model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
     await use_cases.send_message(person, session.id, "one", "one")
@@ -390,13 +391,13 @@ async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_can
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
     job = await job_of(session, first, status="succeeded")
-    settle = rewinding.settle_what_waits
+    settle = rewind.settle_what_waits
 
     async def settle_late(session: Session) -> None:
         await sync_to_async(deliver)(job.pk)
         await settle(session)
 
-    monkeypatch.setattr(rewinding, "settle_what_waits", settle_late)
+    monkeypatch.setattr(rewind, "settle_what_waits", settle_late)
     await use_cases.rewind(person, session.id, first)
     await worker().ended()
     queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")

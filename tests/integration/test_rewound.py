@@ -10,8 +10,8 @@ from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import drop_rewound
 from sessions_app.codec import event_to_json
+from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.models import Event, Session
-from sessions_app.rewound import rewound_parts
 
 pytestmark = pytest.mark.django_db
 
@@ -39,5 +39,5 @@ def test_the_same_events_count_as_for_the_agents(django_user_model: type[User], 
         Event.objects.create(session=session, seq=seq, body=json.loads(event_to_json(event)))
     for until in (len(log) // 2, len(log)):
         counting = [log.index(event) + 1 for event in drop_rewound(log[:until])]
-        parts = rewound_parts(session.pk, until)
+        parts = rewound_ranges(session.pk, until)
         assert [seq for seq in range(1, until + 1) if not any(seq in part for part in parts)] == counting

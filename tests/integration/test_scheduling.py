@@ -19,10 +19,12 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import AgentTool
-from sessions_app import hot_path, registry, sync, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.conf import conf
+from sessions_app.db import invocation_queue, threads
 from sessions_app.errors import NotFoundError
-from sessions_app.invocations import rewinding
+from sessions_app.history.event_marks import IT_IS_TIME
+from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.rendering import render_event
@@ -35,9 +37,8 @@ from sessions_app.scheduling import (
 )
 from sessions_app.scheduling.firing import fire_due
 from sessions_app.services import DjangoSessionService
-from sessions_app.services.history import cache
+from sessions_app.services.history_cache import cache
 from sessions_app.tasks import sweep
-from sessions_app.wake_up import IT_IS_TIME
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import run_queue
 
@@ -55,12 +56,12 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, instruction=what_time_it_is, tools=TOOLS)
-    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
     return scripted
 
 
 def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    return sync.run(work())
+    return threads.run(work())
 
 
 def say(
@@ -168,13 +169,13 @@ def test_two_sweeps_at_once_begin_a_task_once(
     task = scheduled(person, model, every="10 minutes")
     make_due(task)
     both_have_read = threading.Barrier(2)
-    enqueue = hot_path.enqueue
+    enqueue = invocation_queue.enqueue
 
     def enqueue_together(session_id: UUID, **values: Any) -> Coroutine[Any, Any, Any]:
         both_have_read.wait(timeout=30)
         return enqueue(session_id, **values)
 
-    monkeypatch.setattr(hot_path, "enqueue", enqueue_together)
+    monkeypatch.setattr(invocation_queue, "enqueue", enqueue_together)
 
     def sweep_once() -> None:
         fire_due()
@@ -197,7 +198,7 @@ def test_a_sweep_that_dies_in_between_is_made_up_by_the_next(
     make_due(task)
     with monkeypatch.context() as dying:
         if place == "before it is queued":
-            dying.setattr(hot_path, "enqueue", None)
+            dying.setattr(invocation_queue, "enqueue", None)
         else:
             dying.setattr(ScheduledTask, "time_after", None)
         fire_due()
@@ -230,7 +231,7 @@ def test_a_newer_message_that_interrupts_does_not_cancel_what_waits_for_its_turn
     fire_due()
     names = {"invocation_id": "e-newer", "client_id": "newer"}
     Invocation.objects.create(session=task.session, message={}, **names)
-    run(lambda: hot_path.make_way(task.session_id, invocation_id="e-newer", user_id=person.pk))
+    run(lambda: invocation_queue.make_way(task.session_id, invocation_id="e-newer", user_id=person.pk))
     assert Invocation.objects.get(client_id=f"schedule:{task.pk}:1").status == "queued"
 
 
@@ -341,7 +342,7 @@ def test_an_agent_that_is_a_tool_cannot_schedule_and_is_told_why(
     inner = ScriptedModel(turns=[call("schedule_task", task=WATER, every="day"), "It is not possible."])
     helper = LlmAgent(name="helper", model=inner, description="Helps.", tools=[schedule_task])
     agent = LlmAgent(name="gardener", model=model, tools=[AgentTool(helper)])
-    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
     say(person, model, call("helper", request="schedule"), "No.")
     assert "conversations that the site keeps" in answered(inner)["error"]
 
@@ -386,7 +387,7 @@ def test_what_was_undone_does_not_come_though_whoever_undid_it_died_before_it_wa
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = scheduled(person, model, every="day")
-    monkeypatch.setattr(rewinding, "settle_what_waits", AsyncMock())
+    monkeypatch.setattr(rewind, "settle_what_waits", AsyncMock())
     run(lambda: use_cases.rewind(person, task.session_id, task.invocation_id))
     make_due(task)
     fire_due()

@@ -14,12 +14,12 @@ from runtime import types
 from runtime.events import Event, EventActions
 from runtime.sessions import Session
 from sessions_app import conf, models
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
+from sessions_app.jobs.staging import stage_job, staged_jobs, staging
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
-from sessions_app.services.history import History, HistoryCache
+from sessions_app.services.history_cache import History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
-from sessions_app.services.staging import stage_job, staged_jobs, staging
-from sessions_app.sync import in_thread
 from tests.fakes import text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -105,7 +105,7 @@ class TestCache:
         assert texts(await loaded(again)) == ["new 1", "new 2", "new 3", "new 4"]
 
     def test_the_longest_unused_history_is_forgotten_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sessions_app.services.history.conf", lambda: conf.Conf(cached_events=4))
+        monkeypatch.setattr("sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_events=4))
         cache = HistoryCache()
         for name in "ab":
             cache.keep((APP, "1", name), History(_uuid(name), events=[said(name), said(name)]))

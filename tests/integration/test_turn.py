@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
-from sessions_app import registry, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
@@ -27,7 +27,7 @@ def count(tool_context: ToolContext) -> int:
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="counter", root_agent=LlmAgent(name="counter", model=scripted, tools=[count]))
-    monkeypatch.setattr(registry, "apps", lambda: {"counter": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"counter": app})
     return scripted
 
 

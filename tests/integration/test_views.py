@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from sessions_app import registry
+from sessions_app import agent_registry
 from sessions_app.models import Artifact, Event, Invocation, Session, ToolJob, UserState
 
 SIGNED_IN = 2  # Django's session and the person
@@ -182,7 +182,7 @@ def test_home_costs_one_query(
 ) -> None:
     for number in range(30):
         Session.objects.create(app_name="help_desk", user=person, key=f"k{number}")
-    registry.apps()
+    agent_registry.apps()
     with django_assert_num_queries(SIGNED_IN + 1):
         browser_of_person.get("/")
 
@@ -379,7 +379,7 @@ async def test_a_new_chat_is_made_by_post_and_opened(
 ) -> None:
     person = await User.objects.acreate(username="ada")
     await async_client.aforce_login(person)
-    app_name = next(iter(registry.apps()))
+    app_name = next(iter(agent_registry.apps()))
     address = reverse("chat:new", args=[app_name])
     assert (await async_client.get(address)).status_code == 405
     response = await async_client.post(address)

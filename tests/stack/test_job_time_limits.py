@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from sessions_app import registry, sync
+from sessions_app import agent_registry
+from sessions_app.db import threads
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.lifecycle import shut_down
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
+from sessions_app.shutdown import shut_down
 from tests.benchmarks.celery_worker import celery_worker
 from tests.integration.job_helpers import responses, talk
 from tests.stack import database
@@ -37,7 +38,7 @@ def begin(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[[str], ToolJob]]:
     """Has the agent start a job; each run of its function is a line in `diary`."""
-    monkeypatch.setattr(registry, "apps", lambda: {"limited": app})
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"limited": app})
     person = User.objects.create_user("ada")
 
     def start(tool: str) -> ToolJob:
@@ -45,7 +46,7 @@ def begin(
         return ToolJob.objects.select_related("session").get(session_id=session_id)
 
     yield start
-    sync.run(shut_down())
+    threads.run(shut_down())
 
 
 def until(holds: Callable[[], object], job: ToolJob) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runtime import types
 from runtime.models import LlmRequest
-from sessions_app.wake_up import IT_IS_TIME
+from sessions_app.history.event_marks import IT_IS_TIME
 
 ASKING = "For that I need"
 TRANSFER = "transfer_to_agent"

@@ -14,8 +14,8 @@ from runtime.agents.tree import tools_of, trees_of
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+from sessions_app.agent_registry import discover
 from sessions_app.checks import problems_of
-from sessions_app.registry import discover
 
 
 class Command(BaseCommand):

@@ -2,8 +2,8 @@
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS
-from runtime.engine import history
+from runtime.engine import contents
 
 INSTALLED_APPS += ["tests.benchmarks.quick"]
 ADK = {"cached_events": 500}
-history.CONTENTS_KEPT = 500
+contents.CONTENTS_KEPT = 500

@@ -11,8 +11,8 @@ from runtime import types
 from runtime.models import LlmRequest, LlmResponse
 from runtime.tools import FunctionTool, LongRunningFunctionTool
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
+from sessions_app.history.event_marks import wake_up
 from sessions_app.scheduling import cancel_scheduled_task, schedule_task
-from sessions_app.wake_up import wake_up
 from tests.fakes import say, text_content
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from adk_site.agents import write_report
 from runtime import types
-from sessions_app.jobs.inside import JobAsks, current_job
+from sessions_app.jobs.api import JobAsks, current_job
 from sessions_app.jobs.questions import Question
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
-from sessions_app.hot_path import Standing
+from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
-from sessions_app.protocol import Notice
+from sessions_app.live.streamed_text import StreamKey, TextChunk
 
 SESSION = uuid4()
 
@@ -22,31 +22,31 @@ class Others:
     def notice(self, session_id: UUID, notice: Notice) -> None: ...
     def want_text(self, session_id: UUID) -> None: ...
 
-    def fragment(self, session_id: UUID, fragment: Fragment) -> None:
-        self.told.append((fragment.offset, fragment.text))
+    def chunk(self, session_id: UUID, chunk: TextChunk) -> None:
+        self.told.append((chunk.offset, chunk.text))
 
 
-def speech(lease: int = 2, event_id: str = "event", author: str = "agent") -> Speech:
-    return Speech(lease, "invocation", event_id, author, thought=False)
+def stream(lease: int = 2, event_id: str = "event", author: str = "agent") -> StreamKey:
+    return StreamKey(lease, "invocation", event_id, author, thought=False)
 
 
-OF_A_DEAD_PROCESS = Fragment(speech(lease=1, event_id="older"), 0, "of a dead process")
+OF_A_DEAD_PROCESS = TextChunk(stream(lease=1, event_id="older"), 0, "of a dead process")
 
 
 def say(hub: Hub, text: str) -> None:
-    hub.publish_text(SESSION, speech(), text)
+    hub.publish_text(SESSION, stream(), text)
 
 
 def texts(hub: Hub) -> list[str]:
-    return [fragment.text for fragment in hub.texts(SESSION)]
+    return [chunk.text for chunk in hub.texts(SESSION)]
 
 
 async def test_text_that_grows_here_outlives_what_others_believe_of_it() -> None:
     others = Others()
     hub = Hub(others)
     say(hub, "one ")
-    hub.receive_fragment(SESSION, Fragment(speech(), 0, "one "))
-    hub.receive_fragment(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_chunk(SESSION, TextChunk(stream(), 0, "one "))
+    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "two ")
     hub.text_is_wanted(SESSION)
     assert others.told == [(0, "one two ")]
@@ -56,7 +56,7 @@ async def test_text_of_another_process_is_not_told_on() -> None:
     others = Others()
     hub = Hub(others)
     hub.watch(SESSION, NoOne())
-    hub.receive_fragment(SESSION, Fragment(speech(), 0, "one "))
+    hub.receive_chunk(SESSION, TextChunk(stream(), 0, "one "))
     assert texts(hub) == ["one "]
     hub.text_is_wanted(SESSION)
     assert others.told == []
@@ -65,7 +65,7 @@ async def test_text_of_another_process_is_not_told_on() -> None:
 async def test_what_a_dead_process_said_is_void_when_this_one_begins_anew() -> None:
     hub = Hub(Others())
     hub.watch(SESSION, NoOne())
-    hub.receive_fragment(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "anew")
     assert texts(hub) == ["anew"]
 
@@ -74,17 +74,17 @@ async def test_what_this_process_said_is_void_when_another_has_taken_over() -> N
     hub = Hub(Others())
     hub.watch(SESSION, NoOne())
     say(hub, "before it stood still")
-    hub.receive_fragment(SESSION, Fragment(speech(lease=3, event_id="newer", author="specialist"), 0, "anew"))
+    hub.receive_chunk(SESSION, TextChunk(stream(lease=3, event_id="newer", author="specialist"), 0, "anew"))
     assert texts(hub) == ["anew"]
 
 
 async def test_text_of_a_dead_process_is_void_when_postgresql_says_that_another_has_the_session() -> None:
     hub = Hub(Others())
     hub.watch(SESSION, NoOne())
-    hub.receive_fragment(SESSION, OF_A_DEAD_PROCESS)
-    hub.standing(SESSION, Standing(1, 1, ("invocation", "running"), frozenset({"invocation"})))
+    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
+    hub.session_status(SESSION, SessionStatus(1, 1, ("invocation", "running"), frozenset({"invocation"})))
     assert texts(hub) == ["of a dead process"]
-    hub.standing(SESSION, Standing(1, 2, ("invocation", "running"), frozenset({"invocation"})))
+    hub.session_status(SESSION, SessionStatus(1, 2, ("invocation", "running"), frozenset({"invocation"})))
     assert texts(hub) == []
 
 
@@ -93,7 +93,7 @@ class NoOne:
 
     def event(self, news: object) -> None: ...
     def hint(self, seq: int) -> None: ...
-    def fragment(self, frame: str) -> None: ...
+    def chunk(self, frame: str) -> None: ...
     def notice(self, notice: Notice, frame: str) -> None: ...
-    def standing(self, standing: object) -> None: ...
+    def session_status(self, session_status: object) -> None: ...
     def gone(self) -> None: ...

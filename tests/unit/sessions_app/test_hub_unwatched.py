@@ -6,11 +6,11 @@ from unittest.mock import Mock
 from uuid import uuid4
 
 from sessions_app.live.hub import Hub
-from sessions_app.live.text import Fragment, Speech
+from sessions_app.live.streamed_text import StreamKey, TextChunk
 
 SESSION = uuid4()
-THEIRS = Speech(2, "e-1", "event", "agent", thought=False)
-OURS = Speech(2, "e-2", "another event", "other agent", thought=False)
+THEIRS = StreamKey(2, "e-1", "event", "agent", thought=False)
+OURS = StreamKey(2, "e-2", "another event", "other agent", thought=False)
 
 
 def hub_with_text_of_both() -> tuple[Hub, Mock, Mock]:
@@ -18,13 +18,13 @@ def hub_with_text_of_both() -> tuple[Hub, Mock, Mock]:
     hub, first, second = Hub(Mock()), Mock(), Mock()
     hub.watch(SESSION, first)
     hub.watch(SESSION, second)
-    hub.receive_fragment(SESSION, Fragment(THEIRS, 0, "told by another process"))
+    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process"))
     hub.publish_text(SESSION, OURS, "told by this one")
     return hub, first, second
 
 
 def texts(hub: Hub) -> list[str]:
-    return [fragment.text for fragment in hub.texts(SESSION)]
+    return [chunk.text for chunk in hub.texts(SESSION)]
 
 
 async def test_text_of_another_process_goes_with_the_last_who_watched() -> None:
@@ -40,10 +40,10 @@ async def test_who_comes_back_asks_for_it_anew() -> None:
     outbox, tab = Mock(), Mock()
     hub = Hub(outbox)
     hub.watch(SESSION, tab)
-    hub.receive_fragment(SESSION, Fragment(THEIRS, 0, "told by another process"))
+    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process"))
     hub.unwatch(SESSION, tab)
     hub.watch(SESSION, tab)
     hub.want_text(SESSION)
     outbox.want_text.assert_called_once_with(SESSION)
-    hub.receive_fragment(SESSION, Fragment(THEIRS, 0, "told by another process, and more"))
+    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process, and more"))
     assert texts(hub) == ["told by another process, and more"]

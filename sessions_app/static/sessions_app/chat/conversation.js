@@ -72,7 +72,7 @@ export class Conversation {
 
 /** The invocations that the server told with a stretch of the log. */
 export function toldInvocations(root) {
-  return [...root.querySelectorAll('.stretch > script[type="application/json"]')].flatMap((data) =>
+  return [...root.querySelectorAll('.log-page > script[type="application/json"]')].flatMap((data) =>
     JSON.parse(data.textContent),
   );
 }

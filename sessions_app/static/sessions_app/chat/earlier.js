@@ -12,7 +12,7 @@ export function loadEarlier({ button, conversation, scroll, url, onLoaded }) {
     isLoading = true;
     button.textContent = "Loading…";
     try {
-      const first = conversation.log.querySelector(".stretch").dataset.firstSeq;
+      const first = conversation.log.querySelector(".log-page").dataset.firstSeq;
       const response = await fetch(`${url}?before=${first}`);
       if (!response.ok) throw new Error(`${response.status}`);
       show(parse(await response.text()));
@@ -27,7 +27,7 @@ export function loadEarlier({ button, conversation, scroll, url, onLoaded }) {
   function show(fragment) {
     const anchor = conversation.log.querySelector("article:not([hidden])") ?? conversation.log;
     const invocations = toldInvocations(fragment);
-    const hasMore = fragment.querySelector(".stretch").dataset.hasMore === "true";
+    const hasMore = fragment.querySelector(".log-page").dataset.hasMore === "true";
     scroll.keepPlace(anchor, () => {
       conversation.addEarlier(fragment);
       button.hidden = !hasMore;

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.agents import LlmAgent
-from runtime.agents.responder import agent_that_answers
+from runtime.agents.routing import agent_that_answers
 from runtime.apps import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction import compact
-from runtime.engine.history import contents_of
+from runtime.engine.contents import contents_of
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import call_ids, pending_calls
 from runtime.events.rewound import drop_rewound

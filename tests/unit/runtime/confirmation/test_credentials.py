@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, OAuth2, OAuthFlow, OAuthFlows
-from runtime.engine.answers import NoAnswers, RunAgain, decide_answers
+from runtime.engine.human_input.answers import NoAnswers, RunAgain, decide_answers
 from runtime.errors import InvalidAnswerError
 from runtime.plugins import BasePlugin
 from runtime.tools import ToolContext

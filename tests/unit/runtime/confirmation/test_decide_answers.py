@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.answers import NoAnswers, RunAgain, Spent, decide_answers
+from runtime.engine.human_input.answers import NoAnswers, RunAgain, Spent, decide_answers
 from runtime.events import Event, EventActions, ToolConfirmation
 from tests.fakes import call, say
 from tests.unit.runtime.confirmation.chat import response

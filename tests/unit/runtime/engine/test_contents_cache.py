@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import types
 from runtime.agents import InvocationContext, LlmAgent
-from runtime.engine.history import build_contents, contents_of
+from runtime.engine.contents import build_contents, contents_of
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.sessions import InMemorySessionService, Session
 from tests.unit.runtime.engine.histories import answered, called, said, user
@@ -142,5 +142,5 @@ def kept_first_contents(sessions: int) -> list[bool]:
 
 
 def test_contents_of_sessions_that_are_long_unused_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.engine.history.CONTENTS_KEPT", 9)
+    monkeypatch.setattr("runtime.engine.contents.CONTENTS_KEPT", 9)
     assert kept_first_contents(4) == [False, False, True, True]

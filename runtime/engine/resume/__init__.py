@@ -1,0 +1,1 @@
+"""Continuing an interrupted invocation from its events."""

@@ -1,0 +1,1 @@
+"""The chat page: HTTP views, the websocket consumer and its frames."""

@@ -1,0 +1,116 @@
+"""The pages: the list of chats, one chat, older parts of it. Somebody else's chat is not found."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from runtime.sessions.state import State
+from sessions_app import agent_registry, use_cases
+from sessions_app.chat.log_page import newest_page, older_page
+from sessions_app.conf import conf
+from sessions_app.errors import NotFoundError
+from sessions_app.models import Invocation, InvocationStatus, Session, UserState
+from sessions_app.models.session import SessionQuerySet
+from sessions_app.ownership import own_session_or_404
+from sessions_app.rendering.blocks import one_line
+
+SESSIONS_ON_A_PAGE = 20
+BUSY = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
+
+
+@require_GET
+@login_required
+async def home(request: HttpRequest) -> HttpResponse:
+    """The apps that one can talk to and the person's chats, newest first."""
+    person = await request.auser()
+    page = _positive(request.GET.get("page", "1"))
+    start = (page - 1) * SESSIONS_ON_A_PAGE
+    found = [item async for item in _listed(person)[start : start + SESSIONS_ON_A_PAGE + 1]]
+    apps = list(agent_registry.apps().values())
+    context = {
+        "person": person,
+        "banner": _banner(),
+        "apps": apps,
+        "several_apps": len(apps) > 1,
+        "sessions": found[:SESSIONS_ON_A_PAGE],
+        "has_more": len(found) > SESSIONS_ON_A_PAGE,
+        "page": page,
+    }
+    return render(request, "chat/home.html", context)
+
+
+@require_POST
+@login_required
+async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
+    """A new chat with the app."""
+    try:
+        session = await use_cases.create_session(await request.auser(), app_name)
+    except NotFoundError as error:
+        raise Http404(str(error)) from error
+    return redirect("chat:session", session.id)
+
+
+@require_GET
+@login_required
+async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """One chat: its newest events, with the list of the person's chats beside it."""
+    person = await request.auser()
+    session = await own_session_or_404(person, session_id)
+    context = {
+        "person": person,
+        "banner": _banner(),
+        "session": session,
+        "sessions": [item async for item in _listed(person)[:SESSIONS_ON_A_PAGE]],
+        "log_page": await newest_page(session),
+        "state": await _known_state(session),
+        "message_limit": conf().message_limit,
+    }
+    return render(request, "chat/session.html", context)
+
+
+@require_GET
+@login_required
+async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """The events before `?before=<seq>`, as a piece of the page."""
+    before = request.GET.get("before", "")
+    if not before.isdecimal():
+        return HttpResponseBadRequest(
+            "Say which events: ?before=<seq>, the number of the first one that is known."
+        )
+    session = await own_session_or_404(await request.auser(), session_id)
+    return render(request, "chat/log_page.html", {"log_page": await older_page(session, int(before))})
+
+
+def _listed(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
+    running = Invocation.objects.filter(session=OuterRef("pk"), status__in=BUSY)
+    return Session.objects.owned_by(person).newest_first().annotate(is_busy=Exists(running))
+
+
+async def _known_state(session: Session) -> dict[str, str]:
+    """The state of the session and of the person; the app's is about everybody, and None is as good as nothing."""
+    rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
+    shared = await rows.afirst()
+    state: dict[str, Any] = (
+        {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
+    )
+    known = sorted({**session.state, **state}.items())
+    return {key: one_line(value) for key, value in known if value is not None}
+
+
+def _banner() -> str:
+    """A sentence that the site wants on every page."""
+    banner: str = getattr(settings, "ADK_BANNER", "")
+    return banner
+
+
+def _positive(text: str) -> int:
+    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1

@@ -1,0 +1,186 @@
+"""Asking for an invocation: it is queued, and begins at once when nothing else runs in its session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Json, Jsonb
+
+from runtime.sessions.deltas import ScopedState
+from sessions_app.client_ids import MUST_NOT_BE_LOST
+from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
+from sessions_app.db.event_log import Loaded
+from sessions_app.db.leases import Claim
+from sessions_app.db.pool import fetch_all
+
+REFUSED = "refused"
+"""The status of what an app's policy did not let in: nothing was added."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The lease that a process takes for what it runs."""
+
+    owner: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class AdmissionRules:
+    """On which rules the apps take what people say.
+
+    Attributes:
+        policies: by app, what happens to a message while another is answered; under "" for the other apps. Without
+            one it is queued.
+        limits: how many may run at once. They keep nothing out that must not be lost.
+    """
+
+    policies: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = NO_LIMITS
+
+
+@dataclass(frozen=True)
+class Queued:
+    """An invocation that was asked for.
+
+    Attributes:
+        status: of the invocation, or `REFUSED`.
+        claim: there when it may run at once, by the owner that asked.
+        is_repeated: its client id was known: this is the first one's id and status.
+        interrupts: whether what runs, or is queued before it, is to make way.
+    """
+
+    invocation_id: str
+    status: str
+    claim: Claim | None
+    is_repeated: bool = False
+    interrupts: bool = False
+
+
+async def enqueue(
+    session_id: UUID,
+    *,
+    user_id: Any,
+    invocation_id: str,
+    client_id: str,
+    message: dict[str, Any],
+    title: str = "",
+    lease: Lease | None = None,
+    rules: AdmissionRules = AdmissionRules(),
+) -> Queued | None:
+    """Add an invocation; with a `lease` to take, it begins at once when nothing runs or waits in the session.
+
+    The same client id again adds nothing and tells what became of the first. None when the user has no such session.
+    """
+    limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
+    params = {
+        "session": session_id,
+        "user": user_id,
+        "invocation": invocation_id,
+        "client": client_id,
+        "message": Json(message),
+        "title": title,
+        "owner": lease.owner if lease else "",
+        "ttl": lease.seconds if lease else 0.0,
+        "policies": Jsonb(dict(rules.policies)),
+    }
+    row = await fetch_one_counted(_ENQUEUE, params, limits)
+    # A statement that waited for another with the same client id does not see what that one added: the next does.
+    row = row or await fetch_one_counted(_ENQUEUE, params, limits)
+    if row is None:
+        return None
+    known_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
+    if lease_token is None:
+        return Queued(known_id, status, None, is_repeated, interrupts)
+    last_seq, updated_at, of_session, of_user, of_app = state
+    preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
+    names = session_id, app_name, user_id, session_key
+    claim = Claim(*names, known_id, client_id, message, lease_token, preloaded=preloaded, excess=excess)
+    return Queued(known_id, status, claim)
+
+
+# The session's row is locked first: what is decided on it stays true until the statement ends.
+_ENQUEUE = f"""
+WITH s AS (
+    SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
+    FROM sessions_app_session WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
+), rules AS (
+    SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
+        s.lease_owner = '' AND NOT EXISTS (
+            SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
+        ) AS is_free
+    FROM s
+), added AS (
+    INSERT INTO sessions_app_invocation
+        (session_id, invocation_id, client_id, message, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, decided.status,
+        CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
+        (decided.status = 'running')::int,
+        CASE WHEN decided.status = 'running' THEN now() END
+    FROM s, rules, LATERAL (
+        SELECT CASE WHEN %(owner)s <> '' AND rules.is_free THEN 'running' ELSE 'queued' END AS status
+    ) decided
+    WHERE rules.is_free OR rules.policy <> 'reject'
+    ON CONFLICT (session_id, client_id) DO NOTHING
+    RETURNING invocation_id, status
+), changed AS (
+    UPDATE sessions_app_session t
+    SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
+        lease_token = t.lease_token + (added.status = 'running')::int,
+        lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
+        lease_expires_at = CASE
+            WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
+        END
+    FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
+    RETURNING t.lease_token
+)
+SELECT coalesce(added.invocation_id, known.invocation_id, ''), coalesce(added.status, known.status, 'refused'),
+    known.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
+    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
+    {EXCESS},
+    s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
+    s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
+FROM s JOIN rules ON true LEFT JOIN added ON true
+LEFT JOIN sessions_app_invocation known ON known.session_id = s.id AND known.client_id = %(client)s
+LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
+LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
+WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT rules.is_free AND rules.policy = 'reject'"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """An invocation that makes way: it had not begun and is cancelled, or it has and is to be stopped."""
+
+    invocation_id: str
+    client_id: str
+    status: str
+
+
+async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
+    """Cancel what a person's newer message interrupts; who asked for a stop first is the one who is remembered.
+
+    Queued answers and scheduled tasks stay: none may be lost.
+    """
+    params = {
+        "session": session_id,
+        "invocation": invocation_id,
+        "user": user_id,
+        "kept": list(MUST_NOT_BE_LOST),
+    }
+    return [Interrupted(*row) for row in await fetch_all(_MAKE_WAY, params)]
+
+
+_MAKE_WAY = """
+UPDATE sessions_app_invocation i
+SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
+    cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(user)s ELSE i.cancelled_by_id END,
+    status = CASE i.attempts WHEN 0 THEN 'cancelled' ELSE i.status END,
+    finished_at = CASE i.attempts WHEN 0 THEN now() END
+FROM sessions_app_invocation newer
+WHERE newer.invocation_id = %(invocation)s AND i.session_id = %(session)s AND i.id < newer.id
+    AND (i.status = 'running'
+        OR i.status = 'queued' AND NOT i.client_id ^@ ANY(%(kept)s::text[]))
+RETURNING i.invocation_id, i.client_id, i.status"""

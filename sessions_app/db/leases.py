@@ -1,0 +1,210 @@
+"""Who runs what: invocations are claimed under a lease with a fencing token, renewed, finished, taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sessions_app.client_ids import MUST_NOT_BE_LOST
+from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
+from sessions_app.db.event_log import Loaded
+from sessions_app.db.pool import fetch_all, fetch_one
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to run an invocation: what is to be done, for whom, and the lease under which.
+
+    Attributes:
+        attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
+        is_retried: it had failed, and somebody wants it tried again.
+        is_cancelled: someone wants it stopped: it is to be ended, not run.
+        excess: the limit on invocations at once that it exceeds: "person", "app" or none.
+        preloaded: the session's row and state at that moment, when the claim brought them.
+    """
+
+    session_id: UUID
+    app_name: str
+    user_id: Any
+    session_key: str
+    invocation_id: str
+    client_id: str
+    message: dict[str, Any]
+    lease_token: int
+    attempts: int = 1
+    is_retried: bool = False
+    is_cancelled: bool = False
+    excess: str = ""
+    preloaded: Loaded | None = None
+
+
+async def claim_next(
+    session_id: UUID, *, owner: str, lease_seconds: float, limits: Limits = NO_LIMITS
+) -> Claim | None:
+    """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
+
+    The limits keep nothing out that has begun before, nor what must not be lost.
+    """
+    exempt = list(MUST_NOT_BE_LOST)
+    params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
+    row = await fetch_one_counted(_CLAIM, params, limits)
+    return Claim(*row) if row else None
+
+
+# The session's row is locked first, as everywhere; the invocation's too, so that it is not cancelled meanwhile.
+_CLAIM = f"""
+WITH free AS (
+    SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_owner = '' FOR UPDATE
+), next AS (
+    SELECT q.id, q.session_id FROM free JOIN sessions_app_invocation q ON q.session_id = free.id
+    WHERE q.status = 'queued' ORDER BY q.id LIMIT 1 FOR UPDATE OF q SKIP LOCKED
+), s AS (
+    UPDATE sessions_app_session t
+    SET lease_token = t.lease_token + 1, lease_owner = %(owner)s,
+        lease_expires_at = now() + make_interval(secs => %(ttl)s)
+    FROM next WHERE t.id = next.session_id
+    RETURNING t.id, t.app_name, t.user_id, t.key, t.lease_token
+)
+UPDATE sessions_app_invocation i
+SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
+FROM s, next WHERE i.id = next.id
+RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
+    i.error_code <> '', i.cancel_requested_at IS NOT NULL,
+    CASE WHEN i.attempts > 1 OR i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """What a heartbeat brought back.
+
+    Attributes:
+        held: the sessions whose lease is still this owner's.
+        cancelled: the invocations running in them that someone wants stopped.
+    """
+
+    held: frozenset[UUID]
+    cancelled: tuple[str, ...]
+
+
+async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> Renewed:
+    """Push the expiry of this owner's leases on, and learn of the stops whose message did not arrive."""
+    params = {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds}
+    rows = await fetch_all(_RENEW, params)
+    return Renewed(frozenset(row[0] for row in rows), tuple(row[1] for row in rows if row[1]))
+
+
+_RENEW = """
+UPDATE sessions_app_session s SET lease_expires_at = now() + make_interval(secs => %(ttl)s)
+WHERE s.id = ANY(%(ids)s) AND s.lease_owner = %(owner)s
+RETURNING s.id, (
+    SELECT i.invocation_id FROM sessions_app_invocation i
+    WHERE i.session_id = s.id AND i.status = 'running' AND i.cancel_requested_at IS NOT NULL
+)"""
+
+
+async def finish(
+    claim: Claim, *, status: str, error_code: str = "", error_message: str = ""
+) -> Finished | None:
+    """End the invocation and give the lease back. None when the lease was lost: nothing was written then."""
+    params = {
+        "session": claim.session_id,
+        "token": claim.lease_token,
+        "invocation": claim.invocation_id,
+        "status": status,
+        "code": error_code,
+        "message": error_message,
+    }
+    row = await fetch_one(_FINISH, params)
+    return Finished(row[0]) if row else None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What follows an invocation that has ended."""
+
+    more_is_queued: bool
+
+
+# A crash that loses this loses nothing: the invocation is taken up, and found to be complete. So it waits for no disk.
+_FINISH = """
+WITH unhurried AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
+    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM unhurried)
+    RETURNING id
+)
+UPDATE sessions_app_invocation i
+SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = now()
+FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
+RETURNING EXISTS (
+    SELECT FROM sessions_app_invocation q WHERE q.session_id = i.session_id AND q.status = 'queued'
+)"""
+
+
+async def hand_over(claim: Claim) -> bool:
+    """Give the lease back and queue the invocation again, for another process to go on. False when it was lost."""
+    params = {"session": claim.session_id, "token": claim.lease_token, "invocation": claim.invocation_id}
+    return await fetch_one(_HAND_OVER, params) is not None
+
+
+_HAND_OVER = """
+WITH lease AS (
+    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
+    RETURNING id
+)
+UPDATE sessions_app_invocation i SET status = 'queued', owner = ''
+FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
+RETURNING i.id"""
+
+
+async def take_back_expired() -> list[UUID]:
+    """Sessions whose lease ran out, because its process is gone, are free again, and what ran there is queued again.
+
+    The token grows, so that the old owner cannot write any more, should it only have been slow.
+    """
+    return [row[0] for row in await fetch_all(_TAKE_BACK, {})]
+
+
+_TAKE_BACK = """
+WITH expired AS (
+    SELECT id FROM sessions_app_session
+    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED
+), freed AS (
+    UPDATE sessions_app_session s SET lease_token = lease_token + 1, lease_owner = '', lease_expires_at = NULL
+    FROM expired WHERE s.id = expired.id
+    RETURNING s.id
+), queued AS (
+    UPDATE sessions_app_invocation i SET status = 'queued', owner = ''
+    FROM freed WHERE i.session_id = freed.id AND i.status = 'running'
+)
+SELECT id FROM freed"""
+
+
+async def sessions_with_forgotten_queue(older_than_seconds: float) -> list[UUID]:
+    """Sessions where something is queued and nobody runs anything: whoever queued it is gone."""
+    query = """
+        SELECT DISTINCT i.session_id FROM sessions_app_invocation i
+        JOIN sessions_app_session s ON s.id = i.session_id
+        WHERE i.status = 'queued' AND s.lease_owner = ''
+            AND i.created_at < now() - make_interval(secs => %(age)s)
+        LIMIT 100"""
+    return [row[0] for row in await fetch_all(query, {"age": older_than_seconds})]
+
+
+async def settle_waiting(session_id: UUID, invocation_ids: Sequence[str]) -> None:
+    """Of the session's invocations that waited, only these still do; the others are completed."""
+    query = """
+        UPDATE sessions_app_invocation SET status = 'completed'
+        WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)
+        RETURNING id"""
+    await fetch_all(query, {"session": session_id, "waiting": list(invocation_ids)})
+
+
+async def mark_sent(job_id: UUID) -> None:
+    """The broker has taken the job. It may have been done meanwhile, and sent again for a later time: that stays."""
+    query = (
+        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()) WHERE id = %(job)s RETURNING id"
+    )
+    await fetch_one(query, {"job": job_id})

@@ -1,0 +1,69 @@
+"""Trying a failed invocation again: on its own row, from the events that it has (spec R1)."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from runtime.agents.routing import why_not_resumable
+from runtime.events.calls import events_of_invocation
+from sessions_app.agent_registry import get_app
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import ConflictError, NotFoundError
+from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.closing_events import begun_as, without_failures
+from sessions_app.models import Invocation, InvocationStatus, Session
+
+
+async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
+    """The invocation, if it failed and nothing has come after it.
+
+    Raises:
+        NotFoundError: there is no such invocation.
+        ConflictError: it did not fail, is at work again, or the conversation has gone on.
+    """
+    return await in_thread(_failed, session, invocation_id)
+
+
+async def queue_again(session: Session, invocation_id: str) -> Invocation:
+    """Queue the failed invocation; of several who ask for that at once, one does. Raises as `failed_invocation`."""
+    return await in_thread(_queue_again, session, invocation_id)
+
+
+async def has_to_begin_anew(session: Session, row: Invocation) -> bool:
+    """Whether agents that recorded no state were at a message of the person, which can only be said again."""
+    if any("functionResponse" in part for part in row.message["parts"]):
+        return False
+    events = await effective_events(session)
+    kept = without_failures(begun_as(row.invocation_id, row.message, events), events)
+    own = events_of_invocation(kept, row.invocation_id)
+    return why_not_resumable(get_app(session.app_name).root_agent, own) is not None
+
+
+def _queue_again(session: Session, invocation_id: str) -> Invocation:
+    with transaction.atomic():
+        # Its row first, as whoever adds something.
+        Session.objects.select_for_update().filter(pk=session.pk).first()
+        row = _failed(session, invocation_id)
+        row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
+        row.started_at = row.finished_at = row.cancel_requested_at = None
+        row.save(
+            update_fields=["status", "attempts", "owner", "started_at", "finished_at", "cancel_requested_at"]
+        )
+    return row
+
+
+def _failed(session: Session, invocation_id: str) -> Invocation:
+    row = session.invocations.filter(invocation_id=invocation_id).first()
+    if row is None:
+        raise NotFoundError("There is nothing to try again here.")
+    if row.status != InvocationStatus.FAILED:
+        raise ConflictError("This did not fail, or is being tried again already.")
+    if session.invocations.filter(pk__gt=row.pk).exists() or _was_rewound(session, invocation_id):
+        raise ConflictError("The conversation has gone on since. Write a new message instead.")
+    return row
+
+
+def _was_rewound(session: Session, invocation_id: str) -> bool:
+    """Whether somebody went back in the conversation after the invocation's last event."""
+    last = session.events.filter(invocation_id=invocation_id).order_by("-seq").values("seq")[:1]
+    return session.events.rewinds().filter(seq__gt=last).exists()

@@ -1,0 +1,244 @@
+"""Spec A7, Q3, Q11, R3, R4: the contents of a history as one agent sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtime import types
+from runtime.engine.contents import (
+    as_seen_by,
+    contents_of,
+    current_turn,
+    to_content,
+)
+from runtime.events import Event, EventActions, EventCompaction
+from runtime.events.rewound import drop_rewound
+from runtime.events.summaries import put_summaries
+from tests.unit.runtime.engine.histories import answered, called, said, story, user
+
+
+def told(events: list[Event], agent: str = "agent", branch: str | None = None) -> list[str]:
+    return story(contents_of(events, agent, branch))
+
+
+def rewind(to: str) -> Event:
+    return Event(author="user", actions=EventActions(rewind_before_invocation_id=to))
+
+
+def summary(start: float, end: float, text: str) -> Event:
+    content = types.Content(role="model", parts=[types.Part(text=text)])
+    compaction = EventCompaction(start_timestamp=start, end_timestamp=end, compacted_content=content)
+    return Event(author="user", timestamp=end + 0.5, actions=EventActions(compaction=compaction))
+
+
+def seen(*parts: types.Part) -> list[str]:
+    """Another agent's parts as context."""
+    content = types.Content(role="model", parts=list(parts))
+    event = as_seen_by("agent", Event(author="other", content=content))
+    return story([event.content])
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        Event(author="agent"),
+        Event(author="agent", actions=EventActions(state_delta={"a": 1})),
+        Event(author="agent", content=types.Content(role="model", parts=[])),
+        Event(author="agent", content=types.Content(role="model")),
+        said(""),
+        Event(author="agent", error_code="SAFETY", error_message="Blocked."),
+        called("c", name="adk_request_credential"),
+        answered(name="adk_request_confirmation", c="yes"),
+    ],
+    ids=["bare", "state", "no parts", "parts unset", "empty text", "error", "credential", "confirmation"],
+)
+def test_events_that_say_nothing_are_left_out(silent: Event) -> None:
+    assert told([user("hi"), silent, said("ho")]) == ["user: hi", "model: ho"]
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        (None, ["user: hi", "model: a", "model: b", "model: below a"]),
+        ("p.a", ["user: hi", "model: a"]),
+        ("p.b", ["user: hi", "model: b"]),
+        ("p.a.q.c", ["user: hi", "model: a", "model: below a"]),
+    ],
+)
+def test_an_agent_sees_its_branch_and_what_is_above_it(branch: str | None, expected: list[str]) -> None:
+    events = [
+        user("hi"),
+        said("a", branch="p.a"),
+        said("b", branch="p.b"),
+        said("below a", branch="p.a.q.c"),
+    ]
+    assert told(events, branch=branch) == expected
+
+
+def test_own_words_and_the_persons_stay_as_they_are() -> None:
+    for event in (user("hi"), said("ho")):
+        assert as_seen_by("agent", event) is event
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([types.Part(text="hello")], "For context: | [other] said: hello"),
+        (
+            [types.Part(function_call=types.FunctionCall(name="f", id="1", args={"x": "ü"}))],
+            'For context: | [other] called tool `f` with parameters: {"x": "ü"}',
+        ),
+        (
+            [types.Part(function_response=types.FunctionResponse(name="f", id="1", response={"r": [1]}))],
+            'For context: | [other] `f` tool returned result: {"r": [1]}',
+        ),
+        (
+            [types.Part(text="secret", thought=True), types.Part(text="hello")],
+            "For context: | [other] said: hello",
+        ),
+    ],
+)
+def test_another_agents_words_become_context_of_the_user(parts: list[types.Part], expected: str) -> None:
+    assert seen(*parts) == [f"user: {expected}"]
+
+
+def test_another_agents_files_are_passed_on() -> None:
+    photo = types.Part(inline_data=types.Blob(data=b"x", mime_type="image/png"))
+    event = Event(author="other", content=types.Content(role="model", parts=[photo]))
+    content = as_seen_by("agent", event).content
+    assert content is not None and content.parts is not None
+    assert content.parts[1:] == [photo]
+
+
+@pytest.mark.parametrize("silent", [types.Part(text="hm", thought=True), types.Part(text="  ")])
+def test_another_agent_that_only_thought_is_left_out(silent: types.Part) -> None:
+    assert seen(silent) == []
+    event = Event(author="other", content=types.Content(role="model", parts=[silent]))
+    assert told([user("hi"), event]) == ["user: hi"]
+
+
+def test_own_thoughts_are_kept() -> None:
+    """The provider wants its signatures back."""
+    thought = types.Part(text="hm", thought=True, thought_signature=b"s")
+    [content] = contents_of(
+        [Event(author="agent", content=types.Content(role="model", parts=[thought]))], "agent", None
+    )
+    assert content.parts == [thought]
+
+
+def test_another_agents_calls_need_no_pairs() -> None:
+    events = [called("1", author="other"), user("hi"), answered("other", **{"2": "x"})]
+    assert told(events) == [
+        "user: For context: | [other] called tool `f` with parameters: {}",
+        "user: hi",
+        'user: For context: | [other] `f` tool returned result: {"result": "x"}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([user("a", invocation_id="1"), user("b", invocation_id="2"), rewind("2")], ["user: a"]),
+        ([user("a", invocation_id="1"), user("b", invocation_id="2"), rewind("1")], []),
+        ([user("a", invocation_id="1"), rewind("nowhere")], ["user: a"]),
+        (
+            [
+                user("a", invocation_id="1"),
+                user("b", invocation_id="2"),
+                rewind("2"),
+                user("c", invocation_id="3"),
+                said("d", invocation_id="3"),
+            ],
+            ["user: a", "user: c", "model: d"],
+        ),
+        (
+            [
+                user("a", invocation_id="1"),
+                user("b", invocation_id="2"),
+                rewind("2"),
+                user("c", invocation_id="3"),
+                rewind("1"),
+                user("d", invocation_id="4"),
+            ],
+            ["user: d"],
+        ),
+    ],
+)
+def test_what_was_rewound_is_left_out(events: list[Event], expected: list[str]) -> None:
+    """R3."""
+    assert story([event.content for event in drop_rewound(events)]) == expected
+    assert told(events) == expected
+
+
+@pytest.mark.parametrize(
+    ("summaries", "expected"),
+    [
+        ([], ["user: 1", "user: 2", "user: 3", "user: 4"]),
+        ([summary(1, 2, "1 to 2")], ["model: 1 to 2", "user: 3", "user: 4"]),
+        ([summary(1, 2, "1 to 2"), summary(3, 3, "3")], ["model: 1 to 2", "model: 3", "user: 4"]),
+    ],
+)
+def test_a_summary_stands_in_the_place_of_what_it_sums_up(
+    summaries: list[Event], expected: list[str]
+) -> None:
+    """R4."""
+    events = [user(str(number), timestamp=float(number)) for number in (1, 2, 3, 4)]
+    assert story([event.content for event in put_summaries([*events, *summaries])]) == expected
+
+
+def test_ids_that_the_framework_made_are_not_sent() -> None:
+    """Q3: those of the model are."""
+    events = [called("adk-1", "own"), answered(**{"adk-1": "a", "own": "b"})]
+    assert told(events) == ["model: f#None | f#own", "user: f#None=a | f#own=b"]
+    assert story([event.content for event in events])[0] == "model: f#adk-1 | f#own"
+
+
+def test_a_content_to_send_is_a_copy() -> None:
+    """What a callback does to a request changes no event."""
+    event = said("kept")
+    assert event.content is not None
+    copy = to_content(event.content)
+    assert copy.parts
+    copy.parts[0].text = "changed"
+    copy.parts.append(types.Part(text="more"))
+    assert event.text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], []),
+        ([user("old"), said("old"), user("new")], ["user: new"]),
+        (
+            [user("old"), said("old"), user("new"), called("1"), answered(**{"1": "a"})],
+            ["user: new", "model: f#1", "user: f#1=a"],
+        ),
+        (
+            [user("go"), said("first's reply", author="first"), called("1"), answered(**{"1": "a"})],
+            ["user: For context: | [first] said: first's reply", "model: f#1", "user: f#1=a"],
+        ),
+        (
+            [user("go"), said("reply", author="first"), Event(author="first")],
+            ["user: For context: | [first] said: reply"],
+        ),
+        (
+            [user("go"), called("1"), answered(**{"1": "wait"}), answered("user", **{"1": "late"})],
+            ["user: go", "model: f#1", "user: f#1=late"],
+        ),
+    ],
+)
+def test_a_turn_begins_with_the_latest_words_of_someone_else(
+    events: list[Event], expected: list[str]
+) -> None:
+    """Q11."""
+    turn: Any = current_turn(events, "agent", None)
+    assert story(contents_of(turn, "agent", None)) == expected
+
+
+def test_what_is_said_on_another_branch_begins_no_turn() -> None:
+    """Q11, A5: agents side by side do not hear one another."""
+    events = [user("go"), called("1", branch="p.agent"), said("mine", author="other", branch="p.other")]
+    turn: Any = current_turn(events, "agent", "p.agent")
+    assert turn == events

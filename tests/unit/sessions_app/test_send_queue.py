@@ -1,0 +1,57 @@
+"""Contract: frames leave in order, and no more of them wait than a socket may keep."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sessions_app.chat.send_queue import LIMIT, SendQueue
+
+HALF = "x" * (LIMIT // 2 + 1)
+
+
+class Socket:
+    """A socket that takes frames while it has room."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.room = asyncio.Event()
+        self.failures = 0
+
+    def send_queue(self) -> SendQueue:
+        return SendQueue(self._send, self._fail)
+
+    async def _send(self, frame: str) -> None:
+        await self.room.wait()
+        if frame == "broken":
+            raise ConnectionError
+        self.sent.append(frame)
+
+    def _fail(self) -> None:
+        self.failures += 1
+
+
+async def test_what_waits_is_bounded_and_leaves_in_order_when_there_is_room() -> None:
+    socket = Socket()
+    send_queue = socket.send_queue()
+    assert send_queue.post("first")
+    assert not send_queue.is_half_full
+    assert send_queue.post(HALF)
+    assert send_queue.is_half_full
+    assert send_queue.post(HALF)
+    assert not send_queue.post("too much")
+    assert not await send_queue.drained(0.01)
+    socket.room.set()
+    assert await send_queue.drained()
+    assert send_queue.post("last")
+    assert await send_queue.drained()
+    assert socket.sent == ["first", HALF, HALF, "last"]
+
+
+async def test_a_frame_that_cannot_be_sent_ends_it_and_is_told() -> None:
+    socket = Socket()
+    socket.room.set()
+    send_queue = socket.send_queue()
+    send_queue.post("broken")
+    send_queue.post("after")
+    await send_queue.drained()
+    assert (socket.sent, socket.failures) == ([], 1)
