@@ -18,7 +18,7 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
-from sessions_app.invocations.background import _runs, run_beside
+from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
 from tests.fakes import ScriptedModel, say
 
@@ -71,9 +71,9 @@ async def test_a_session_that_waits_for_its_model_does_not_hold_up_the_next(
     slow = asyncio.Event()
     model.turns = [slow, "quick"]
     first, second = await queued_session(person), await queued_session(person)
-    await run_beside(first)
+    await run_in_background(first)
     await when_asked(model, 1)
-    await run_beside(second)
+    await run_in_background(second)
     await when_status(second, "completed")
     assert await Invocation.objects.filter(session_id=first, status="running").aexists()
     slow.set()
@@ -86,11 +86,11 @@ async def test_beyond_the_limit_a_session_is_left_in_the_queue_until_another_has
     gates = [asyncio.Event() for _ in range(3)]
     model.turns = list(gates)
     sessions = [await queued_session(person) for _ in gates]
-    await run_beside(sessions[0])
+    await run_in_background(sessions[0])
     await when_asked(model, 1)
-    await run_beside(sessions[1])
+    await run_in_background(sessions[1])
     await when_asked(model, 2)
-    await run_beside(sessions[2])  # returns, for the process has other things to do
+    await run_in_background(sessions[2])  # returns, for the process has other things to do
     assert len(_runs) == 2
     gates[0].set()
     await when_asked(model, 3)

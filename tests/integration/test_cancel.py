@@ -25,7 +25,7 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.db import leases
-from sessions_app.invocations import worker as worker_module
+from sessions_app.invocations import lease_renewal
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.hub import Hub
@@ -73,7 +73,7 @@ def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def every(seconds: float) -> None:
         changed = replace(conf(), heartbeat_seconds=seconds)
-        monkeypatch.setattr(worker_module, "conf", lambda: changed)
+        monkeypatch.setattr(lease_renewal, "conf", lambda: changed)
 
     every(NEVER)
     return every
@@ -120,7 +120,7 @@ async def status_of(invocation_id: str) -> str:
 
 
 def lose_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Relay, "cancel", lambda self, invocation_id: None)
+    monkeypatch.setattr(Relay, "send_cancel", lambda self, invocation_id: None)
 
 
 async def test_a_stop_crosses_to_the_process_that_runs_it_which_hangs_up_and_keeps_the_text(

@@ -59,10 +59,10 @@ class Chat:
         self.model.turns = [f"answer {number}"]
         await use_cases.send_message(self.person, self.session.pk, f"m{number}", f"message {number}")
         async with asyncio.timeout(20):
-            await worker().ended()
+            await worker().wait_until_idle()
 
     async def when_beside_is_done(self) -> None:
-        await asyncio.gather(*worker()._beside)
+        await asyncio.gather(*worker()._compaction_tasks)
 
     async def texts(self) -> list[str]:
         """What the log says, and "summary" for each summary."""

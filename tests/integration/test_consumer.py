@@ -276,9 +276,9 @@ async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, session:
     session_status = await event_log.session_status(session.pk, person.pk)
     assert session_status is not None
     for _ in range(2):  # once may be a notice that is on its way
-        live().hub.session_status(session.pk, session_status)
+        live().hub.receive_status(session.pk, session_status)
     ready = await tab.receive()
     assert (ready["type"], ready["invocation"]) == ("ready", {"id": "e-elsewhere", "status": "running"})
-    live().hub.session_status(session.pk, session_status)
+    live().hub.receive_status(session.pk, session_status)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"

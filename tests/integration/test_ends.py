@@ -60,7 +60,7 @@ async def greeted(person: User, model: ScriptedModel) -> Session:
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hi")
-    await worker().ended()
+    await worker().wait_until_idle()
     return session
 
 
@@ -84,14 +84,14 @@ class TestEndsThatCannotBeWritten:
         live().hub.watch(session.pk, watcher)
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
-        await worker().ended()
+        await worker().wait_until_idle()
         _, *rows = await rows_of(session)
         assert [(row.status, row.attempts) for row in rows] == [("failed", 1)] * 2
         for row in rows:
             assert "Something went wrong" in row.error_message and row.invocation_id in row.error_message
             assert f"The log of invocation {row.invocation_id} could not be closed" in caplog.text
-        told = [notice.args[0].fields for notice in watcher.notice.call_args_list]
-        ends = [fields["error"] for fields in told if fields["status"] == "failed"]
+        notices = [call.args[0] for call in watcher.on_notice.call_args_list]
+        ends = [notice.error for notice in notices if notice.status == "failed"]
         assert ends == [row.error_message for row in rows]
         await session.arefresh_from_db()
         assert session.lease_owner == ""
@@ -115,7 +115,7 @@ class TestEndsThatCannotBeWritten:
         model.turns = [LlmResponse(error_code="BAD\0", error_message="It broke: \0 and \ud800.")]
         session = await use_cases.create_session(person, "words")
         await use_cases.send_message(person, session.pk, "m1", "hi")
-        await worker().ended()
+        await worker().wait_until_idle()
         row = await Invocation.objects.aget(session=session)
         assert (row.status, row.error_code) == ("failed", "BAD\ufffd")
         assert row.error_message == "It broke: \ufffd and \ufffd."
@@ -127,7 +127,7 @@ class TestEndsThatCannotBeWritten:
         monkeypatch.setattr(agent_registry, "apps", lambda: {})
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed", "failed"]
         last = await Event.objects.filter(session=session).alatest("seq")
         assert last.body["errorCode"] == "NotFoundError"
@@ -138,11 +138,11 @@ class TestEndsThatCannotBeWritten:
         session = await greeted(person, model)
         before = await put_last_event(session, OF_ANOTHER_VERSION)
         failed, _ = await use_cases.send_message(person, session.pk, "m2", "are you there?")
-        await worker().ended()
+        await worker().wait_until_idle()
         await put_last_event(session, before)
         model.turns = ["Yes."]
         await use_cases.retry(person, session.pk, failed)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "completed"]
         last = await Event.objects.filter(session=session).alatest("seq")
         assert last.text == "Yes."
@@ -156,20 +156,20 @@ class TestWhatWaitsForAnAnswer:
         answering = await answered(person, session, model, calls[0], asyncio.Event())
         await when_asked(model, 2)
         await use_cases.cancel(person, session.pk, answering)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "cancelled"]
 
     async def test_it_failed(self, person: User, model: ScriptedModel) -> None:
         session, calls = await asked(person, model)
         await answered(person, session, model, calls[0], BROKEN)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed"]
 
     async def test_the_model_could_not_answer(self, person: User, model: ScriptedModel) -> None:
         session, calls = await asked(person, model)
         refusal = LlmResponse(content=text_content("Half an"), error_code="OTHER", error_message="It broke.")
         await answered(person, session, model, calls[0], refusal)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed"]
 
     async def test_it_was_to_be_stopped_before_another_process_took_it_up(
@@ -195,12 +195,12 @@ class TestWhatWaitsForAnAnswer:
         answering = await answered(person, session, model, calls[0], "Never said.")
         await use_cases.cancel(person, session.pk, answering)
         end.set()
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "completed", "cancelled"]
         assert model.turns == ["Never said."]
         model.turns = ["I see."]
         await use_cases.send_message(person, session.pk, "m3", "and?")
-        await worker().ended()
+        await worker().wait_until_idle()
         assert "many" in str(model.requests[-1].contents)
 
     async def test_it_waits_on_for_answers_that_are_still_to_come(
@@ -208,10 +208,10 @@ class TestWhatWaitsForAnAnswer:
     ) -> None:
         session, calls = await asked(person, model, "ants", "bees")
         await answered(person, session, model, calls[0], BROKEN)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["waiting", "failed"]
         await answered(person, session, model, calls[1], BROKEN)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed", "failed"]
 
 
@@ -220,7 +220,7 @@ async def asked(person: User, model: ScriptedModel, *about: str) -> tuple[Sessio
     model.turns = [[call("ask_somebody", about=thing) for thing in about or ("ants",)]]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "ask them")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["waiting"]
     event = await Event.objects.aget(session=session, kind="call")
     return session, [part["functionCall"]["id"] for part in event.body["content"]["parts"]]

@@ -36,7 +36,7 @@ async def test_staff_that_asked_first_are_remembered_when_the_person_interrupts(
     )
     asked = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at
     await use_cases.send_message(person, session.pk, "m2", "second")
-    await worker().ended()
+    await worker().wait_until_idle()
     row = await Invocation.objects.aget(invocation_id=invocation_id)
     assert (row.cancelled_by_id, row.cancel_reason, row.cancel_requested_at) == (staff.pk, "It loops", asked)
     assert (row.status, row.error_message) == ("cancelled", "Stopped by staff")

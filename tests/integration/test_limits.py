@@ -57,7 +57,7 @@ async def test_a_second_message_waits_for_its_turn(person: User, model: Scripted
     await use_cases.send_message(person, session.pk, "m2", "second")
     assert await statuses(session) == ["running", "queued"]
     first.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
@@ -73,9 +73,9 @@ async def test_an_app_that_rejects_takes_no_second_message_but_the_first_one_aga
         await use_cases.send_message(person, session.pk, "m2", "second")
     assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == known[0]
     first.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     await use_cases.send_message(person, session.pk, "m2", "second")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
@@ -87,7 +87,7 @@ async def test_where_messages_interrupt_the_newest_stops_what_came_before(
     session = await use_cases.create_session(person, "words")
     for number in (1, 2, 3):
         await use_cases.send_message(person, session.pk, f"m{number}", f"message {number}")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["cancelled", "cancelled", "completed"]
     assert (await texts(session))[-2:] == ["message 3", "three"]
     assert (await Event.objects.filter(session=session).order_by("seq").afirst()).text == "message 1"  # type: ignore[union-attr]
@@ -103,7 +103,7 @@ async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
     answer = {"role": "user", "parts": [{"text": "a job's result"}]}
     await worker().start(session.pk, user_id=person.pk, client_id="job:1", message=answer)
     await use_cases.send_message(person, session.pk, "m2", "message 2")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["cancelled", "completed", "completed"]
 
 
@@ -136,7 +136,7 @@ async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
     sessions = [await use_cases.create_session(person, "words") for _ in range(10)]
     await asyncio.gather(*(use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions))
     end.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (
         sorted([(await statuses(session))[0] for session in sessions]) == ["completed"] * 3 + ["failed"] * 7
     )
@@ -177,7 +177,7 @@ async def test_what_costs_too_much_is_stopped_with_a_sentence(
     model.turns = [costly(1_000_000, 0, 500_000), costly(400_000, 0, 100_000), "never"]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["failed"]
     assert (await texts(session))[-1] == "This cost more than 2.5, so it was stopped. Ask for less at once."
     assert len(model.requests) == 2
@@ -191,5 +191,5 @@ async def test_input_from_the_models_cache_costs_what_its_price_says(
     model.turns = [costly(1_000_000, 900_000, 100_000), "An ant."]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["completed"]

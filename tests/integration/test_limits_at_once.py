@@ -102,7 +102,7 @@ async def failed(person: User, model: ScriptedModel, app: str) -> tuple[Session,
     model.turns = [BROKEN]
     session = await use_cases.create_session(person, app)
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["failed"]
     return session, invocation_id
 
@@ -131,10 +131,10 @@ async def test_what_is_tried_again_counts_like_any_other(
     assert await statuses(session) == ["failed"]
     assert "Wait until one of them is complete" in await last_said(session)
     end.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     model.turns = ["Hello."]
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await statuses(session), await last_said(session)) == (["completed"], "Hello.")
 
 
@@ -172,7 +172,7 @@ async def test_what_waits_for_its_turn_in_one_conversation_takes_no_more_than_on
     session = await use_cases.create_session(person, "words")
     for number in range(3):
         await use_cases.send_message(person, session.pk, f"m{number}", "hello")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["completed"] * 3
 
 
@@ -187,7 +187,7 @@ async def test_what_is_said_while_the_answer_before_it_ends_does_not_count_that_
         sending = asyncio.create_task(use_cases.send_message(person, session.pk, "m1", "hello"))
         await blocked(1)
     await sending
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["completed"]
 
 
@@ -201,7 +201,7 @@ async def test_of_many_whose_turn_comes_in_the_same_instant_only_so_many_run(
     sessions = [await has_waited(person, "words", "m1") for _ in range(10)]
     await asyncio.gather(*(worker().start_next(session.pk) for session in sessions))
     end.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (
         sorted([(await statuses(session))[0] for session in sessions]) == ["completed"] * 3 + ["failed"] * 7
     )
@@ -254,4 +254,4 @@ async def test_a_limit_that_is_not_set_costs_no_statement(
     statements.clear()
     await use_cases.send_message(person, session.pk, "m1", "hello")
     assert len(statements) == 1 + locks
-    await worker().ended()
+    await worker().wait_until_idle()

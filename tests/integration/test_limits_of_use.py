@@ -57,7 +57,7 @@ async def told(person: User, model: ScriptedModel, *turns: Any) -> tuple[Session
     model.turns = list(turns)
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     return session, invocation_id
 
 
@@ -115,7 +115,7 @@ async def test_the_next_message_has_all_of_it_again(
     session, _ = await told(person, model, using(900), using(900, "An insect."))
     model.turns = [using(900), using(900, "Another one.")]
     await use_cases.send_message(person, session.pk, "m2", "and a bee?")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await log_of(session))[-1] == "Another one."
 
 
@@ -160,5 +160,5 @@ async def test_what_is_tried_again_begins_to_count_anew(
     session, invocation_id = await told(person, model, again, again)
     model.turns = [again, "An insect."]
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await outcome(session), (await log_of(session))[-1]) == (("completed", ""), "An insect.")

@@ -12,7 +12,8 @@ from channels.layers import channel_layers, get_channel_layer
 from pytest_django import Settings
 
 from sessions_app.conf import conf
-from sessions_app.live.frames import EventNews
+from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey
@@ -26,16 +27,18 @@ class Reader:
     def __init__(self) -> None:
         self.frames: asyncio.Queue[str] = asyncio.Queue()
 
-    def chunk(self, frame: str) -> None:
+    def on_text(self, frame: str) -> None:
         self.frames.put_nowait(frame)
 
-    def event(self, news: EventNews) -> None: ...
+    def on_event(self, seq: int, frame: str) -> None: ...
 
-    def hint(self, seq: int) -> None: ...
+    def on_log_position(self, seq: int) -> None: ...
 
-    def notice(self, frame: str) -> None: ...
+    def on_notice(self, notice: Notice, frame: str) -> None: ...
 
-    def gone(self) -> None: ...
+    def on_status(self, session_status: SessionStatus) -> None: ...
+
+    def on_deleted(self) -> None: ...
 
 
 class Listener(Hub):
@@ -45,7 +48,7 @@ class Listener(Hub):
         super().__init__(Relay())
         self.hints: asyncio.Queue[tuple[UUID, int]] = asyncio.Queue()
 
-    def hint(self, session_id: UUID, seq: int) -> None:
+    def receive_log_position(self, session_id: UUID, seq: int) -> None:
         self.hints.put_nowait((session_id, seq))
 
 
@@ -90,10 +93,10 @@ async def test_after_silence_news_leave_at_once_and_what_follows_is_gathered(
     gather_for_an_hour: None, listener: Listener
 ) -> None:
     here, session_id = Relay(), uuid4()
-    here.event(session_id, 1)
+    here.send_log_position(session_id, 1)
     assert await asyncio.wait_for(listener.hints.get(), timeout=5) == (session_id, 1)
-    here.event(session_id, 2)
-    here.event(session_id, 3)
+    here.send_log_position(session_id, 2)
+    here.send_log_position(session_id, 3)
     assert listener.hints.empty()
     assert here._sending is not None
     here._sending.cancel()
@@ -102,7 +105,7 @@ async def test_after_silence_news_leave_at_once_and_what_follows_is_gathered(
 async def test_what_is_said_at_one_moment_goes_in_one_message(listener: Listener) -> None:
     here, session_id = Relay(), uuid4()
     for seq in (1, 2, 3):
-        here.event(session_id, seq)
+        here.send_log_position(session_id, seq)
     await listener.hints.get()
     assert listener.hints.qsize() == 2
 

@@ -107,7 +107,7 @@ def test_an_answer_that_failed_is_tried_again_from_where_it_failed(
 
     async def try_again() -> None:
         await use_cases.retry(person, session_id, failed.invocation_id)
-        await worker().ended()
+        await worker().wait_until_idle()
 
     model.turns = ["It is sent."]
     threads.run(try_again())

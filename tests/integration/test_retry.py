@@ -97,13 +97,13 @@ async def told(person: User, model: ScriptedModel, *turns: Any, app: str = "word
     model.turns = list(turns)
     session = await use_cases.create_session(person, app)
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     return session, invocation_id
 
 
 async def retry(person: User, session: Session, invocation_id: str) -> None:
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker().ended()
+    await worker().wait_until_idle()
 
 
 async def log_of(session: Session) -> list[str]:
@@ -165,7 +165,7 @@ async def test_an_approval_goes_on_and_what_it_let_run_is_not_run_again(
     model.turns = [broken()]
     yes = {"confirmed": True, "payload": None}
     failed, _ = await use_cases.answer_call(person, session.pk, call_id, REQUEST_CONFIRMATION, yes)
-    await worker().ended()
+    await worker().wait_until_idle()
     model.turns = ["It is gone."]
     await retry(person, session, failed)
     assert DELETED == ["a.txt"]
@@ -181,7 +181,7 @@ async def test_whoever_asks_twice_or_from_two_tabs_has_it_tried_once(
     results = await asyncio.gather(
         *(use_cases.retry(person, session.pk, invocation_id) for _ in range(5)), return_exceptions=True
     )
-    await worker().ended()
+    await worker().wait_until_idle()
     assert [type(result) for result in results if result] == [ConflictError] * 4
     assert (await log_of(session))[2:] == ["words: An insect."]
     with pytest.raises(ConflictError, match="did not fail"):
@@ -218,7 +218,7 @@ async def test_nothing_is_tried_again_after_something_newer_or_a_rewind(
 ) -> None:
     session, invocation_id = await told(person, model, broken(), "An insect.")
     await use_cases.send_message(person, session.pk, "m2", "hello?")
-    await worker().ended()
+    await worker().wait_until_idle()
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, session, invocation_id)
     other, invocation_id = await told(person, model, broken())
@@ -235,11 +235,11 @@ async def test_what_failed_is_not_summed_up_until_it_is_answered(
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     session, invocation_id = await told(person, model, broken())
-    await asyncio.gather(*worker()._beside)
+    await asyncio.gather(*worker()._compaction_tasks)
     assert await log_of(session) == ["user: what is an ant?", "words: error"]
     model.turns = ["An insect."]
     await retry(person, session, invocation_id)
-    await asyncio.gather(*worker()._beside)
+    await asyncio.gather(*worker()._compaction_tasks)
     assert (await log_of(session))[2:] == ["words: An insect.", "user: state"]
 
 
@@ -258,6 +258,6 @@ async def test_a_message_to_an_agent_that_recorded_no_state_is_sent_once_more(
     session, invocation_id = await told(person, model, app="custom")
     tries = (use_cases.retry(person, session.pk, invocation_id) for _ in range(3))
     await asyncio.gather(*tries, return_exceptions=True)
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["failed", "completed"]
     assert (await log_of(session))[3:] == ["user: what is an ant?", "custom: I begin.", "custom: I am done."]

@@ -57,7 +57,7 @@ async def told(person: User, session: Session, model: ScriptedModel, text: str, 
     """A whole invocation; returns its id."""
     model.turns = [*turns, f"you said {text}"]
     invocation_id, _ = await use_cases.send_message(person, session.id, f"client {text}", text)
-    await worker().ended()
+    await worker().wait_until_idle()
     return invocation_id
 
 
@@ -65,7 +65,7 @@ async def edited(person: User, session: Session, model: ScriptedModel, text: str
     """An edit and its whole invocation; returns its id."""
     model.turns = [f"you said {text}"]
     invocation_id, _ = await use_cases.edit_message(person, session.id, "edit" + replaces, text, replaces)
-    await worker().ended()
+    await worker().wait_until_idle()
     return invocation_id
 
 
@@ -186,7 +186,7 @@ async def test_an_edit_sent_again_changes_nothing(person: User, model: ScriptedM
     again = await use_cases.edit_message(person, session.id, "edit", "two", first)
     assert again == (second, "running")
     hold.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await use_cases.edit_message(person, session.id, "edit", "two", first) == (second, "completed")
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "released"]
@@ -225,7 +225,7 @@ async def test_two_equal_edits_at_once_make_one_message(person: User, model: Scr
     results = await asyncio.gather(*edits, return_exceptions=True)
     refused = [result for result in results if isinstance(result, BaseException)]
     assert all(isinstance(error, ConflictError) for error in refused) and len(refused) < 5
-    await worker().ended()
+    await worker().wait_until_idle()
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
 
@@ -240,7 +240,7 @@ async def test_an_edit_is_refused_while_something_runs_and_nothing_is_lost(
     with pytest.raises(ConflictError, match="Stop it first"):
         await use_cases.edit_message(person, session.id, "edit", "three", first)
     hold.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await Event.objects.filter(session=session).acount() == 4
     assert not await Event.objects.filter(session=session).rewinds().aexists()
     assert not await Invocation.objects.filter(client_id="edit").aexists()
@@ -272,9 +272,9 @@ async def test_what_is_sent_while_a_rewind_is_written_is_answered_after_it(
         with pytest.raises(ConflictError):
             await use_cases.rewind(person, session.pk, first)
 
-    monkeypatch.setattr(rewind, "settle_what_waits", send)
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", send)
     await use_cases.rewind(person, session.id, first)
-    await worker().ended()
+    await worker().wait_until_idle()
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
 
@@ -316,22 +316,22 @@ async def test_what_was_answered_after_the_message_may_be_answered_again(
     session = await use_cases.create_session(person, "shop")
     model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
     await use_cases.send_message(person, session.id, "one", "one")
-    await worker().ended()
+    await worker().wait_until_idle()
     second, _ = await use_cases.send_message(person, session.id, "two", "two")
-    await worker().ended()
+    await worker().wait_until_idle()
     asked = await Event.objects.aget(session=session, body__longRunningToolIds__isnull=False, kind="call")
     (call_id,) = asked.body["longRunningToolIds"]
 
     async def answer(*, confirmed: bool) -> None:
         name, verdict = REQUEST_CONFIRMATION, {"confirmed": confirmed}
         await use_cases.answer_call(person, session.id, call_id, name, verdict)
-        await worker().ended()
+        await worker().wait_until_idle()
 
     await answer(confirmed=False)
     with pytest.raises(ConflictError, match="answered already"):
         await answer(confirmed=True)
     await use_cases.edit_message(person, session.id, "edit", "three", second)
-    await worker().ended()
+    await worker().wait_until_idle()
     await answer(confirmed=True)
     assert (await Session.objects.aget(pk=session.pk)).state == {"value": "1"}
 
@@ -364,7 +364,7 @@ async def test_a_job_whose_answer_was_undone_gives_it_again(
     assert model.turns == []
     model.turns = ["it was 7, again", "you said three"]
     await use_cases.edit_message(person, session.id, "edit", "three", second)
-    await worker().ended()
+    await worker().wait_until_idle()
     texts = [
         event.text async for event in Event.objects.filter(session=session, kind="message").order_by("seq")
     ]
@@ -391,14 +391,14 @@ async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_can
     session = await use_cases.create_session(person, "shop")
     first = await told(person, session, model, "one")
     job = await job_of(session, first, status="succeeded")
-    settle = rewind.settle_what_waits
+    settle = rewind.reconcile_after_rewind
 
     async def settle_late(session: Session) -> None:
         await sync_to_async(deliver)(job.pk)
         await settle(session)
 
-    monkeypatch.setattr(rewind, "settle_what_waits", settle_late)
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", settle_late)
     await use_cases.rewind(person, session.id, first)
-    await worker().ended()
+    await worker().wait_until_idle()
     queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
     assert (queued.status, len(model.requests)) == ("cancelled", 1)

@@ -39,7 +39,7 @@ async def test_a_turn_is_stored_event_by_event_with_the_state_before_each_change
     session = await use_cases.create_session(person, "counter")
     for number in (1, 2):
         await use_cases.send_message(person, session.id, f"m{number}", "count!")
-        await worker().ended()
+        await worker().wait_until_idle()
     stored = await Session.objects.aget(pk=session.id)
     events = [event async for event in Event.objects.filter(session=session).order_by("seq")]
     assert [event.seq for event in events] == list(range(1, 9))
@@ -60,6 +60,6 @@ async def test_what_postgresql_cannot_hold_is_replaced_in_the_message_and_in_the
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "counter")
     await use_cases.send_message(person, session.id, "m1", "hi\0")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await Session.objects.aget(pk=session.id)).title == "hi\ufffd"
     assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"
