@@ -1,4 +1,4 @@
-"""Who is answered when: queue policies, limits on invocations at once, and on what one may use (design.md)."""
+"""Queue policies, limits on concurrent invocations, and limits on cost (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ async def test_a_second_message_waits_for_its_turn(person: User, model: Scripted
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
-async def test_an_app_that_rejects_takes_no_second_message_but_the_first_one_again(
+async def test_the_reject_policy_refuses_a_second_message_and_accepts_a_repeated_one(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(apps={"words": {"queue_policy": "reject"}})
     first = asyncio.Event()
     model.turns = [first, "two"]
     session = await use_cases.create_session(person, "words")
-    known = await use_cases.send_message(person, session.pk, "m1", "first")
+    sent = await use_cases.send_message(person, session.pk, "m1", "first")
     with pytest.raises(ConflictError, match="still being answered"):
         await use_cases.send_message(person, session.pk, "m2", "second")
-    assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == known[0]
+    assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == sent[0]
     first.set()
     await worker().wait_until_idle()
     await use_cases.send_message(person, session.pk, "m2", "second")
@@ -79,7 +79,7 @@ async def test_an_app_that_rejects_takes_no_second_message_but_the_first_one_aga
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
-async def test_where_messages_interrupt_the_newest_stops_what_came_before(
+async def test_the_interrupt_policy_cancels_all_older_invocations(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(queue_policy="interrupt")
@@ -90,10 +90,10 @@ async def test_where_messages_interrupt_the_newest_stops_what_came_before(
     await worker().wait_until_idle()
     assert await statuses(session) == ["cancelled", "cancelled", "completed"]
     assert (await texts(session))[-2:] == ["message 3", "three"]
-    assert (await Event.objects.filter(session=session).order_by("seq").afirst()).text == "message 1"  # type: ignore[union-attr]
+    assert (await Event.objects.aget(session=session, seq=1)).text == "message 1"
 
 
-async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
+async def test_the_interrupt_policy_keeps_queued_answers(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(queue_policy="interrupt")
@@ -107,10 +107,10 @@ async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
     assert await statuses(session) == ["cancelled", "completed", "completed"]
 
 
-async def test_a_person_has_only_so_many_messages_answered_at_once(
+async def test_a_persons_invocations_at_once_are_limited(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    """The message is kept, and an event says why it is not answered."""
+    """The message is kept, and an error event names the reason."""
     configure(invocations_of_person=2)
     model.turns = [asyncio.Event(), asyncio.Event(), "now"]
     sessions = [await use_cases.create_session(person, "words") for _ in range(3)]
@@ -127,7 +127,7 @@ async def test_a_person_has_only_so_many_messages_answered_at_once(
     assert await statuses(sessions[2]) == ["failed", "completed"]
 
 
-async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
+async def test_the_limit_holds_for_messages_sent_in_the_same_instant(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=3)
@@ -142,7 +142,7 @@ async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
     )
 
 
-async def test_an_app_answers_only_so_many_at_once_and_another_app_is_not_concerned(
+async def test_an_apps_invocations_at_once_are_limited_apart_from_other_apps(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(apps={"words": {"invocations_of_app": 1}})
@@ -158,7 +158,7 @@ async def test_an_app_answers_only_so_many_at_once_and_another_app_is_not_concer
 
 
 def costly(prompt: int, cached: int, written: int) -> LlmResponse:
-    """A call of the tool by a model that says what it used."""
+    """Return a model's call of the tool, with its usage."""
     usage = types.GenerateContentResponseUsageMetadata(
         prompt_token_count=prompt,
         cached_content_token_count=cached,
@@ -169,7 +169,7 @@ def costly(prompt: int, cached: int, written: int) -> LlmResponse:
     return LlmResponse(content=content, usage_metadata=usage, model_version="gemini-9-flash-001")
 
 
-async def test_what_costs_too_much_is_stopped_with_a_sentence(
+async def test_an_invocation_above_its_cost_limit_fails_with_a_sentence(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     prices = {"gemini-9": {"input": 100.0, "output": 100.0}, "gemini-9-flash": {"input": 1.0, "output": 2.0}}
@@ -183,7 +183,7 @@ async def test_what_costs_too_much_is_stopped_with_a_sentence(
     assert len(model.requests) == 2
 
 
-async def test_input_from_the_models_cache_costs_what_its_price_says(
+async def test_cached_input_is_counted_at_its_own_price(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     prices = {"gemini-9": {"input": 1.0, "output": 2.0, "cached_input": 0.1}}
