@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
-    """Handle the browser's frames. The viewer sends frames to the browser."""
+    """Handles the frames of the browser. A viewer sends the frames to the browser."""
 
     channel_layer_alias = "none"  # The hub brings the news, so a socket needs no channel of its own.
 
@@ -87,19 +87,19 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self._frames_in_minute = self._frames_in_minute + 1 if minute == self._minute else 1
         self._minute = minute
         if text is not None and len(text) > conf().frame_limit:
-            message, code = (
-                f"The frame is larger than {conf().frame_limit} characters.",
-                protocol.CLOSE_TOO_LARGE,
+            await self._refuse(
+                f"The frame is larger than {conf().frame_limit} characters.", protocol.CLOSE_TOO_LARGE
             )
-        elif self._frames_in_minute > conf().frames_per_minute:
-            message, code = (
-                f"More than {conf().frames_per_minute} frames in a minute.",
-                protocol.CLOSE_TOO_MANY,
+            return False
+        if self._frames_in_minute > conf().frames_per_minute:
+            await self._refuse(
+                f"More than {conf().frames_per_minute} frames in a minute.", protocol.CLOSE_TOO_MANY
             )
-        else:
-            return True
+            return False
+        return True
+
+    async def _refuse(self, message: str, code: int) -> None:
         await self._viewer.end(code, protocol.error_frame(InvalidInputError(message)).json())
-        return False
 
 
 def _parse(text: str | None) -> AnyClientFrame:

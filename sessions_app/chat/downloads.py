@@ -32,9 +32,9 @@ async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> Htt
     """Return a version of an artifact, the newest without `?version=`. Browsers save all but plain pictures."""
     version = request.GET.get("version", "")
     session = await own_session_or_404(await request.auser(), session_id)
-    found = await _find_artifact(session, filename, version)
-    etag = f'"{found.sha256}"'
-    return get_conditional_response(request, etag=etag) or _response(found, etag)
+    row = await _find_artifact(session, filename, version)
+    etag = f'"{row.sha256}"'
+    return get_conditional_response(request, etag=etag) or _response(row, etag)
 
 
 async def _find_artifact(session: Session, filename: str, version: str) -> Artifact:
@@ -46,28 +46,28 @@ async def _find_artifact(session: Session, filename: str, version: str) -> Artif
     )
     if version:
         files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
-    found = await files.order_by("-version").afirst()
-    if found is None:
+    row = await files.order_by("-version").afirst()
+    if row is None:
         raise Http404(f"There is no file {filename!r} in this chat.")
-    return found
+    return row
 
 
-def _response(found: Artifact, etag: str) -> StreamingHttpResponse:
-    mime_type = found.mime_type or TEXT
+def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
+    mime_type = row.mime_type or TEXT
     if not MIME_TYPE.fullmatch(mime_type):
         mime_type = "application/octet-stream"
-    name = found.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
     disposition = content_disposition_header(
-        found.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
+        row.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
     )
     headers = {
         "Content-Disposition": disposition or "attachment",
-        "Content-Length": str(found.size),
+        "Content-Length": str(row.size),
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-cache",
         "ETag": etag,
     }
-    return StreamingHttpResponse(_chunks(found.file), content_type=mime_type, headers=headers)
+    return StreamingHttpResponse(_chunks(row.file), content_type=mime_type, headers=headers)
 
 
 async def _chunks(stored: FieldFile) -> AsyncIterator[bytes]:

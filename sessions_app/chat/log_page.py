@@ -65,11 +65,11 @@ async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRa
 
 def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
     """Return a filter for rewound invocations, those without events included."""
-    begun = Q(pk__in=())
+    is_rewound = Q(pk__in=())
     for part in rewound:
         first = Invocation.objects.filter(invocation_id=part.invocation_id, pk__lte=OuterRef("pk"))
-        begun |= Q(Exists(first), created_at__lt=part.at)
-    return begun
+        is_rewound |= Q(Exists(first), created_at__lt=part.at)
+    return is_rewound
 
 
 async def _log_page(session: Session, newest_first: list[Event], others: Q) -> LogPage:

@@ -18,16 +18,14 @@ async def renew_leases(running: Mapping[str, RunningInvocation], owner: str) -> 
     """Renew the leases while anything runs; stop invocations whose lease is lost or whose cancel was requested.
 
     Args:
-        running: the worker's running invocations by id. The worker changes the mapping meanwhile.
+        running: the worker's running invocations by id. The worker changes the mapping during this call.
     """
     while running:
         await asyncio.sleep(conf().heartbeat_seconds)
-        held = {each.claim.session_id: each for each in running.values() if not each.is_ending}
+        held = {entry.claim.session_id: entry for entry in running.values() if not entry.is_ending}
         try:
             renewed = await leases.renew(list(held), owner=owner, lease_seconds=conf().lease_seconds)
-        except (
-            Exception
-        ):  # PostgreSQL may be away for a moment; the fencing token protects the log meanwhile.
+        except Exception:  # PostgreSQL may be away for a moment. The fencing token protects the log.
             logger.warning("Leases could not be renewed; trying again", exc_info=True)
             continue
         for invocation_id in renewed.cancelled:

@@ -43,7 +43,7 @@ async def rewind_before(session: Session, invocation_id: str) -> None:
 
 @asynccontextmanager
 async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
-    """Hold the session's lease, so that no invocation begins. Run what was queued meanwhile afterwards."""
+    """Hold the session's lease, so that no invocation begins. Afterwards run what was queued in the meantime."""
     lease_token = await session_lease.acquire(
         session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
     )

@@ -14,7 +14,7 @@ def add_event(session: Session, text: str = "", author: str = "help_desk", **bod
     session.last_seq += 1
     session.save()
     content = {"content": {"role": "model", "parts": [{"text": text}]}} if text else {}
-    whole = {
+    values = {
         "id": f"id-{session.last_seq}",
         "author": author,
         "timestamp": 1.0,
@@ -22,18 +22,18 @@ def add_event(session: Session, text: str = "", author: str = "help_desk", **bod
         **content,
         **body,
     }
-    return Event.objects.create(session=session, seq=session.last_seq, body=whole)
+    return Event.objects.create(session=session, seq=session.last_seq, body=values)
 
 
 def save_artifact(session: Session, filename: str, content: bytes = b"a,b", /, **fields: Any) -> Artifact:
-    given = {"session": session, "version": 0, "mime_type": "text/csv", "part_kind": "blob", **fields}
+    values = {"session": session, "version": 0, "mime_type": "text/csv", "part_kind": "blob", **fields}
     created = Artifact(
         app_name=session.app_name,
         user=session.user,
         filename=filename,
         size=len(content),
         sha256=f"{hash(content):064x}"[:64],
-        **given,
+        **values,
     )
     created.file.save("x", ContentFile(content))
     return created

@@ -151,8 +151,8 @@ async def test_an_apps_invocations_at_once_are_limited_apart_from_other_apps(
     other = await use_cases.create_session(person, "other")
     await use_cases.send_message(person, busy.pk, "m1", "hello")
     for session in (refused, other):
-        begun = await use_cases.send_message(person, session.pk, "m1", "hello")
-        await worker()._running[begun[0]].task
+        sent = await use_cases.send_message(person, session.pk, "m1", "hello")
+        await worker()._running[sent[0]].task
     assert "Send this again in a moment" in (await texts(refused))[1]
     assert await statuses(other) == ["completed"]
 

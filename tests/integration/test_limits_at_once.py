@@ -89,11 +89,11 @@ async def wait_for_requests(model: ScriptedModel, times: int) -> None:
 async def start_answer(person: User, model: ScriptedModel) -> tuple[Session, asyncio.Event]:
     """Return a session with an invocation that runs until the returned event is set."""
     end = asyncio.Event()
-    asked = len(model.requests)
+    requests_before = len(model.requests)
     model.turns = [end]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
-    await wait_for_requests(model, asked + 1)
+    await wait_for_requests(model, requests_before + 1)
     return session, end
 
 
