@@ -9,16 +9,24 @@ from uuid import UUID, uuid4
 
 import pytest
 from channels.layers import channel_layers, get_channel_layer
+from django.utils.safestring import mark_safe
 from pytest_django import Settings
 
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
-from sessions_app.live.frames import Notice
+from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey
 
 AN_HOUR = 3_600.0
+NOTICES: list[Notice] = [
+    InvocationFrame("e-1", "m1", "failed", "It broke."),
+    JobFrame(
+        "j-1", "c1", "count", "running", 50, "half", "", {"number": 0}, {"a.csv": 1}, mark_safe("<p></p>")
+    ),
+    ScheduleFrame(1, "active", "Look", "2040-01-01T09:00:00+00:00", "once", "<p></p>"),
+]
 
 
 class Reader:
@@ -42,14 +50,18 @@ class Reader:
 
 
 class Listener(Hub):
-    """The hub of another process, which keeps the log positions that it receives."""
+    """The hub of another process, which keeps the log positions and notices that it receives."""
 
     def __init__(self) -> None:
         super().__init__(Relay())
         self.positions: asyncio.Queue[tuple[UUID, int]] = asyncio.Queue()
+        self.notices: asyncio.Queue[tuple[UUID, Notice]] = asyncio.Queue()
 
     def receive_log_position(self, session_id: UUID, seq: int) -> None:
         self.positions.put_nowait((session_id, seq))
+
+    def receive_notice(self, session_id: UUID, notice: Notice) -> None:
+        self.notices.put_nowait((session_id, notice))
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +130,10 @@ async def test_a_watcher_gets_text_that_was_sent_before_its_process_joined() -> 
         local.publish_text(session_id, StreamKey(1, "e-1", "event", "agent", thought=False), "It takes ")
         async with listening(receiving, remote):
             assert "It takes " in await asyncio.wait_for(reader.frames.get(), timeout=5)
+
+
+@pytest.mark.parametrize("notice", NOTICES, ids=lambda notice: notice.type)
+async def test_a_notice_arrives_as_it_was_sent(listener: Listener, notice: Notice) -> None:
+    session_id = uuid4()
+    Relay().send_notice(session_id, notice)
+    assert await asyncio.wait_for(listener.notices.get(), timeout=5) == (session_id, notice)
