@@ -74,7 +74,7 @@ def say(
         pk = session_id or (await use_cases.create_session(person, "garden")).pk
         number = await Invocation.objects.filter(session_id=pk).acount()
         invocation_id, _ = await use_cases.send_message(person, pk, f"m{number}", "please")
-        await worker().ended()
+        await worker().wait_until_idle()
         return pk, invocation_id
 
     pk, invocation_id = run(talk)
@@ -387,7 +387,7 @@ def test_what_was_undone_does_not_come_though_whoever_undid_it_died_before_it_wa
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = scheduled(person, model, every="day")
-    monkeypatch.setattr(rewind, "settle_what_waits", AsyncMock())
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", AsyncMock())
     run(lambda: use_cases.rewind(person, task.session_id, task.invocation_id))
     make_due(task)
     fire_due()
