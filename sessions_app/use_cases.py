@@ -16,8 +16,8 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.cancel import cancel_invocation
-from sessions_app.invocations.retry import failed_invocation, has_to_begin_anew, queue_again
-from sessions_app.invocations.rewind import go_back_before
+from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
+from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import Answer, answer_question
@@ -91,7 +91,7 @@ async def edit_message(
     text = _validated_text(text)
     session = await own_session(user, session_id)
     try:
-        await go_back_before(session, replaces)
+        await rewind_before(session, replaces)
     except (ConflictError, NotFoundError):
         is_repeated = await session.invocations.filter(client_id=client_id).aexists()
         if not is_repeated:
@@ -171,7 +171,7 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     """
     session = await own_session(user, session_id)
     failed = await failed_invocation(session, invocation_id)
-    if await has_to_begin_anew(session, failed):
+    if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
         await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message)
         return

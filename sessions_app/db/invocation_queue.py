@@ -49,7 +49,7 @@ class Queued:
         status: the invocation's status, or `REFUSED`.
         claim: the caller's claim when the invocation runs at once.
         is_repeated: true when an invocation with the client id existed; id and status are of that invocation.
-        interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_earlier`.
+        interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_older`.
     """
 
     invocation_id: str
@@ -159,7 +159,7 @@ class Interrupted:
     status: str
 
 
-async def interrupt_earlier(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
+async def interrupt_older(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
     """Request the cancellation of the invocations before a user's newer message; an earlier cancel request stays.
 
     Queued answers and scheduled tasks are kept: they must not be lost.
@@ -170,10 +170,10 @@ async def interrupt_earlier(session_id: UUID, *, invocation_id: str, user_id: An
         "user": user_id,
         "kept": list(MUST_NOT_BE_LOST),
     }
-    return [Interrupted(*row) for row in await fetch_all(_INTERRUPT_EARLIER, params)]
+    return [Interrupted(*row) for row in await fetch_all(_INTERRUPT_OLDER, params)]
 
 
-_INTERRUPT_EARLIER = """
+_INTERRUPT_OLDER = """
 UPDATE sessions_app_invocation i
 SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
     cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(user)s ELSE i.cancelled_by_id END,

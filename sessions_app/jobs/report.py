@@ -17,7 +17,7 @@ from sessions_app.db import threads
 from sessions_app.jobs.api import JobAsks, JobCancelled, current_job
 from sessions_app.jobs.questions import Answer, Question
 from sessions_app.live.notices import job_notice
-from sessions_app.live.process import tell
+from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.services.artifact_service import DjangoArtifactService
 
@@ -130,4 +130,4 @@ class Reporter:
 
 def show(job: ToolJob) -> None:
     """Tell those who watch the session how the job is."""
-    tell(job.session_id, job_notice(job))
+    publish_notice_from_thread(job.session_id, job_notice(job))

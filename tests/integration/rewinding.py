@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from sessions_app.invocations.rewind import go_back_before
+from sessions_app.invocations.rewind import rewind_before
 from sessions_app.ownership import own_session
 
 
 async def go_back(user: User, session_id: UUID, invocation_id: str) -> None:
     """Rewind the user's session to before the invocation."""
-    await go_back_before(await own_session(user, session_id), invocation_id)
+    await rewind_before(await own_session(user, session_id), invocation_id)

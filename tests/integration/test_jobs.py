@@ -17,9 +17,9 @@ from sessions_app import jobs
 from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.live.frames import Notice
+from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import job_fields
+from sessions_app.live.notices import job_notice
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
@@ -216,7 +216,7 @@ def test_a_delayed_job_waits_for_its_time_and_is_sent_then(
 ) -> None:
     session, job = ask(person, model, topic="ants", run_at="in 2 hours")
     assert job.run_at is not None and timezone.now() < job.run_at and job.args == {"topic": "ants"}
-    assert "Starts at" in job_fields(job)["html"]
+    assert "Starts at" in job_notice(job).html
     ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
     sweep_jobs()
     assert broker == []
@@ -267,8 +267,8 @@ def test_what_the_page_is_told_first_of_a_job_is_what_it_is_told_after_a_reload(
     told: list[Notice] = []
     monkeypatch.setattr(Hub, "publish_notice", lambda hub, session_id, notice: told.append(notice))
     _, job = ask(person, model, topic="ants", run_at="in 2 hours")
-    (first,) = [notice.fields for notice in told if notice.kind == "job"]
-    assert first == job_fields(job)
+    (first,) = [notice for notice in told if isinstance(notice, JobFrame)]
+    assert first == job_notice(job)
 
 
 def test_only_a_delayable_tool_is_declared_with_a_start() -> None:

@@ -55,7 +55,7 @@ def test_each_is_answered_once_and_one_by_one_in_the_order_of_their_ends(
 
     async def release() -> None:
         held.set()
-        await worker().ended()
+        await worker().wait_until_idle()
 
     threads.run(release())
     for job in jobs.values():

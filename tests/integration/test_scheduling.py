@@ -75,7 +75,7 @@ def say(
         pk = session_id or (await use_cases.create_session(person, "garden")).pk
         number = await Invocation.objects.filter(session_id=pk).acount()
         invocation_id, _ = await use_cases.send_message(person, pk, f"m{number}", "please")
-        await worker().ended()
+        await worker().wait_until_idle()
         return pk, invocation_id
 
     pk, invocation_id = run(talk)
@@ -232,11 +232,7 @@ def test_a_newer_message_that_interrupts_does_not_cancel_what_waits_for_its_turn
     fire_due()
     names = {"invocation_id": "e-newer", "client_id": "newer"}
     Invocation.objects.create(session=task.session, message={}, **names)
-    run(
-        lambda: invocation_queue.interrupt_earlier(
-            task.session_id, invocation_id="e-newer", user_id=person.pk
-        )
-    )
+    run(lambda: invocation_queue.interrupt_older(task.session_id, invocation_id="e-newer", user_id=person.pk))
     assert Invocation.objects.get(client_id=f"schedule:{task.pk}:1").status == "queued"
 
 
@@ -392,7 +388,7 @@ def test_what_was_undone_does_not_come_though_whoever_undid_it_died_before_it_wa
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = scheduled(person, model, every="day")
-    monkeypatch.setattr(rewind, "settle_what_waits", AsyncMock())
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", AsyncMock())
     run(lambda: go_back(person, task.session_id, task.invocation_id))
     make_due(task)
     fire_due()

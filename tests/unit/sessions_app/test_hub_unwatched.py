@@ -18,7 +18,7 @@ def hub_with_both_texts() -> tuple[Hub, Mock, Mock]:
     hub, first, second = Hub(Mock()), Mock(), Mock()
     hub.watch(SESSION, first)
     hub.watch(SESSION, second)
-    hub.receive_chunk(SESSION, TextChunk(REMOTE, 0, "from another process"))
+    hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process"))
     hub.publish_text(SESSION, LOCAL, "from this process")
     return hub, first, second
 
@@ -40,10 +40,10 @@ async def test_a_watcher_that_returns_asks_for_the_text_again() -> None:
     outbox, watcher = Mock(), Mock()
     hub = Hub(outbox)
     hub.watch(SESSION, watcher)
-    hub.receive_chunk(SESSION, TextChunk(REMOTE, 0, "from another process"))
+    hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process"))
     hub.unwatch(SESSION, watcher)
     hub.watch(SESSION, watcher)
-    hub.want_text(SESSION)
-    outbox.want_text.assert_called_once_with(SESSION)
-    hub.receive_chunk(SESSION, TextChunk(REMOTE, 0, "from another process, and more"))
+    hub.request_text(SESSION)
+    outbox.request_text.assert_called_once_with(SESSION)
+    hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process, and more"))
     assert texts(hub) == ["from another process, and more"]
