@@ -148,7 +148,7 @@ async def test_who_does_not_read_is_disconnected_with_a_reason_in_the_log_and_ma
     ):
         async with opened(port, door, will_stall=True) as page:
             await page.send(type="message", id="m1", text="go")
-            while f"session {session.pk} has not read" not in (tmp_path / "daphne.log").read_text():
+            while f"session {session.pk} did not read" not in (tmp_path / "daphne.log").read_text():
                 await asyncio.sleep(0.1)
             page.hurry()
             with pytest.raises(ConnectionClosed):
