@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 WORDS = [f"word{number} " for number in range(1, 201)]
 WHOLE = "".join(WORDS).strip()
-TAKEN_UP = "The server was restarted. This answer was taken up again."
+TAKEN_UP = "The server restarted. This answer was resumed."
 OUTAGE_MILLISECONDS = 60_000
 
 

@@ -15,7 +15,7 @@ from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-TAKEN_UP = "The server was restarted. This answer was taken up again."
+TAKEN_UP = "The server restarted. This answer was resumed."
 GIVEN_UP = "The server was restarted before this answer was complete, and it could not be taken up again."
 TAKE_UP_MILLISECONDS = 30_000
 
