@@ -53,6 +53,13 @@ def run_queue(session_id: UUID) -> None:
     threads.run(work())
 
 
+def last_responses(model: ScriptedModel) -> list[dict[str, Any]]:
+    """Return the function responses in the last content of the model's last request."""
+    parts = model.requests[-1].contents[-1].parts or []
+    found = [part.function_response for part in parts if part.function_response]
+    return [response.response or {} for response in found]
+
+
 def responses(session: Session) -> list[dict[str, Any]]:
     """The function responses that came from outside."""
     rows = Event.objects.filter(session=session, author="user", kind="response").order_by("seq")

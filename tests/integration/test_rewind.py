@@ -24,7 +24,7 @@ from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
-from sessions_app.jobs.answer import answer as deliver
+from sessions_app.jobs.response import queue_response
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.services import DjangoArtifactService, DjangoSessionService
 from tests.fakes import ScriptedModel, call
@@ -357,9 +357,9 @@ async def test_a_job_whose_answer_was_undone_gives_it_again(
     )
     second = await told(person, session, model, "two")
     await ToolJob.objects.filter(pk=job.pk).aupdate(status="succeeded", result={"result": 7})
-    monkeypatch.setattr("sessions_app.jobs.answer.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
     model.turns = ["it was 7"]
-    await sync_to_async(deliver)(job.pk)
+    await sync_to_async(queue_response)(job.pk)
     await worker().run_queue(session.pk)
     assert model.turns == []
     model.turns = ["it was 7, again", "you said three"]
@@ -394,7 +394,7 @@ async def test_the_answer_of_a_rewound_call_that_is_queued_at_that_moment_is_can
     settle = rewind.settle_what_waits
 
     async def settle_late(session: Session) -> None:
-        await sync_to_async(deliver)(job.pk)
+        await sync_to_async(queue_response)(job.pk)
         await settle(session)
 
     monkeypatch.setattr(rewind, "settle_what_waits", settle_late)

@@ -74,7 +74,7 @@ def test_a_function_is_told_of_its_soft_limit_and_has_failed(
 ) -> None:
     job = begin("be_told")
     until_answered(job)
-    error = "The job took longer than it may."
+    error = "The job exceeded its time limit."
     assert what_came_of(job) == (JobStatus.FAILED, error, ["error"], f"error: {error}")
     assert (job.attempts, (tmp_path / "diary").read_text()) == (1, "begun\n")
 
@@ -84,7 +84,7 @@ def test_a_function_that_is_killed_for_its_limit_has_failed_once_and_is_not_run_
 ) -> None:
     job = begin("be_killed")
     until_answered(job)
-    error = "The job took longer than it may."
+    error = "The job exceeded its time limit."
     assert what_came_of(job) == (JobStatus.FAILED, error, ["error"], f"error: {error}")
     assert (job.attempts, (tmp_path / "diary").read_text()) == (1, "begun\n")
 
