@@ -130,7 +130,7 @@ class ChatPage:
 
     @property
     def known_state(self) -> Locator:
-        """The panel "What this chat knows"."""
+        """The panel "State of this chat"."""
         return self.page.locator("#state")
 
     @property

@@ -177,7 +177,7 @@ def test_nothing_is_edited_while_an_answer_is_written_and_nothing_is_lost(
     expect(chat.unsent).to_contain_text("First, again")
     expect(chat.unsent).to_contain_text("Not sent: An answer is being written")
     edit_button(chat, "Second").press("Enter")
-    expect(chat.page.get_by_role("alert")).to_contain_text("Stop it, or wait for its end, then edit.")
+    expect(chat.page.get_by_role("alert")).to_contain_text("Stop it or wait for it to finish, then edit.")
     expect(chat.box).to_have_value("")
     model.release()
     chat.wait_for_answer("Two done.")
@@ -205,7 +205,7 @@ def test_an_edit_whose_connection_drops_is_sent_once(chat: ChatPage, model: Mode
     expect(chat.messages).to_have_text(["Second"])
 
 
-def test_what_replaces_a_message_that_is_gone_is_told_to_be_a_new_one(
+def test_the_replacement_of_a_removed_message_is_announced_as_a_new_message(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three."]))
@@ -215,7 +215,7 @@ def test_what_replaces_a_message_that_is_gone_is_told_to_be_a_new_one(
     edit_button(other, "First").press("Enter")
     other.box.fill("Mine")
     edit(chat, "First", "Yours")
-    expect(other.page.get_by_role("alert")).to_contain_text("this would be a new message")
+    expect(other.page.get_by_role("alert")).to_contain_text("will be sent as a new message")
     other.wait_for_answer("Two.")
     other.wait_until_idle()
     expect(other.box).to_have_value("Mine")

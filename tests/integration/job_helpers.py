@@ -1,4 +1,4 @@
-"""What tests of jobs and scheduled tasks share: who asks for one, and the worker that runs it when it is told to."""
+"""Helpers for tests of jobs and scheduled tasks: a scripted agent, its messages, and workers run by the test."""
 
 from __future__ import annotations
 
