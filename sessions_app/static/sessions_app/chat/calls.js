@@ -1,19 +1,19 @@
-// A function call and its result are one card, wherever in the log the result came.
+// Cards of function calls: each shows its function responses, wherever these are in the log.
 
-import { duration } from "./times.js";
+import { formatDuration } from "./times.js";
 
-/** Moves results into the cards of their calls, looking in all the roots for both. */
-export function pairResults(...roots) {
-  const all = (selector) => new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]));
-  const cards = new Map([...all(".tool[data-call-id]")].map((card) => [card.dataset.callId, card]));
-  for (const lone of all(".lone-result")) {
-    const card = cards.get(lone.dataset.responseTo);
-    if (card) pair(card, lone);
+/** Move function responses into the cards of their calls; both may be in any of the roots. */
+export function placeResponses(...roots) {
+  const findAll = (selector) => new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]));
+  const cards = new Map([...findAll(".tool[data-call-id]")].map((card) => [card.dataset.callId, card]));
+  for (const response of findAll(".lone-result")) {
+    const card = cards.get(response.dataset.responseTo);
+    if (card) placeResponse(card, response);
   }
 }
 
-/** Events from a number on do not count any more: their results leave the cards of earlier calls. */
-export function takeResultsOut(log, first) {
+/** Remove the responses of rewound events, from seq `first` on, from the cards of earlier calls. */
+export function removeResponsesFrom(log, first) {
   for (const result of log.querySelectorAll(".results > .result")) {
     if (result.dataset.seq < first) continue;
     const card = result.closest(".tool");
@@ -23,23 +23,23 @@ export function takeResultsOut(log, first) {
   }
 }
 
-function pair(card, lone) {
-  const article = lone.closest("article");
-  const result = lone.querySelector(".result");
+function placeResponse(card, response) {
+  const article = response.closest("article");
+  const result = response.querySelector(".result");
   result.dataset.seq = article.dataset.seq;
   const results = card.querySelector(".results");
   results.append(result);
-  results.append(...[...results.children].sort((one, other) => one.dataset.seq - other.dataset.seq));
-  lone.remove();
+  results.append(...[...results.children].sort((a, b) => a.dataset.seq - b.dataset.seq));
+  response.remove();
   article.hidden = article.childElementCount === 0;
-  // The first result of a long-running call says that it has begun.
-  if ("longRunning" in card.dataset && lone.dataset.state === "ok" && results.childElementCount === 1) return;
-  card.dataset.state = lone.dataset.state;
-  card.querySelector(".tool-outcome").textContent = outcome(card, article);
+  // The first response of a long-running call says only that the call has started.
+  if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
+  card.dataset.state = response.dataset.state;
+  card.querySelector(".tool-outcome").textContent = describeOutcome(card, article);
 }
 
-function outcome(card, article) {
+function describeOutcome(card, article) {
   const seconds = article.dataset.time - card.closest("article").dataset.time;
-  const took = seconds < 1 ? `${Math.round(seconds * 1000)} ms` : duration(Math.round(seconds));
+  const took = seconds < 1 ? `${Math.round(seconds * 1000)} ms` : formatDuration(Math.round(seconds));
   return card.dataset.state === "failed" ? `Failed, ${took}` : took;
 }

@@ -1,55 +1,55 @@
-// Calls that run only if the person says yes. The first answer counts, in whatever tab it was given.
+// Confirmation requests: calls that run only after a yes. The first answer counts, whichever tab sent it.
 
-/** Moves verdicts under their questions and hides the buttons. */
-export function settleQuestions(...roots) {
+/** Move confirmations below their requests and hide the buttons. */
+export function placeConfirmations(...roots) {
   for (const root of roots) {
-    for (const verdict of root.querySelectorAll(".verdict[data-answers]")) {
-      const question = findQuestion(verdict.dataset.answers, ...roots);
-      if (!question || question.contains(verdict)) continue;
-      const article = verdict.closest("article");
-      verdict.dataset.seq = article.dataset.seq;
-      question.append(verdict);
-      question.querySelector(".choices").hidden = true;
-      question.dataset.verdict = verdict.dataset.verdict;
+    for (const confirmation of root.querySelectorAll(".verdict[data-answers]")) {
+      const request = findRequest(confirmation.dataset.answers, ...roots);
+      if (!request || request.contains(confirmation)) continue;
+      const article = confirmation.closest("article");
+      confirmation.dataset.seq = article.dataset.seq;
+      request.append(confirmation);
+      request.querySelector(".choices").hidden = true;
+      request.dataset.verdict = confirmation.dataset.verdict;
       article.hidden = article.querySelector(":scope > :not(header)") === null;
     }
   }
 }
 
-/** Events from a number on do not count any more: questions that were answered there are open again. */
-export function reopenQuestions(log, first) {
-  for (const verdict of log.querySelectorAll(".question > .verdict")) {
-    if (verdict.dataset.seq < first) continue;
-    const question = verdict.closest(".question");
-    verdict.remove();
-    delete question.dataset.verdict;
-    question.querySelector(".choices").hidden = false;
-    allowAnswer(question, true);
+/** Reopen the requests whose confirmations are in rewound events, from seq `first` on. */
+export function reopenConfirmations(log, first) {
+  for (const confirmation of log.querySelectorAll(".question > .verdict")) {
+    if (confirmation.dataset.seq < first) continue;
+    const request = confirmation.closest(".question");
+    confirmation.remove();
+    delete request.dataset.verdict;
+    request.querySelector(".choices").hidden = false;
+    setEnabled(request, true);
   }
 }
 
-/** Calls `onAnswer(callId, isYes)` when a button is pressed; the buttons wait for what the server says. */
-export function listenForAnswers(log, onAnswer) {
+/** Call `onAnswer(callId, isConfirmed)` for each pressed button and disable the buttons until the server replies. */
+export function listenForConfirmations(log, onAnswer) {
   log.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-confirm]");
     if (!button) return;
-    const question = button.closest(".question");
-    const isSent = onAnswer(question.dataset.callId, button.dataset.confirm === "yes");
-    if (isSent) allowAnswer(question, false);
+    const request = button.closest(".question");
+    const isSent = onAnswer(request.dataset.callId, button.dataset.confirm === "yes");
+    if (isSent) setEnabled(request, false);
   });
 }
 
-/** The server refused an answer: it may be given again. */
-export function allowAnswers(log) {
-  for (const question of log.querySelectorAll(".question")) allowAnswer(question, true);
+/** Enable all requests again after the server refused an answer. */
+export function enableConfirmations(log) {
+  for (const request of log.querySelectorAll(".question")) setEnabled(request, true);
 }
 
-/** Whether the question's buttons can be pressed. */
-export function allowAnswer(question, isAllowed) {
-  for (const button of question.querySelectorAll("button")) button.disabled = !isAllowed;
+/** Enable or disable the buttons of a request or question. */
+export function setEnabled(element, isEnabled) {
+  for (const button of element.querySelectorAll("button")) button.disabled = !isEnabled;
 }
 
-function findQuestion(callId, ...roots) {
+function findRequest(callId, ...roots) {
   const selector = `.question[data-call-id="${CSS.escape(callId)}"]`;
   return roots.map((root) => root.querySelector(selector)).find(Boolean);
 }
