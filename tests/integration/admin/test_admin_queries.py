@@ -14,6 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from sessions_app.models import Invocation, Session
 from tests.integration.admin.audit_rows import (
     MODELS,
+    append_event,
     make_artifact,
     make_job,
     make_scheduled_task,

@@ -11,6 +11,7 @@ from sessions_app.models import Invocation, Session
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
+    append_event,
     make_artifact,
     make_job,
     make_scheduled_task,
