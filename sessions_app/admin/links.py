@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from sessions_app.models import Artifact, Session, ToolJob
+from sessions_app.models import Artifact, Session
 
 
 def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
@@ -29,18 +29,6 @@ def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | s
     if seq is None:
         return call_id
     return format_html('<a href="{}">#{}</a> {}', session_url(session_id, seq=seq), seq, call_id)
-
-
-def raw_event_url(session_id: UUID, seq: int) -> str:
-    return reverse("admin:sessions_app_session_event_raw", args=[session_id, seq])
-
-
-def job_url(job: ToolJob) -> str:
-    return reverse("admin:sessions_app_tooljob_change", args=[job.pk])
-
-
-def artifact_url(artifact: Artifact) -> str:
-    return reverse("admin:sessions_app_artifact_change", args=[artifact.pk])
 
 
 def download_url(artifact: Artifact) -> str:
