@@ -17,7 +17,7 @@ from sessions_app.db import threads
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, current_job
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 from sessions_app.live.notices import job_notice
-from sessions_app.live.process import tell
+from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.services.artifact_service import DjangoArtifactService
 
@@ -133,4 +133,4 @@ class JobReporter:
 
 def publish_job(job: ToolJob) -> None:
     """Publish the job to the connections of its session."""
-    tell(job.session_id, job_notice(job))
+    publish_notice_from_thread(job.session_id, job_notice(job))

@@ -16,7 +16,7 @@ from sessions_app.db import invocation_queue, threads
 from sessions_app.history.event_marks import wake_up
 from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.live.notices import schedule_notice
-from sessions_app.live.process import tell
+from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
 from sessions_app.scheduling.cancel import cancel_task
 
@@ -41,7 +41,9 @@ def _fire(task: ScheduledTask) -> None:
     rewound the session may have died before it cancelled the task.
     """
     if _is_rewound(task):
-        tell(task.session_id, schedule_notice(cancel_task(task.session_id, task.pk, task.session.user_id)))
+        publish_notice_from_thread(
+            task.session_id, schedule_notice(cancel_task(task.session_id, task.pk, task.session.user_id))
+        )
         return
     run_number = task.runs + 1
     threads.run(
@@ -56,7 +58,7 @@ def _fire(task: ScheduledTask) -> None:
     now = timezone.now()
     unchanged = ScheduledTask.objects.filter(pk=task.pk, runs=task.runs, next_at=task.next_at)
     if unchanged.update(runs=run_number, last_run_at=now, next_at=task.time_after(now)):
-        tell(task.session_id, schedule_notice(ScheduledTask.objects.get(pk=task.pk)))
+        publish_notice_from_thread(task.session_id, schedule_notice(ScheduledTask.objects.get(pk=task.pk)))
     try:
         send_run_session(task.session_id)
     except Exception:  # the broker may be down; the sweeper finds the queued invocation

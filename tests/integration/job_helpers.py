@@ -33,7 +33,7 @@ def talk(person: User, app_name: str, said: str) -> UUID:
     async def begin() -> UUID:
         session = await use_cases.create_session(person, app_name)
         await use_cases.send_message(person, session.pk, "m1", said)
-        await worker().ended()
+        await worker().wait_until_idle()
         return session.pk
 
     return threads.run(begin())

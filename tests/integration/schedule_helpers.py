@@ -28,7 +28,7 @@ def converse(
         pk = session_id or (await use_cases.create_session(person, "garden")).pk
         number = await Invocation.objects.filter(session_id=pk).acount()
         invocation_id, _ = await use_cases.send_message(person, pk, f"m{number}", "please")
-        await worker().ended()
+        await worker().wait_until_idle()
         return pk, invocation_id
 
     pk, invocation_id = threads.run(send_and_wait())

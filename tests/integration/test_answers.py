@@ -47,7 +47,7 @@ async def request_confirmation(person: User, model: ScriptedModel) -> tuple[Sess
     model.turns = [call("delete_file", name="a.txt"), "Gone."]
     session = await use_cases.create_session(person, "files")
     await use_cases.send_message(person, session.pk, "m1", "delete a.txt")
-    await worker().ended()
+    await worker().wait_until_idle()
     last = await Event.objects.filter(session=session).alatest("seq")
     (question,) = last.body["content"]["parts"]
     assert question["functionCall"]["name"] == REQUEST_CONFIRMATION
@@ -57,7 +57,7 @@ async def request_confirmation(person: User, model: ScriptedModel) -> tuple[Sess
 async def answer(person: User, session_id: UUID, call_id: str, confirmed: bool = True) -> None:
     response = {"confirmed": confirmed, "payload": None}
     await use_cases.answer_call(person, session_id, call_id, REQUEST_CONFIRMATION, response)
-    await worker().ended()
+    await worker().wait_until_idle()
 
 
 async def test_a_confirmed_call_runs_and_the_invocation_that_waited_is_completed(
@@ -130,6 +130,6 @@ async def test_a_call_with_the_longest_id_can_be_answered(person: User, model: S
     queued = await worker().start(
         session.pk, user_id=person.pk, client_id=of_answer(longest), message=content_to_json(content)
     )
-    await worker().ended()
+    await worker().wait_until_idle()
     assert queued is not None
     assert (await Invocation.objects.aget(session=session)).status == "completed"

@@ -16,7 +16,7 @@ from sessions_app.jobs import job_tool, time_limit
 from sessions_app.jobs.run import process_name
 from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
 from sessions_app.jobs.time_limit import end_overdue_job
-from sessions_app.live.frames import Notice
+from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
@@ -66,8 +66,8 @@ def published(monkeypatch: pytest.MonkeyPatch, job: ToolJob) -> list[tuple[str, 
     notices: list[tuple[str, str]] = []
 
     def record(hub: Hub, session_id: object, notice: Notice) -> None:
-        if notice.kind == "job":
-            notices.append((notice.fields["status"], notice.fields["error"]))
+        if isinstance(notice, JobFrame):
+            notices.append((notice.status, notice.error))
 
     monkeypatch.setattr(Hub, "publish_notice", record)
     return notices

@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from sessions_app.jobs import job_tool, progress
-from sessions_app.live.notices import job_fields
+from sessions_app.live.notices import job_notice
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, talk
@@ -117,6 +117,6 @@ def test_the_card_shows_a_percentage_or_an_indeterminate_bar_for_every_stored_nu
     done: float, total: float, percent: int | None
 ) -> None:
     job = ToolJob(status=JobStatus.RUNNING, progress_done=done, progress_total=total, session_id=uuid4())
-    fields = job_fields(job)
-    assert fields["percent"] == percent
-    assert ("value=" in fields["html"]) == (percent is not None)
+    notice = job_notice(job)
+    assert notice.percent == percent
+    assert ("value=" in notice.html) == (percent is not None)

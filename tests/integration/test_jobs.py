@@ -17,9 +17,9 @@ from runtime.tools import ToolContext
 from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.live.frames import Notice
+from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import job_fields
+from sessions_app.live.notices import job_notice
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
@@ -215,7 +215,7 @@ def test_a_delayed_job_is_sent_at_its_start_time(
 ) -> None:
     session, job = start_job(person, model, topic="ants", run_at="in 2 hours")
     assert job.run_at is not None and timezone.now() < job.run_at and job.args == {"topic": "ants"}
-    assert "Starts at" in job_fields(job)["html"]
+    assert "Starts at" in job_notice(job).html
     ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
     sweep_jobs()
     assert broker == []
@@ -266,8 +266,8 @@ def test_the_first_notice_of_a_job_equals_its_fields_after_a_reload(
     published: list[Notice] = []
     monkeypatch.setattr(Hub, "publish_notice", lambda hub, session_id, notice: published.append(notice))
     _, job = start_job(person, model, topic="ants", run_at="in 2 hours")
-    (first,) = [notice.fields for notice in published if notice.kind == "job"]
-    assert first == job_fields(job)
+    (first,) = [notice for notice in published if isinstance(notice, JobFrame)]
+    assert first == job_notice(job)
 
 
 def test_only_a_delayable_tool_declares_a_start_time() -> None:

@@ -62,7 +62,7 @@ def test_each_job_is_answered_once_in_the_order_in_which_the_jobs_end(
 
     async def release() -> None:
         release_model.set()
-        await worker().ended()
+        await worker().wait_until_idle()
 
     threads.run(release())
     for job in jobs.values():

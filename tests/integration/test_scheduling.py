@@ -340,7 +340,7 @@ def test_a_rewound_task_does_not_fire_when_the_rewind_crashed_before_it_cancelle
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = schedule(person, model, every="day")
-    monkeypatch.setattr(rewind, "settle_what_waits", AsyncMock())
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", AsyncMock())
     threads.run(use_cases.rewind(person, task.session_id, task.invocation_id))
     make_due(task)
     fire_due_tasks()
