@@ -22,7 +22,7 @@ from sessions_app.invocations.retry import failed_invocation, must_restart, queu
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
-from sessions_app.jobs.questions import Answer, answer_question
+from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
@@ -215,7 +215,7 @@ async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
     await in_thread(cancel_job_here, job_id, by=user.pk)
 
 
-async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: Answer) -> None:
+async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
     """Answer the question that a job waits with; `number` counts its questions from 0. The first answer counts.
 
     Raises:

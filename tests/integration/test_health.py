@@ -32,5 +32,5 @@ async def test_a_process_that_does_not_reach_postgresql_is_unhealthy(
     monkeypatch: pytest.MonkeyPatch, servers: None
 ) -> None:
     monkeypatch.setattr(pool, "_connection_parameters", lambda: {"host": "/nowhere"})
-    monkeypatch.setattr(health, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(health, "TIMEOUT_SECONDS", 0.1)
     assert await status() == 503
