@@ -8,9 +8,11 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 Callback = Callable[..., T | Awaitable[T | None] | None]
+Callbacks = Callback[T] | list[Callback[T]] | None
+"""Type of an agent's callback field: one callable, a list of them, or None."""
 
 
-def as_list(callbacks: Callback[T] | list[Callback[T]] | None) -> list[Callback[T]]:
+def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:
     """The callbacks of a field that takes one, several or none."""
     if callbacks is None:
         return []

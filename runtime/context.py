@@ -11,10 +11,10 @@ are its public names); `ReadonlyContext` is what instruction providers and tools
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -23,74 +23,72 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
-from runtime.errors import ConfigurationError, LlmCallsLimitExceededError
+from runtime.callbacks import Callbacks
+from runtime.errors import ConfigurationError
 from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
+from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from runtime.models.context_cache_config import ContextCacheConfig
 from runtime.run_config import RunConfig
 from runtime.sessions.base_session_service import BaseSessionService
-from runtime.sessions.deltas import is_plain
 from runtime.sessions.session import Session
 from runtime.sessions.state import State
 
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.agents.context_cache_config import ContextCacheConfig
-    from runtime.plugins.plugin_manager import PluginManager
+
+class AgentProtocol(Protocol):
+    """Node of an agent tree, as contexts, tools and the engine see it. Implemented by `BaseAgent`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def parent_agent(self) -> AgentProtocol | None: ...
+
+    @property
+    def sub_agents(self) -> Sequence[AgentProtocol]: ...
+
+    @property
+    def root_agent(self) -> AgentProtocol: ...
+
+    @property
+    def offers_transfer(self) -> bool: ...
+
+    @property
+    def before_agent_callback(self) -> Callbacks[types.Content]: ...
+
+    @property
+    def after_agent_callback(self) -> Callbacks[types.Content]: ...
+
+    def find_agent(self, name: str) -> AgentProtocol | None: ...
+
+    def get_agent(self, name: str) -> AgentProtocol: ...
+
+    def descendants(self) -> Iterator[AgentProtocol]: ...
+
+    def run_async(self, parent_context: InvocationContext) -> AsyncGenerator[Event, None]: ...
+
+
+class PluginManagerProtocol(Protocol):
+    """Plugins of an app, as the engine asks them. Implemented by `PluginManager`."""
+
+    @property
+    def plugins(self) -> Sequence[object]: ...
+
+    def implements(self, hook: str) -> bool: ...
+
+    async def ask(self, hook: str, **kwargs: Any) -> Any: ...
+
 
 RunChild = Callable[
-    ["InvocationContext", "BaseAgent", types.Content, dict[str, Any]], AsyncGenerator[Event, None]
+    ["InvocationContext", AgentProtocol, types.Content, dict[str, Any]], AsyncGenerator[Event, None]
 ]
-
-
-@dataclass
-class InvocationScope:
-    """What all agent calls of one invocation share: the count of model calls (spec L10), and who is where (R1).
-
-    Attributes:
-        caller: the scope of the invocation that runs this one as a tool (spec T6): model calls count there.
-        is_resumable: whether agents record their states, and pause on long-running calls.
-        agent_states: the latest recorded state of each agent, by name.
-        ended: the agents that recorded their end.
-        begins_at: how many of the session's events are older than the invocation.
-        own_state: the session's values as they were loaded or committed, not what code has assigned since.
-        credentials: what the person gave with the message, by credential key (spec T8). They are here, in memory,
-            and nowhere else: not in the state, which templates and child sessions read, nor in an event.
-    """
-
-    caller: InvocationScope | None = None
-    is_resumable: bool = False
-    llm_calls: int = 0
-    agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)
-    begins_at: int = 0
-    own_state: dict[str, Any] = field(default_factory=dict, repr=False)
-    credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
-
-    def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
-        """What of a delta is the session's own, changed in place; JSON keeps it as it is."""
-        return {
-            key: value for key, value in delta.items() if self.own_state.get(key) is value and is_plain(value)
-        }
-
-    def spend_llm_call(self, limit: int) -> None:
-        """Count one call.
-
-        Raises:
-            LlmCallsLimitExceededError: there were `limit` calls already; a limit of zero or less is none.
-        """
-        if self.caller is not None:
-            self.caller.spend_llm_call(limit)
-            return
-        if 0 < limit <= self.llm_calls:
-            raise LlmCallsLimitExceededError(
-                f"The invocation made {limit} model calls, as many as RunConfig.max_llm_calls allows. "
-                "Raise the limit, or look for an agent that calls its tools in circles."
-            )
-        self.llm_calls += 1
 
 
 @dataclass
@@ -108,12 +106,12 @@ class InvocationContext:
     """
 
     invocation_id: str
-    agent: BaseAgent
+    agent: AgentProtocol
     session: Session
     session_service: BaseSessionService
     artifact_service: BaseArtifactService | None = None
     memory_service: BaseMemoryService | None = None
-    plugin_manager: PluginManager | None = None
+    plugin_manager: PluginManagerProtocol | None = None
     user_content: types.Content | None = None
     run_config: RunConfig = field(default_factory=RunConfig)
     branch: str | None = None
@@ -133,7 +131,7 @@ class InvocationContext:
         """The user that the session belongs to."""
         return self.session.user_id
 
-    def for_agent(self, agent: BaseAgent) -> InvocationContext:
+    def for_agent(self, agent: AgentProtocol) -> InvocationContext:
         """The context of a call of `agent` within this one."""
         return replace(self, agent=agent)
 
@@ -159,11 +157,11 @@ class InvocationContext:
         elif agent_state is not None:
             self.scope.agent_states[agent_name] = agent_state.model_dump(mode="json")
 
-    def has_ended(self, agent: BaseAgent) -> bool:
+    def has_ended(self, agent: AgentProtocol) -> bool:
         """Whether the agent had recorded its end before the invocation was resumed."""
         return self.resuming and agent.name in self.scope.ended
 
-    def is_paused(self, agent: BaseAgent) -> bool:
+    def is_paused(self, agent: AgentProtocol) -> bool:
         """Whether the agent, or one below it, waits for an answer from outside; only resumable apps pause."""
         if not self.scope.is_resumable:
             return False
@@ -327,7 +325,7 @@ class Context(ReadonlyContext):
         return self.invocation.scope.credentials.get(auth_config.credential_key)
 
     def run_agent(
-        self, agent: BaseAgent, content: types.Content, state: dict[str, Any]
+        self, agent: AgentProtocol, content: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent in a session of its own that starts with `state`; artifacts and memory are shared."""
         if self.invocation.run_child is None:

@@ -25,7 +25,7 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.artifacts.input_blobs import save_input_blobs
-from runtime.context import InvocationContext, InvocationScope, new_invocation_id, owner_of
+from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, user_event
 from runtime.engine.human_input.credentials import take_credentials
 from runtime.engine.resume.agent_progress import latest_start, recorded_states
@@ -39,6 +39,7 @@ from runtime.errors import (
 )
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
+from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
 from runtime.memory.in_memory_memory_service import InMemoryMemoryService
 from runtime.plugins.base_plugin import BasePlugin
@@ -367,9 +368,11 @@ class Runner:
         )
 
     async def _run_child(
-        self, ctx: InvocationContext, agent: BaseAgent, message: types.Content, state: dict[str, Any]
+        self, ctx: InvocationContext, agent: AgentProtocol, message: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent as a tool, in a session of its own (spec T6). Its model calls count with the caller's (L10)."""
+        if not isinstance(agent, BaseAgent):
+            raise ConfigurationError(f"Agent {agent.name!r} is no BaseAgent, so it cannot run as a tool.")
         session = ctx.session
         artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
         runner = Runner(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.parallel_agent import ParallelAgent
+from runtime.context import AgentProtocol
 from runtime.engine.resume.agent_progress import entry_of, latest_agent, recorded_states
 from runtime.events.calls import find_call_event, response_ids
 from runtime.events.event import Event
@@ -39,7 +40,7 @@ def _speakers(events: Sequence[Event]) -> Iterator[str]:
         yield name
 
 
-def agent_that_resumes(root: BaseAgent, began: BaseAgent, events: Sequence[Event]) -> BaseAgent:
+def agent_that_resumes(root: BaseAgent, began: BaseAgent, events: Sequence[Event]) -> AgentProtocol:
     """Where an interrupted invocation, whose events these are and which that agent `began`, goes on."""
     agent = latest_agent(root, events, events)
     return began if agent is None else entry_of(agent, began)

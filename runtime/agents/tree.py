@@ -17,9 +17,10 @@ def trees_of(root: BaseAgent) -> list[BaseAgent]:
     roots, seen = [root], {id(agent) for agent in walk(root)}
     for tree in roots:  # grows meanwhile: an agent that is a tool may have agents as tools
         for tool in (tool for agent in walk(tree) for tool in tools_of(agent)):
-            if isinstance(tool, AgentTool) and id(tool.agent) not in seen:
-                roots.append(tool.agent)
-                seen.update(id(agent) for agent in walk(tool.agent))
+            agent = tool.agent if isinstance(tool, AgentTool) else None
+            if isinstance(agent, BaseAgent) and id(agent) not in seen:
+                roots.append(agent)
+                seen.update(id(member) for member in walk(agent))
     return roots
 
 

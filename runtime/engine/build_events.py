@@ -9,8 +9,8 @@ from runtime import _platform, types
 from runtime.context import InvocationContext
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.models.llm_request import DeclaredTool
 from runtime.models.llm_response import LlmResponse
-from runtime.tools.base_tool import BaseTool
 
 CALL_ID_PREFIX = "adk-"
 
@@ -26,7 +26,7 @@ def user_event(
 def model_event(
     ctx: InvocationContext,
     response: LlmResponse,
-    tools: Mapping[str, BaseTool],
+    tools: Mapping[str, DeclaredTool],
     *,
     event_id: str,
     actions: EventActions,
@@ -114,7 +114,7 @@ def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
     return response.model_copy(update={"content": content})
 
 
-def is_long_running(call: types.FunctionCall, tools: Mapping[str, BaseTool]) -> bool:
+def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool]) -> bool:
     """Whether the call's answer may come later, from outside (spec T5)."""
     tool = tools.get(call.name or "")
     return tool is not None and tool.is_long_running

@@ -10,13 +10,13 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.pairing import pair_responses_with_calls, settle_latest_response
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import FRAMEWORK_CALLS, call_ids, first_index, response_ids
@@ -24,14 +24,11 @@ from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import put_summaries
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
 CONTENTS_KEPT = 100_000
 """So many contents of earlier invocations are kept to be sent again, those of all sessions together."""
 
 
-def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Content]:
+def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[types.Content]:
     """The contents for the next model call of `agent`. Those of earlier invocations are shared: do not edit them."""
     events = ctx.session.events
     if agent.include_contents == "none":

@@ -6,7 +6,7 @@ import asyncio
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
 from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation
@@ -16,14 +16,12 @@ from runtime.engine import hooks
 from runtime.engine.build_events import function_response_event, is_long_running
 from runtime.engine.human_input import confirmation, credentials
 from runtime.engine.human_input.answers import Confirmations
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import StrayCancellationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import as_response, is_refusal
-
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
 
 Tools = Mapping[str, BaseTool]
 
@@ -67,7 +65,7 @@ class Batch:
 
 
 async def run_function_calls(
-    agent: LlmAgent,
+    agent: LlmAgentProtocol,
     ctx: InvocationContext,
     calls: list[types.FunctionCall],
     tools: Tools,
@@ -86,7 +84,11 @@ async def run_function_calls(
 
 
 async def run_call(
-    agent: LlmAgent, ctx: InvocationContext, call: types.FunctionCall, tools: Tools, again: Confirmations
+    agent: LlmAgentProtocol,
+    ctx: InvocationContext,
+    call: types.FunctionCall,
+    tools: Tools,
+    again: Confirmations,
 ) -> CallResult:
     """The whole life of one call, in a task of its own."""
     go_on_in_this_task()
@@ -107,7 +109,7 @@ async def run_call(
     return CallResult(call, context.actions, as_response(tool.name, result))
 
 
-async def _run_tool(agent: LlmAgent, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
+async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     try:
         with no_stray_cancellation(f"Tool {tool.name!r}"):
             stopped = await confirmation.stop_at_gate(tool, args, context)

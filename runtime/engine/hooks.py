@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from runtime import types
 from runtime.callbacks import Callback, as_list, first_answer
-from runtime.context import Context
+from runtime.context import AgentProtocol, Context
 from runtime.engine.contents import own_copies
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools.base_tool import BaseTool
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.agents.llm_agent import LlmAgent
 
 T = TypeVar("T")
 Args = dict[str, Any]
 
 
-async def before_agent(agent: BaseAgent, context: Context) -> types.Content | None:
+async def before_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """A reply that takes the agent's place (spec C2)."""
     given = {"callback_context": context}
     return await _answer(
@@ -28,13 +25,13 @@ async def before_agent(agent: BaseAgent, context: Context) -> types.Content | No
     )
 
 
-async def after_agent(agent: BaseAgent, context: Context) -> types.Content | None:
+async def after_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """A content to say after the agent (spec C2)."""
     given = {"callback_context": context}
     return await _answer(context, "after_agent", {"agent": agent, **given}, agent.after_agent_callback, given)
 
 
-async def before_model(agent: LlmAgent, context: Context, request: LlmRequest) -> LlmResponse | None:
+async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRequest) -> LlmResponse | None:
     """A response that takes the model's place; the request may be edited, its contents included (spec C2)."""
     plugins = context.invocation.plugin_manager
     if agent.before_model_callback or (plugins and plugins.implements("before_model_callback")):
@@ -44,28 +41,30 @@ async def before_model(agent: LlmAgent, context: Context, request: LlmRequest) -
     return await _answer(context, "before_model", given, agent.before_model_callback, given)
 
 
-async def after_model(agent: LlmAgent, context: Context, response: LlmResponse) -> LlmResponse:
+async def after_model(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
     """The model's response, or what replaces it (spec C2)."""
     given = {"callback_context": context, "llm_response": response}
     return await _answer(context, "after_model", given, agent.after_model_callback, given) or response
 
 
 async def on_model_error(
-    agent: LlmAgent, context: Context, request: LlmRequest, error: Exception
+    agent: LlmAgentProtocol, context: Context, request: LlmRequest, error: Exception
 ) -> LlmResponse | None:
     """A response in place of a model call that failed (spec C1)."""
     given = {"callback_context": context, "llm_request": request, "error": error}
     return await _answer(context, "on_model_error", given, agent.on_model_error_callback, given)
 
 
-async def before_tool(agent: LlmAgent, tool: BaseTool, args: Args, context: Context) -> Args | None:
+async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context) -> Args | None:
     """A result that takes the tool's place; `args` may be changed in place (spec C2, Q5)."""
     given = {"tool": tool, "tool_context": context}
     asked = {**given, "tool_args": args}
     return await _answer(context, "before_tool", asked, agent.before_tool_callback, {**given, "args": args})
 
 
-async def after_tool(agent: LlmAgent, tool: BaseTool, args: Args, context: Context, result: Any) -> Any:
+async def after_tool(
+    agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context, result: Any
+) -> Any:
     """The tool's result, or what replaces it (spec C2)."""
     given = {"tool": tool, "tool_context": context}
     asked = {**given, "tool_args": args, "result": result}
@@ -75,7 +74,7 @@ async def after_tool(agent: LlmAgent, tool: BaseTool, args: Args, context: Conte
 
 
 async def on_tool_error(
-    agent: LlmAgent, tool: BaseTool, args: Args, context: Context, error: Exception
+    agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context, error: Exception
 ) -> Args | None:
     """A result in place of a tool that raised (spec T4)."""
     given = {"tool": tool, "tool_context": context, "error": error}

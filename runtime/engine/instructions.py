@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runtime import types
-from runtime.context import InvocationContext, ReadonlyContext
+from runtime.context import AgentProtocol, InvocationContext, ReadonlyContext
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.errors import ConfigurationError
 from runtime.utils.instructions_utils import render_instruction
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.agents.llm_agent import LlmAgent
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class Instructions:
         return [*contents[:index], types.Content(role="user", parts=self.beside), *contents[index:]]
 
 
-async def render_instructions(agent: LlmAgent, ctx: InvocationContext) -> Instructions:
+async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -> Instructions:
     """The agent's instructions for one request, filled in from the state.
 
     Raises:
@@ -87,12 +83,12 @@ def _is_said_by_user(content: types.Content) -> bool:
     return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 
-def _identity(agent: LlmAgent) -> str:
+def _identity(agent: LlmAgentProtocol) -> str:
     described = f' Your description is "{agent.description}".' if agent.description else ""
     return f'You are an agent. Your internal name is "{agent.name}".{described}'
 
 
-def _transfers(agent: LlmAgent) -> str:
+def _transfers(agent: LlmAgentProtocol) -> str:
     targets = transfer_targets(agent)
     if not targets:
         return ""
@@ -110,5 +106,5 @@ def _transfers(agent: LlmAgent) -> str:
     return text
 
 
-def _description(target: BaseAgent) -> str:
+def _description(target: AgentProtocol) -> str:
     return f"- {target.name}: {target.description or 'no description'}"

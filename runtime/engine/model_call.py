@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from runtime import _platform, types
 from runtime.context import Context, InvocationContext
@@ -19,16 +18,13 @@ from runtime.engine.build_events import (
     with_call_ids,
     with_role,
 )
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import ModelError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.run_config import StreamingMode
-
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
 
 _TEXT_ONLY = frozenset({"content", "partial"})
 
@@ -60,7 +56,7 @@ class _Draft:
 
 
 async def stream_model_events(
-    agent: LlmAgent, ctx: InvocationContext, model: BaseLlm, request: LlmRequest
+    agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm, request: LlmRequest
 ) -> AsyncGenerator[Event, None]:
     """The model's responses as events: partial ones as they come, each followed by the whole.
 
@@ -81,7 +77,7 @@ async def stream_model_events(
 
 
 async def _model_responses(
-    agent: LlmAgent, draft: _Draft, model: BaseLlm, request: LlmRequest
+    agent: LlmAgentProtocol, draft: _Draft, model: BaseLlm, request: LlmRequest
 ) -> AsyncGenerator[LlmResponse, None]:
     """What the model answers; an error becomes a response, by a callback or as it is (spec E7)."""
     run_config = draft.context.run_config
@@ -114,7 +110,7 @@ def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, d
     return event
 
 
-def _settled(agent: LlmAgent, context: Context, response: LlmResponse) -> LlmResponse:
+def _settled(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
     """A whole response without the calls of a failed answer, as the planner wants it; a partial one as it is.
 
     Nothing is executed on the word of an answer that ended in an error (spec E7).

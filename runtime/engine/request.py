@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.context import Context, InvocationContext, ReadonlyContext
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.tools import resolve_tools
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.set_model_response_tool import SetModelResponseTool
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
 AGENT_LABEL = "adk_agent_name"
 
 
-async def build_request(agent: LlmAgent, ctx: InvocationContext, model: BaseLlm) -> LlmRequest:
+async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm) -> LlmRequest:
     """A fresh request: configuration, instructions, contents, tools.
 
     After this only the public extension points change it: each tool's `process_llm_request` in the order of
@@ -45,7 +41,14 @@ async def build_request(agent: LlmAgent, ctx: InvocationContext, model: BaseLlm)
     return request
 
 
-def _answering(agent: LlmAgent, model: BaseLlm, request: LlmRequest, *, has_tools: bool) -> list[BaseTool]:
+def callable_tools(request: LlmRequest) -> dict[str, BaseTool]:
+    """Return the tools declared in the request, by the names that the model calls them by."""
+    return {name: tool for name, tool in request.tools_dict.items() if isinstance(tool, BaseTool)}
+
+
+def _answering(
+    agent: LlmAgentProtocol, model: BaseLlm, request: LlmRequest, *, has_tools: bool
+) -> list[BaseTool]:
     """Ask for an answer by the output schema: by the request itself if the model can, else by a tool (spec Q18)."""
     schema = agent.canonical_output_schema
     if schema is None:
@@ -56,7 +59,7 @@ def _answering(agent: LlmAgent, model: BaseLlm, request: LlmRequest, *, has_tool
     return []
 
 
-def _config(agent: LlmAgent) -> types.GenerateContentConfig:
+def _config(agent: LlmAgentProtocol) -> types.GenerateContentConfig:
     given = agent.generate_content_config
     config = given.model_copy(deep=True) if given else types.GenerateContentConfig()
     config.labels = {**(config.labels or {}), AGENT_LABEL: agent.name}

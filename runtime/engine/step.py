@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import InvocationContext
@@ -18,15 +17,13 @@ from runtime.engine.human_input.answers import (
     decide_answers,
     requests_to_person,
 )
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.model_call import stream_model_events
 from runtime.engine.output import structured_answer
-from runtime.engine.request import build_request
+from runtime.engine.request import build_request, callable_tools
 from runtime.engine.resume.decide import Ask, Continue, Done, HandOver, Pause, Replay, decide_resume
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
-
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,12 @@ NextStep = Again | Transfer | Stop
 class Step:
     """One step and, once it has run, what comes next."""
 
-    agent: LlmAgent
+    agent: LlmAgentProtocol
     ctx: InvocationContext
     next: NextStep = Stop()
 
 
-async def run_llm_agent(agent: LlmAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """Run steps until one ends the agent's turn; a transfer ends it with another agent's run."""
     step = Step(agent, ctx, Again())
     async with aclosing(run_answered_calls(step)) as events:
@@ -111,7 +108,7 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             request = await build_request(step.agent, step.ctx, step.agent.canonical_model)
-            async with aclosing(run_calls(step, calls, request.tools_dict)) as events:
+            async with aclosing(run_calls(step, calls, callable_tools(request))) as events:
                 async for event in events:
                     yield event
 
@@ -131,7 +128,7 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
             step.next = Stop() if event.is_final_response() or event.error_code else Again()
             calls = event.get_function_calls()
             if calls and not event.error_code:
-                async with aclosing(run_calls(step, calls, request.tools_dict)) as answers:
+                async with aclosing(run_calls(step, calls, callable_tools(request))) as answers:
                     async for answer in answers:
                         yield answer
 

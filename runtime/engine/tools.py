@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from runtime.context import InvocationContext, ReadonlyContext
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
 
-
-async def resolve_tools(agent: LlmAgent, ctx: InvocationContext) -> list[BaseTool]:
+async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
     """The tools in the order of `agent.tools`; toolsets are asked together."""
     sources = agent.canonical_tool_sources
     readonly = ReadonlyContext(ctx)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.agents.llm_agent import LlmAgent
+from runtime.context import AgentProtocol
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 
 
-def transfer_targets(agent: LlmAgent) -> list[BaseAgent]:
+def transfer_targets(agent: LlmAgentProtocol) -> list[AgentProtocol]:
     """Sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
-    targets: list[BaseAgent] = list(agent.sub_agents)
+    targets: list[AgentProtocol] = list(agent.sub_agents)
     parent = agent.parent_agent
     if parent is None or not parent.offers_transfer:
         return targets

@@ -7,14 +7,11 @@ What an agent was doing is told by its own events of the invocation, since it wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runtime.context import AgentProtocol, InvocationContext
 from runtime.events.calls import answers_by_call, call_ids, is_pending, is_request, response_ids
 from runtime.events.event import Event
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.context import InvocationContext
 
 
 def has_begun(ctx: InvocationContext) -> bool:
@@ -67,7 +64,9 @@ def latest_start(events: Sequence[Event]) -> int:
     return start
 
 
-def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str, dict[str, Any]], set[str]]:
+def recorded_states(
+    root: AgentProtocol, events: Sequence[Event]
+) -> tuple[dict[str, dict[str, Any]], set[str]]:
     """The latest state of each agent, and the agents that ended.
 
     A new state of an agent is a new start for those below it, a transfer one for whom it goes to.
@@ -88,7 +87,7 @@ def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str,
     return states, ended
 
 
-def latest_agent(top: BaseAgent, events: Sequence[Event], log: Sequence[Event]) -> BaseAgent | None:
+def latest_agent(top: AgentProtocol, events: Sequence[Event], log: Sequence[Event]) -> AgentProtocol | None:
     """The agent at or below `top` that goes on after these events of the log; None when they are nobody's there.
 
     It is who asked for what the person answers, or whom the last event hands over to, or its author. Before it is
@@ -106,7 +105,7 @@ def latest_agent(top: BaseAgent, events: Sequence[Event], log: Sequence[Event]) 
     return None
 
 
-def entry_of(agent: BaseAgent, began: BaseAgent) -> BaseAgent:
+def entry_of(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
     """Where to start so that `agent` goes on: the topmost workflow agent above it, which knows its place, or itself.
 
     Those above the agent that `began` are not on the way.
@@ -121,7 +120,7 @@ def is_own(event: Event, ctx: InvocationContext) -> bool:
     return event.author == ctx.agent.name and event.branch == ctx.branch
 
 
-def _ancestors(agent: BaseAgent) -> list[BaseAgent]:
+def _ancestors(agent: AgentProtocol) -> list[AgentProtocol]:
     above = []
     while agent.parent_agent is not None:
         agent = agent.parent_agent

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from runtime import types
+from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.resume.agent_progress import entry_of, is_own, latest_agent, own_events
 from runtime.events.calls import (
     answered_ids,
@@ -22,10 +22,6 @@ from runtime.events.calls import (
 )
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.context import InvocationContext
 
 
 @dataclass(frozen=True)
@@ -162,7 +158,7 @@ def _answered_since_last_word(ctx: InvocationContext, log: Sequence[Event]) -> s
     return answered
 
 
-def _who_went_on(ctx: InvocationContext, log: Sequence[Event], latest: Event) -> BaseAgent | None:
+def _who_went_on(ctx: InvocationContext, log: Sequence[Event], latest: Event) -> AgentProtocol | None:
     """Who below the agent spoke, or was answered, after the agent's latest event; None when nobody did."""
     since = log[_position(log, latest) + 1 :]
     agent = latest_agent(ctx.agent, since, log)
