@@ -13,17 +13,18 @@ from runtime.sessions.deltas import is_plain
 
 @dataclass
 class InvocationScope:
-    """What all agent calls of one invocation share: the count of model calls (spec L10), and who is where (R1).
+    """Data shared by all agent calls of one invocation.
 
     Attributes:
-        caller: the scope of the invocation that runs this one as a tool (spec T6): model calls count there.
-        is_resumable: whether agents record their states, and pause on long-running calls.
-        agent_states: the latest recorded state of each agent, by name.
-        ended: the agents that recorded their end.
-        begins_at: how many of the session's events are older than the invocation.
-        own_state: the session's values as they were loaded or committed, not what code has assigned since.
-        credentials: what the person gave with the message, by credential key (spec T8). They are here, in memory,
-            and nowhere else: not in the state, which templates and child sessions read, nor in an event.
+        caller: Scope of the invocation that runs this one as a tool; model calls are counted there (contract T6).
+        is_resumable: True when agents record their states and long-running calls pause the invocation.
+        llm_calls: Number of model calls so far (contract L10).
+        agent_states: Latest recorded state of each agent, by name (contract R1).
+        ended: Names of the agents that recorded their end (contract R1).
+        begins_at: Position of the invocation's first event in the session's events.
+        own_state: State values as loaded or committed, without later assignments of running code.
+        credentials: Credentials given with the message, by credential key (contract T8). They exist only here, not
+            in the state, which templates and child sessions read, and not in events.
     """
 
     caller: InvocationScope | None = None
@@ -36,16 +37,16 @@ class InvocationScope:
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
-        """What of a delta is the session's own, changed in place; JSON keeps it as it is."""
+        """Return the delta's entries that are plain JSON objects of the session itself, changed in place."""
         return {
             key: value for key, value in delta.items() if self.own_state.get(key) is value and is_plain(value)
         }
 
     def spend_llm_call(self, limit: int) -> None:
-        """Count one call.
+        """Count one model call.
 
         Raises:
-            LlmCallsLimitExceededError: there were `limit` calls already; a limit of zero or less is none.
+            LlmCallsLimitExceededError: `limit` calls were made already; zero or less means no limit.
         """
         if self.caller is not None:
             self.caller.spend_llm_call(limit)

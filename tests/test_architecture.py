@@ -23,7 +23,7 @@ RUNTIME_ORDER = (
     "types",
     "errors",
     "_platform",
-    "_writing",
+    "_write_scope",
     "_tasks",
     "callbacks",
     "run_config",

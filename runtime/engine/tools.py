@@ -1,4 +1,4 @@
-"""An agent's tools for one step: its own, those of its toolsets, and the transfer tool (spec A2, A6, T9)."""
+"""Tools of an agent for one step: its own, those of its toolsets, the transfer tool (contract A2, A6, T9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 
 
 async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
-    """The tools in the order of `agent.tools`; toolsets are asked together."""
+    """Return the tools in the order of `agent.tools`; toolsets are queried concurrently."""
     sources = agent.canonical_tool_sources
     readonly = ReadonlyContext(ctx)
     toolsets = [source for source in sources if isinstance(source, BaseToolset)]

@@ -1,4 +1,4 @@
-"""Where an agent may hand the invocation to (spec A6)."""
+"""Targets of an agent transfer (contract A6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 
 
 def transfer_targets(agent: LlmAgentProtocol) -> list[AgentProtocol]:
-    """Sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
+    """Return the sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
     targets: list[AgentProtocol] = list(agent.sub_agents)
     parent = agent.parent_agent
     if parent is None or not parent.offers_transfer:

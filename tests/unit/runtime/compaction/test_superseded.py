@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.agents import LlmAgent
-from runtime.agents.routing import agent_that_answers
+from runtime.agents.routing import route_message
 from runtime.apps import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction import compact
@@ -134,7 +134,7 @@ def test_what_counts_gives_the_same_contents_agent_and_waiting_calls(
             for name in ("root", "helper"):
                 assert story(contents_of(short, name, None)) == story(contents_of(whole, name, None))
             root = log.app.root_agent
-            assert agent_that_answers(root, short) is agent_that_answers(root, kept)
+            assert route_message(root, short) is route_message(root, kept)
             assert pending_calls(short) == pending_calls(kept)
             assert without_superseded(short) == short
             assert responses_cut_off(kept) == []

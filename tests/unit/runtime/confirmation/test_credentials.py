@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, OAuth2, OAuthFlow, OAuthFlows
-from runtime.engine.human_input.answers import NoAnswers, RunAgain, decide_answers
+from runtime.engine.human_input.answers import NoAnswers, Rerun, decide_answers
 from runtime.errors import InvalidAnswerError
 from runtime.plugins import BasePlugin
 from runtime.tools import ToolContext
@@ -206,6 +206,6 @@ async def test_t8_an_answer_whose_run_was_cut_off_still_lets_the_call_run() -> N
     events = (await chat.stored()).events
     answered = next(i for i, event in enumerate(events) if event.invocation_id == "e-cut-off") + 1
     decision = decide_answers(events[:answered], "e-cut-off", "clerk")
-    assert isinstance(decision, RunAgain)
+    assert isinstance(decision, Rerun)
     assert [call.id for call in decision.calls] == ["c1"]
     assert decide_answers(events, "e-cut-off", "clerk") == NoAnswers()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.human_input.answers import NoAnswers, RunAgain, Spent, decide_answers
+from runtime.engine.human_input.answers import AlreadyAnswered, NoAnswers, Rerun, decide_answers
 from runtime.events import Event, EventActions, ToolConfirmation
 from tests.fakes import call, say
 from tests.unit.runtime.confirmation.chat import response
@@ -45,7 +45,7 @@ def rewound() -> Event:
 
 
 QUESTION = [made(), result(), asked()]
-NOTHING, SPENT = NoAnswers(), Spent()
+NOTHING, SPENT = NoAnswers(), AlreadyAnswered()
 TABLE: dict[str, tuple[list[Event], Any]] = {
     "nobody answered": (QUESTION, NOTHING),
     "a yes": ([*QUESTION, given()], {"c1": True}),
@@ -78,7 +78,7 @@ def test_what_the_answers_come_to(case: str) -> None:
     if not isinstance(expected, dict):
         assert decision == expected
         return
-    assert isinstance(decision, RunAgain)
+    assert isinstance(decision, Rerun)
     assert decision.calls == [events[0].get_function_calls()[0]]
     assert decision.confirmations == {
         call_id: ToolConfirmation(confirmed=confirmed) for call_id, confirmed in expected.items()

@@ -142,5 +142,5 @@ def kept_first_contents(sessions: int) -> list[bool]:
 
 
 def test_contents_of_sessions_that_are_long_unused_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.engine.contents.CONTENTS_KEPT", 9)
+    monkeypatch.setattr("runtime.engine.contents_cache.MAX_CACHED_CONTENTS", 9)
     assert kept_first_contents(4) == [False, False, True, True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime import types
-from runtime.engine.pairing import pair_responses_with_calls, settle_latest_response
+from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
 from runtime.events import Event
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
@@ -84,7 +84,7 @@ def test_pairing_changes_none_of_the_events() -> None:
     """Events are immutable records."""
     events = [called("1", "2"), said("wait"), answered("user", **{"2": "b"})]
     before = [event.model_copy(deep=True) for event in events]
-    pair_responses_with_calls(settle_latest_response(events))
+    pair_responses_with_calls(drop_text_before_latest_response(events))
     assert events == before
 
 
@@ -120,4 +120,4 @@ def test_what_was_said_between_a_call_and_the_answer_that_just_came_is_left_out(
     events: list[Event], expected: list[str]
 ) -> None:
     """Q10."""
-    assert told(settle_latest_response(events)) == expected
+    assert told(drop_text_before_latest_response(events)) == expected

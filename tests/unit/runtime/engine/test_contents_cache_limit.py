@@ -51,5 +51,5 @@ def test_nothing_is_kept_of_the_first_invocation_of_a_session() -> None:
 
 
 def test_sessions_that_say_nothing_to_the_agent_are_forgotten_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.engine.contents.CONTENTS_KEPT", 2)
+    monkeypatch.setattr("runtime.engine.contents_cache.MAX_CACHED_CONTENTS", 2)
     assert kept_of_sessions(4, earlier=1) == [False, False, True, True]
