@@ -1,4 +1,4 @@
-"""T7, T8: the decision what a person's answers let run, as a table over histories."""
+"""`decide_answers` as a table: events, then the calls to rerun (contract T7, T8)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ TABLE: dict[str, tuple[list[Event], Any]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_what_the_answers_come_to(case: str) -> None:
+def test_the_calls_to_rerun_follow_from_the_events(case: str) -> None:
     events, expected = TABLE[case]
     decision = decide_answers(events, "now", "clerk")
     if not isinstance(expected, dict):
@@ -85,7 +85,7 @@ def test_what_the_answers_come_to(case: str) -> None:
     }
 
 
-def test_text_beside_a_late_answer_is_not_spent() -> None:
+def test_text_beside_a_late_answer_is_not_ignored() -> None:
     late = given("q9")
     assert late.content is not None and late.content.parts is not None
     late.content.parts += say("hello").parts or []

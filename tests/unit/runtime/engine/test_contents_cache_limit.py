@@ -1,4 +1,4 @@
-"""Spec A7: what is kept between requests is bounded by the contents in it, and by the number of sessions."""
+"""The contents cache is bounded by the number of contents and of sessions (contract A7)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.unit.runtime.engine.histories import said, user
 AGENT = LlmAgent(name="agent")
 
 
-class Name(str):
-    """A session's id that shows whether something of the session is kept."""
+class CollectableId(str):
+    """Session id whose garbage collection shows that nothing of the session is cached."""
 
 
-def asked(number: int, earlier: int) -> ref[Name]:
-    """The name of a session in which the agent was asked after so many invocations that say nothing to its branch."""
-    name = Name(f"kept {number}")
+def build_request_in_new_session(number: int, earlier: int) -> ref[CollectableId]:
+    """Build a request in a session with so many earlier invocations invisible to the agent; return its id."""
+    name = CollectableId(f"kept {number}")
     session = Session(id="", app_name="shop", user_id="ada")
     session.id = name
     fields = {"author": "other", "branch": "p.other"}
@@ -38,18 +38,18 @@ def asked(number: int, earlier: int) -> ref[Name]:
     return ref(name)
 
 
-def kept_of_sessions(sessions: int, *, earlier: int) -> list[bool]:
-    """Whether something is kept of each."""
-    names = [asked(number, earlier) for number in range(sessions)]
+def are_cached(sessions: int, *, earlier: int) -> list[bool]:
+    """Return for each session True when something of it is cached."""
+    names = [build_request_in_new_session(number, earlier) for number in range(sessions)]
     gc.collect()
     return [name() is not None for name in names]
 
 
-def test_nothing_is_kept_of_the_first_invocation_of_a_session() -> None:
-    """As the session of an agent that runs as a tool has no other."""
-    assert kept_of_sessions(2, earlier=0) == [False, False]
+def test_the_first_invocation_of_a_session_is_not_cached() -> None:
+    """The session of an agent that runs as a tool never has a second one."""
+    assert are_cached(2, earlier=0) == [False, False]
 
 
-def test_sessions_that_say_nothing_to_the_agent_are_forgotten_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_without_contents_for_the_agent_are_evicted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtime.engine.contents_cache.MAX_CACHED_CONTENTS", 2)
-    assert kept_of_sessions(4, earlier=1) == [False, False, True, True]
+    assert are_cached(4, earlier=1) == [False, False, True, True]
