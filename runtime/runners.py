@@ -28,12 +28,11 @@ from runtime.context import AgentProtocol, InvocationContext, new_invocation_id,
 from runtime.engine.build_events import agent_event
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
-from runtime.engine.resume.prepare import find_answered_invocation, prepare_resume
+from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
 from runtime.engine.user_message import user_message_event
 from runtime.errors import (
     ConfigurationError,
-    InvocationNotFoundError,
     NestedRunError,
     SessionNotFoundError,
 )
@@ -108,13 +107,10 @@ class Runner:
         """Run one invocation: commit the message, run the agent, commit and yield its events.
 
         Args:
-            user_id: Owner of the session.
-            session_id: Session to run in.
             new_message: User message, or function responses to long-running calls.
             invocation_id: Id of an interrupted invocation to resume (contract R1), or the id for a new one. Function
                 responses that continue an invocation need no id (contract T5).
             state_delta: State changes to commit with the message or the resume.
-            run_config: Settings of the invocation.
 
         Raises:
             SessionNotFoundError: the session does not exist.
@@ -128,21 +124,10 @@ class Runner:
                 session = await run.await_unless_cancelled(self._begin_writing(stack, user_id, session_id))
                 if session is None or run.is_cancelled:
                     return
-                if self._is_resumable and new_message is not None:
-                    invocation_id = find_answered_invocation(session.events, new_message) or invocation_id
-                ctx = self._new_context(
-                    session, invocation_id or new_invocation_id(), run_config or RunConfig()
-                )
+                config = run_config or RunConfig()
+                ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
-                if new_message is not None:
-                    new_message, ctx.scope.credentials = extract_credentials(new_message, session.events)
-                if session.may_have(ctx.invocation_id) and ctx.events():
-                    prepare_resume(ctx, self.agent, new_message)
-                elif new_message is None:
-                    raise _nothing_to_run_error(session, invocation_id)
-                else:
-                    ctx.scope.begins_at = len(session.events)
-                stream = self._run_invocation(ctx, new_message, state_delta)
+                stream = self._run_invocation(ctx, message, state_delta)
                 stream = stream_as_writer(self._session_key(user_id, session_id), stream)
                 async with aclosing(run.events(stream)) as events:
                     async for event in events:
@@ -196,8 +181,6 @@ class Runner:
         """Commit a summary of the events that are due, and return its event (contract R4). Safe to repeat.
 
         Args:
-            user_id: Owner of the session.
-            session_id: Session to compact.
             invocation_id: Latest invocation known to have ended; without it, the newest one is left out.
 
         Raises:
@@ -219,6 +202,27 @@ class Runner:
             await close_toolsets(self.agent)
         finally:
             await self.plugin_manager.close()
+
+    def _open_invocation(
+        self,
+        session: Session,
+        invocation_id: str | None,
+        message: types.Content | None,
+        run_config: RunConfig,
+    ) -> tuple[InvocationContext, types.Content | None]:
+        """Return the context of a new or resumed invocation, and the message without credentials."""
+        if self._is_resumable and message is not None:
+            invocation_id = find_answered_invocation(session.events, message) or invocation_id
+        ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
+        if message is not None:
+            message, ctx.scope.credentials = extract_credentials(message, session.events)
+        if session.may_have(ctx.invocation_id) and ctx.events():
+            prepare_resume(ctx, self.agent, message)
+        elif message is None:
+            raise nothing_to_run_error(session, invocation_id)
+        else:
+            ctx.scope.begins_at = len(session.events)
+        return ctx, message
 
     async def _run_invocation(
         self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
@@ -386,11 +390,3 @@ class InMemoryRunner(Runner):
             artifact_service=InMemoryArtifactService(),
             memory_service=InMemoryMemoryService(),
         )
-
-
-def _nothing_to_run_error(session: Session, invocation_id: str | None) -> InvocationNotFoundError:
-    if invocation_id is None:
-        return InvocationNotFoundError(
-            "run_async needs a new_message, or the invocation_id of an invocation to resume."
-        )
-    return InvocationNotFoundError(f"Session {session.id!r} has no invocation {invocation_id!r} to resume.")

@@ -8,8 +8,10 @@ from runtime import types
 from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.build_events import user_event
 from runtime.engine.resume.agent_progress import find_latest_start, recorded_states
+from runtime.errors import InvocationNotFoundError
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
+from runtime.sessions.session import Session
 
 
 def find_answered_invocation(events: Sequence[Event], message: types.Content) -> str | None:
@@ -38,3 +40,12 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
     events = ctx.events()
     ctx.resuming = any(event.author != "user" for event in events)
     ctx.scope.agent_states, ctx.scope.ended = recorded_states(root, events)
+
+
+def nothing_to_run_error(session: Session, invocation_id: str | None) -> InvocationNotFoundError:
+    """Return the error for a run without a message and without events to resume."""
+    if invocation_id is None:
+        return InvocationNotFoundError(
+            "run_async needs a new_message, or the invocation_id of an invocation to resume."
+        )
+    return InvocationNotFoundError(f"Session {session.id!r} has no invocation {invocation_id!r} to resume.")
