@@ -13,7 +13,7 @@ from sessions_app.celery_dispatch import RUN_SESSION, SWEEP, send_run_session
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
 from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.scheduling.firing import fire_due
+from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.shutdown import shut_down
 
 ABANDONED_AFTER_SECONDS = 5.0
@@ -33,7 +33,7 @@ def sweep() -> None:
     for session_id in threads.run(_sessions_to_run()):
         send_run_session(session_id)
     sweep_jobs()
-    fire_due()
+    fire_due_tasks()
 
 
 async def _sessions_to_run() -> set[UUID]:

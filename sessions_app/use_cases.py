@@ -20,7 +20,7 @@ from sessions_app.invocations.retry import failed_invocation, must_restart, queu
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
-from sessions_app.jobs.questions import Answer, answer_question
+from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
@@ -191,7 +191,7 @@ async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
     await in_thread(cancel_tool_job, job_id, by=user.pk)
 
 
-async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: Answer) -> None:
+async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
     """Answer the question of a waiting job. The first answer counts.
 
     Args:

@@ -1,4 +1,4 @@
-"""Addresses within the admin. Staff may not open the chats of others, so nothing here leads there."""
+"""Links within the admin. None leads to a chat page: staff may not open the chats of other users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sessions_app.models import Artifact, Session
 
 
 def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
-    """The page of a session; with `seq`, at that event."""
+    """Return the URL of a session's page; with `seq`, of that event on the page."""
     url = reverse("admin:sessions_app_session_change", args=[session_id])
     parameters = query if seq is None else {"event": str(seq), **query}
     anchor = "" if seq is None else f"#event-{seq}"
@@ -25,7 +25,7 @@ def session_link(session: Session) -> SafeString:
 
 
 def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:
-    """The event that made a call; its id alone when that is not known."""
+    """Return a link to the event with the call; the bare call id when `seq` is None."""
     if seq is None:
         return call_id
     return format_html('<a href="{}">#{}</a> {}', session_url(session_id, seq=seq), seq, call_id)

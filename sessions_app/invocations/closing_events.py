@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runtime import types
-from runtime.engine.abort import interrupted_event, seal_events
+from runtime.engine.seal import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from runtime import types
-from runtime.agents.routing import why_not_resumable
+from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.errors import SessionNotFoundError
 from runtime.events.calls import call_ids, events_of_invocation, pending_calls
@@ -107,7 +107,7 @@ class Execution:
             return
         events = events_of_invocation(session.events, message_event.invocation_id)
         root = get_app(claim.app_name).root_agent
-        problem = why_not_resumable(root, events)
+        problem = reason_not_resumable(root, events)
         if problem:
             raise NotResumableError(problem)
         self._events = list(events)

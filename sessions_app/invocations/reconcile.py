@@ -12,8 +12,8 @@ from runtime.events.rewound import drop_rewound
 from sessions_app import client_ids
 from sessions_app.db.threads import in_thread
 from sessions_app.history.effective_events import effective_events
-from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import cancel_job
+from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
@@ -86,7 +86,7 @@ async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
     )
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
     for job_id in job_ids:
-        await in_thread(answer, job_id)
+        await in_thread(queue_response, job_id)
 
 
 async def _cancel_rewound_tasks(session: Session) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from runtime.agents.routing import why_not_resumable
+from runtime.agents.routing import reason_not_resumable
 from runtime.events.calls import events_of_invocation
 from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
@@ -36,7 +36,7 @@ async def must_restart(session: Session, row: Invocation) -> bool:
     events = await effective_events(session)
     kept = without_failures(find_message_event(row.invocation_id, row.message, events), events)
     own = events_of_invocation(kept, row.invocation_id)
-    return why_not_resumable(get_app(session.app_name).root_agent, own) is not None
+    return reason_not_resumable(get_app(session.app_name).root_agent, own) is not None
 
 
 def _queue_again(session: Session, invocation_id: str) -> Invocation:

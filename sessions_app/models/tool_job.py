@@ -47,7 +47,7 @@ class ToolJob(models.Model):
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
         heartbeat_at: time of the worker's last heartbeat.
         artifacts: the files that the job saved, {filename: version}.
-        question: the open question while the job waits: the fields of `sessions_app.jobs.questions.Question`.
+        question: the open question while the job waits: the fields of `sessions_app.jobs.questions.JobQuestion`.
         answers: the answered questions in order, each with `answer`, `by` (the user's name) and `at` (the time).
         cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
         delivered_at: time at which the job's answer was queued as an invocation of the session.

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from sessions_app import celery_dispatch
 from sessions_app.db import threads
-from sessions_app.jobs import answer, sweeper
+from sessions_app.jobs import response, sweeper
 from sessions_app.shutdown import shut_down
 
 
@@ -57,6 +57,6 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     monkeypatch.setattr(celery_dispatch, "send_job", record)
     monkeypatch.setattr(sweeper, "send_job", record)
-    monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     return sent

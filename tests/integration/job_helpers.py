@@ -1,4 +1,4 @@
-"""Helpers for tests of jobs and scheduled tasks: an agent that calls a tool, and the worker that runs the job."""
+"""Helpers for tests of jobs and scheduled tasks: a scripted agent, its messages, and workers run by the test."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ def run_queue(session_id: UUID) -> None:
         await worker().run_queue(session_id)
 
     threads.run(run_to_end())
+
+
+def last_responses(model: ScriptedModel) -> list[dict[str, Any]]:
+    """Return the function responses in the last content of the model's last request."""
+    parts = model.requests[-1].contents[-1].parts or []
+    found = [part.function_response for part in parts if part.function_response]
+    return [response.response or {} for response in found]
 
 
 def responses(session: Session) -> list[dict[str, Any]]:

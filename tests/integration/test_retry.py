@@ -23,7 +23,7 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.worker import InvocationWorker, worker
-from sessions_app.jobs.answer import answer as deliver_answer
+from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.tool import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
@@ -89,7 +89,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
     monkeypatch.setattr("sessions_app.celery_dispatch.send_job", lambda job_id, task_name: None)
-    monkeypatch.setattr("sessions_app.jobs.answer.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
     return scripted
 
 
@@ -146,7 +146,7 @@ async def test_a_failed_answer_to_a_job_is_retried(person: User, model: Scripted
     session, _ = await ask(person, model, call("count_words", book="Tea"), "I am counting.")
     job = await ToolJob.objects.aget(session=session)
     await ToolJob.objects.aupdate(status=JobStatus.SUCCEEDED, result={"words": 3})
-    await in_thread(deliver_answer, job.pk)
+    await in_thread(queue_response, job.pk)
     model.turns = [broken()]
     await worker().run_queue(session.pk)
     assert await statuses(session) == ["completed", "failed"]

@@ -22,7 +22,7 @@ from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations import rewind
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.invocations.worker import worker
-from sessions_app.jobs.answer import answer as deliver
+from sessions_app.jobs.response import queue_response
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.services import DjangoSessionService
 from tests.fakes import ScriptedModel, call
@@ -227,9 +227,9 @@ async def test_a_job_whose_answer_was_rewound_answers_again(
     )
     second = await ask(person, session, model, "two")
     await ToolJob.objects.filter(pk=job.pk).aupdate(status="succeeded", result={"result": 7})
-    monkeypatch.setattr("sessions_app.jobs.answer.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
     model.turns = ["it was 7"]
-    await sync_to_async(deliver)(job.pk)
+    await sync_to_async(queue_response)(job.pk)
     await worker().run_queue(session.pk)
     assert model.turns == []
     model.turns = ["it was 7, again", "you said three"]
@@ -261,7 +261,7 @@ async def test_an_answer_of_a_rewound_call_that_is_queued_during_the_rewind_is_c
     job = await create_job(session, first, status="succeeded")
 
     async def answer_first(session: Session) -> None:
-        await sync_to_async(deliver)(job.pk)
+        await sync_to_async(queue_response)(job.pk)
         await reconcile_after_rewind(session)
 
     monkeypatch.setattr(rewind, "reconcile_after_rewind", answer_first)

@@ -257,7 +257,7 @@ def test_artifacts_are_links_to_their_version_and_images_are_shown() -> None:
     ("body", "sentence"),
     [
         ({"errorCode": "X", "errorMessage": "The model does not answer."}, "The model does not answer."),
-        ({"errorCode": "SAFETY"}, "The answer ended with SAFETY."),
+        ({"errorCode": "SAFETY"}, "The response ended with SAFETY."),
     ],
 )
 def test_an_error_is_a_sentence(body: dict[str, Any], sentence: str) -> None:

@@ -126,7 +126,7 @@ def test_a_recurrence_has_words_and_a_shortest_interval(every: str, words: str, 
         ("0 minutes", "a number and a unit"),
         ("0 9 * * 7", "0-6, Sunday is 0"),
         ("0 0 31 2 *", "never occurs"),
-        ("a b c d e", "no crontab"),
+        ("a b c d e", "not a valid crontab"),
     ],
 )
 def test_an_invalid_recurrence_is_refused_with_a_remedy(every: str, message: str) -> None:
@@ -152,10 +152,10 @@ def test_a_moment_is_parsed(text: str, expected: str) -> None:
     ("text", "message"),
     [
         ("2026-12-01T09:00", "has no offset"),
-        ("2026-11-21T13:59+01:00", "is past"),
-        ("at nine", "no time that can be read"),
-        ("in 999999 weeks", "no time that can be read"),
-        ("", "no time that can be read"),
+        ("2026-11-21T13:59+01:00", "is in the past"),
+        ("at nine", "not a valid time"),
+        ("in 999999 weeks", "not a valid time"),
+        ("", "not a valid time"),
     ],
 )
 def test_an_invalid_moment_is_refused_with_the_current_time(text: str, message: str) -> None:

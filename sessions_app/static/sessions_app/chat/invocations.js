@@ -1,4 +1,4 @@
-// What the server is doing for this chat.
+// Statuses of the invocations of this chat.
 
 const ACTIVE = new Set(["queued", "running"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
@@ -10,21 +10,21 @@ export function hasEnded(status) {
 export class Invocations {
   #statuses = new Map();
 
-  /** The id of the invocation that runs, or else of the one that waits longest; null when there is none. */
+  /** Id of the running invocation, or else of the oldest queued invocation; null without either. */
   get current() {
     const active = [...this.#statuses].filter(([, status]) => ACTIVE.has(status));
     return (active.find(([, status]) => status === "running") ?? active[0])?.[0] ?? null;
   }
 
-  take({ id, status }) {
+  update({ id, status }) {
     this.#statuses.set(id, status);
   }
 
-  /** Takes what the server says runs now. True when something that was active here has ended meanwhile. */
+  /** Replace the active invocations by the current one. Return true when others have ended in the meantime. */
   replaceActive(current) {
     const active = [...this.#statuses].filter(([id, status]) => ACTIVE.has(status) && id !== current?.id);
     for (const [id] of active) this.#statuses.delete(id);
-    if (current) this.take(current);
+    if (current) this.update(current);
     return active.length > 0;
   }
 }

@@ -1,8 +1,8 @@
-"""Spec R2: answers for the calls that an abort left open."""
+"""Seals: error responses to calls that a cancellation left open (contract R2)."""
 
 from __future__ import annotations
 
-from runtime.engine.abort import seal_events
+from runtime.engine.seal import seal_events
 from tests.unit.runtime.engine.histories import answered, called, said, user
 
 
@@ -28,7 +28,7 @@ def test_open_calls_of_the_invocation_are_answered_with_the_reason() -> None:
     assert seal_events([*events, seal], "e-1", "again") == []
 
 
-def test_where_nothing_is_open_there_is_nothing_to_seal() -> None:
+def test_without_open_calls_there_are_no_seals() -> None:
     closed = [called("1", invocation_id="e-1"), answered(fields={"invocation_id": "e-1"}, **{"1": "a"})]
     for events in ([], [said("hi", invocation_id="e-1")], closed):
         assert seal_events(events, "e-1", "stopped") == []
@@ -42,7 +42,7 @@ def test_calls_that_are_answered_from_outside_stay_open() -> None:
     assert seal_events([asked], "e-1", "stopped") == []
 
 
-def test_agents_side_by_side_may_each_have_left_calls_open() -> None:
+def test_each_parallel_agent_with_open_calls_gets_a_seal() -> None:
     events = [
         called(name, author=name, branch=f"p.{name}", invocation_id="e-1") for name in ("a", "b", "c")
     ] + [answered(author="b", fields={"invocation_id": "e-1"}, **{"b": "done"})]

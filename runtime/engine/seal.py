@@ -1,4 +1,4 @@
-"""Sealing: answers for the calls that an abort left open, so that the history stays valid (spec R2)."""
+"""Events that record an interruption: partial text, and error responses for open calls (contract R2)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from runtime.events.event_actions import EventActions
 
 
 def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Events that answer the invocation's open calls with an error: one for each event that made such calls.
+    """Return events that answer the invocation's open calls with an error, one per event that made such calls.
 
-    Parallel agents may each have left some. Long-running calls stay open: their answer comes from outside.
+    Several events may have open calls when parallel agents ran. Long-running calls stay open: their response comes
+    from outside.
     """
-    own = [event for event in events if event.invocation_id == invocation_id]
-    answered = answered_ids(own)
+    own_events = [event for event in events if event.invocation_id == invocation_id]
+    answered = answered_ids(own_events)
     seals: list[Event] = []
-    for event in own:
-        parts = [_sealed(call, reason) for call in _sealable(event) if call.id not in answered]
+    for event in own_events:
+        parts = [_error_part(call, reason) for call in _sealable_calls(event) if call.id not in answered]
         if parts:
             seals.append(
                 Event(
@@ -36,22 +37,22 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
 def interrupted_event(
     author: str, invocation_id: str, text: str = "", *, thought: bool = False, branch: str | None = None
 ) -> Event:
-    """What an agent had said when it was interrupted; without text, only that it was."""
+    """Return an event marked `interrupted` with the text streamed so far; without text it has no content."""
     content = None
     if text:
         content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
 
 
-def _sealable(event: Event) -> Iterable[types.FunctionCall]:
-    waiting = event.long_running_tool_ids or set()
+def _sealable_calls(event: Event) -> Iterable[types.FunctionCall]:
+    long_running_ids = event.long_running_tool_ids or set()
     return (
         call
         for call in event.get_function_calls()
-        if call.id and call.id not in waiting and call.name not in FRAMEWORK_CALLS
+        if call.id and call.id not in long_running_ids and call.name not in FRAMEWORK_CALLS
     )
 
 
-def _sealed(call: types.FunctionCall, reason: str) -> types.Part:
+def _error_part(call: types.FunctionCall, reason: str) -> types.Part:
     response = {"status": "error", "error": reason}
     return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=response))

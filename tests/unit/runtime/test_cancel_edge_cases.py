@@ -1,4 +1,4 @@
-"""R2, L7: a stop beside other cancellations, and of invocations that have not begun."""
+"""`Runner.cancel` together with other cancellations, and before an invocation has begun (contract R2, L7)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.fakes import ScriptedModel, say, text_content
 
 
 class Talk:
-    """A session of an agent. Messages have the invocation ids that they are given."""
+    """Session of an agent; each message is sent with a given invocation id."""
 
     def __init__(self, agent: BaseAgent) -> None:
         self.runner = InMemoryRunner(agent, app_name="t")
-        self.ids = {"user_id": "u", "session_id": "s"}
+        self.ids: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 
     @classmethod
     async def begin(cls, agent: BaseAgent) -> Talk:
@@ -42,7 +42,7 @@ class Talk:
 
 
 class Gate(BaseLlm):
-    """Waits before it answers; what cancels it makes it hurry."""
+    """Waits before it answers; a cancellation makes it answer at once."""
 
     model: str = "gate"
     began: Any
@@ -71,8 +71,8 @@ def cancellations() -> int:
     return task.cancelling()
 
 
-async def test_a_model_that_does_not_heed_its_stop_leaves_the_caller_as_it_was() -> None:
-    """R2: time limits of the caller go on working."""
+async def test_a_model_that_ignores_its_cancellation_does_not_affect_the_caller() -> None:
+    """Timeouts of the caller still work (contract R2)."""
     agent, began = gate(swallows=True)
     talk = await Talk.begin(agent)
 
@@ -91,10 +91,10 @@ async def test_a_model_that_does_not_heed_its_stop_leaves_the_caller_as_it_was()
 
 @pytest.mark.parametrize("swallows", [False, True])
 @pytest.mark.parametrize("is_stopped_first", [False, True])
-async def test_who_is_cancelled_together_with_a_stop_is_cancelled(
+async def test_a_caller_cancelled_together_with_its_invocation_is_cancelled(
     is_stopped_first: bool, swallows: bool
 ) -> None:
-    """L7."""
+    """Contract L7."""
     agent, began = gate(swallows=swallows)
     talk = await Talk.begin(agent)
     listening = asyncio.create_task(talk.say("go", "e-1"))
@@ -108,8 +108,8 @@ async def test_who_is_cancelled_together_with_a_stop_is_cancelled(
     assert listening.cancelling() == 1
 
 
-async def test_a_stop_by_the_invocations_own_code_reaches_nobody_else() -> None:
-    """R2: a callback stops the invocation that it belongs to, and its caller goes on."""
+async def test_a_cancel_by_the_invocations_own_code_affects_nothing_else() -> None:
+    """A callback cancels its own invocation, and the caller continues (contract R2)."""
     stopped: list[bool] = []
 
     def stop(callback_context: CallbackContext) -> types.Content:
@@ -125,7 +125,7 @@ async def test_a_stop_by_the_invocations_own_code_reaches_nobody_else() -> None:
 
 
 class Word(BaseLlm):
-    """Says its name, then nothing more."""
+    """Streams its name, then hangs."""
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -134,8 +134,8 @@ class Word(BaseLlm):
         await asyncio.Event().wait()
 
 
-async def test_text_that_is_cut_off_is_on_the_branch_that_it_was_said_on() -> None:
-    """R2, A5."""
+async def test_interrupted_text_keeps_its_branch() -> None:
+    """Contract R2, A5."""
     agents: list[BaseAgent] = [LlmAgent(name=name, model=Word(model=name)) for name in ("a", "b")]
     talk = await Talk.begin(ParallelAgent(name="par", sub_agents=agents))
     events: list[Event] = []
@@ -147,8 +147,8 @@ async def test_text_that_is_cut_off_is_on_the_branch_that_it_was_said_on() -> No
     assert cut_off == {("a", "par.a"), ("b", "par.b")}
 
 
-async def test_what_waits_for_its_session_is_stopped_at_once_and_without_a_trace() -> None:
-    """R2: the one that runs, and the one behind it, go on."""
+async def test_an_invocation_that_waits_for_its_session_is_cancelled_without_events() -> None:
+    """The running invocation and the next waiting one continue (contract R2)."""
     opened = asyncio.Event()
     talk = await Talk.begin(LlmAgent(name="clerk", model=ScriptedModel(turns=[opened, "third"])))
     first, second, third = (
@@ -163,8 +163,8 @@ async def test_what_waits_for_its_session_is_stopped_at_once_and_without_a_trace
     assert await talk.texts() == ["one", "released", "three", "third"]
 
 
-async def test_what_is_stopped_while_its_session_is_loaded_leaves_no_trace() -> None:
-    """R2: also when the session comes all the same."""
+async def test_an_invocation_cancelled_while_its_session_is_loaded_has_no_events() -> None:
+    """Also when the session is loaded in spite of the cancellation (contract R2)."""
     talk = await Talk.begin(LlmAgent(name="clerk", model=ScriptedModel(turns=["never said"])))
     load = talk.runner.session_service.get_session
 
@@ -177,8 +177,8 @@ async def test_what_is_stopped_while_its_session_is_loaded_leaves_no_trace() -> 
     assert await talk.texts() == []
 
 
-async def test_who_is_cancelled_while_it_waits_for_its_session_is_cancelled() -> None:
-    """L7."""
+async def test_a_caller_cancelled_while_waiting_for_the_session_is_cancelled() -> None:
+    """Contract L7."""
     agent, began = gate()
     talk = await Talk.begin(agent)
     first, second = (asyncio.create_task(talk.say(text, "e-1")) for text in ("one", "two"))
@@ -191,8 +191,8 @@ async def test_who_is_cancelled_while_it_waits_for_its_session_is_cancelled() ->
     assert await talk.texts() == ["one", ""]
 
 
-async def test_a_stop_is_for_all_that_run_or_wait_under_its_id() -> None:
-    """R2."""
+async def test_cancel_applies_to_all_runs_with_the_id() -> None:
+    """Contract R2."""
     agent, began = gate()
     talk = await Talk.begin(agent)
     first, second = (asyncio.create_task(talk.say(text, "e-1")) for text in ("one", "two"))
@@ -202,8 +202,8 @@ async def test_a_stop_is_for_all_that_run_or_wait_under_its_id() -> None:
     assert [[event.interrupted for event in events] for events in ended] == [[True], []]
 
 
-async def test_an_invocation_that_got_its_id_from_the_runner_is_stopped_by_it() -> None:
-    """R2, L2."""
+async def test_an_invocation_is_cancelled_by_the_id_that_the_runner_gave_it() -> None:
+    """Contract R2, L2."""
     agent, began = gate()
     talk = await Talk.begin(agent)
     listening = asyncio.create_task(talk.say("go"))
