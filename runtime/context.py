@@ -32,7 +32,7 @@ from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.run_config import RunConfig
 from runtime.sessions.base_session_service import BaseSessionService
-from runtime.sessions.deltas import is_plain
+from runtime.sessions.deltas import is_plain_json
 from runtime.sessions.session import Session
 from runtime.sessions.state import State
 
@@ -73,7 +73,9 @@ class InvocationScope:
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
         """What of a delta is the session's own, changed in place; JSON keeps it as it is."""
         return {
-            key: value for key, value in delta.items() if self.own_state.get(key) is value and is_plain(value)
+            key: value
+            for key, value in delta.items()
+            if self.own_state.get(key) is value and is_plain_json(value)
         }
 
     def spend_llm_call(self, limit: int) -> None:

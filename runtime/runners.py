@@ -131,7 +131,7 @@ class Runner:
                 run.invocation_id = ctx.invocation_id
                 if new_message is not None:
                     new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
-                if session.may_have(ctx.invocation_id) and ctx.events():
+                if session.may_contain_invocation(ctx.invocation_id) and ctx.events():
                     self._prepare_resume(ctx, new_message)
                 elif new_message is None:
                     raise _nothing_to_run(session, invocation_id)
@@ -330,7 +330,9 @@ class Runner:
                 f"This code is part of an invocation of session {session_id!r}, so it cannot wait for another one "
                 "there. Use another session, as AgentTool does, or run it when this invocation has ended."
             )
-        return self.session_service.one_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
+        return self.session_service.exclusive_writer(
+            app_name=self.app_name, user_id=user_id, session_id=session_id
+        )
 
     def _key(self, user_id: str, session_id: str) -> SessionKey:
         return (self.session_service, self.app_name, user_id, session_id)

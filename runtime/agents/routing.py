@@ -10,7 +10,7 @@ from runtime.agents.parallel_agent import ParallelAgent
 from runtime.engine.resume.agent_progress import entry_of, latest_agent, recorded_states
 from runtime.events.calls import find_call_event, response_ids
 from runtime.events.event import Event
-from runtime.events.summaries import last_agent_before
+from runtime.events.summaries import last_agent_before_summary
 
 
 def agent_that_answers(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
@@ -35,7 +35,7 @@ def agent_that_answers(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 def _speakers(events: Sequence[Event]) -> Iterator[str]:
     """The names of those who spoke, the last one first."""
     yield from (event.author for event in reversed(events) if event.author != "user")
-    if name := last_agent_before(events):
+    if name := last_agent_before_summary(events):
         yield name
 
 

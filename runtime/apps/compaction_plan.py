@@ -14,7 +14,7 @@ from runtime.events.calls import call_ids, pending_calls, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import index_of_invocation
-from runtime.events.summaries import latest_whole, stretch_of, without_superseded
+from runtime.events.summaries import latest_full_summary, summarized_range, without_superseded
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Plan:
     def still_holds(self, events: Sequence[Event]) -> bool:
         """Whether, as the log is now, nobody else has summed up meanwhile, and nothing of it was rewound."""
         current = without_superseded(events)
-        index = latest_whole(current)
+        index = latest_full_summary(current)
         known = current[index].id if index is not None else None
         ids = {event.id for event in current}
         return known == (self.previous.id if self.previous else None) and self.events[-1].id in ids
@@ -65,8 +65,8 @@ def plan_compaction(
         ended: the latest invocation that is known to be over; without it, the newest one is left alone.
     """
     current = without_superseded(events)
-    index = latest_whole(current)
-    known = stretch_of(current, index) if index is not None else None
+    index = latest_full_summary(current)
+    known = summarized_range(current, index) if index is not None else None
     previous = current[index] if index is not None and known else None
     log = [event for event in current if not event.actions.compaction]
     begin, limit, barred = known.last + 1 if known else 0, _end_of(log, ended), _inside(log)

@@ -19,10 +19,10 @@ from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.pairing import pair_responses_with_calls, settle_latest_response
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import FRAMEWORK_CALLS, call_ids, first_index, response_ids
+from runtime.events.calls import FRAMEWORK_CALLS, call_ids, response_ids, trailing_start
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import put_summaries
+from runtime.events.summaries import apply_summaries
 
 if TYPE_CHECKING:
     from runtime.agents.llm_agent import LlmAgent
@@ -36,7 +36,7 @@ def build_contents(agent: LlmAgent, ctx: InvocationContext) -> list[types.Conten
     events = ctx.session.events
     if agent.include_contents == "none":
         return contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
-    start = first_index(events, ctx.invocation_id)
+    start = trailing_start(events, ctx.invocation_id)
     session = ctx.session
     key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
     view = _views.take(key)
@@ -60,7 +60,7 @@ def contents_of(
     """The contents of a stretch of history as the agent sees it; `is_latest` when the history ends with it."""
     chain: tuple[Callable[[list[Event]], list[Event]], ...] = (
         drop_rewound,
-        put_summaries,
+        apply_summaries,
         lambda kept: [event for event in kept if is_visible_from(branch, event.branch)],
         lambda kept: [without_framework_parts(event) for event in kept if _says_something(event)],
         lambda kept: [as_seen_by(agent_name, event) for event in kept],

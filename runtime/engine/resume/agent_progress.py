@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from runtime.events.calls import answers_by_call, call_ids, is_pending, is_request, response_ids
+from runtime.events.calls import answers_by_call, call_ids, is_framework_request, is_pending, response_ids
 from runtime.events.event import Event
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def latest_start(events: Sequence[Event]) -> int:
             waiting = [started[call_id] for call_id in answered if is_pending(before.get(call_id, []))]
             start = min(waiting, default=position if answered - requests else start)
         started.update(dict.fromkeys(call_ids(event), start))
-        requests |= call_ids(event) if is_request(event) else set()
+        requests |= call_ids(event) if is_framework_request(event) else set()
     return start
 
 

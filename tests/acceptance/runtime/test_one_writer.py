@@ -148,7 +148,7 @@ async def test_the_log_tells_whom_an_invocation_waits_for_that_waits_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """L7: a generator that was left by `break`, and is still referred to, holds its session."""
-    monkeypatch.setattr(in_memory_session_service, "PATIENCE", 0)
+    monkeypatch.setattr(in_memory_session_service, "WRITER_WARNING_SECONDS", 0)
     caplog.set_level(logging.WARNING)
     runner = await opened(InMemoryRunner(LlmAgent(name="a", model=answering("one", "two"))))
     left = runner.run_async(**ADA, new_message=say("first"), invocation_id="e-left")

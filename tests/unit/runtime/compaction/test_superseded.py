@@ -17,7 +17,7 @@ from runtime.engine.contents import contents_of
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import call_ids, pending_calls
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import WHOLE, put_summaries, without_superseded
+from runtime.events.summaries import SUMMARY_NOTE_KEY, apply_summaries, without_superseded
 from runtime.sessions import GetSessionConfig, InMemorySessionService
 from tests.fakes import text_content
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
@@ -112,7 +112,7 @@ class Log:
 
 def responses_cut_off(kept: list[Event]) -> list[str | None]:
     """The ids of the responses that summaries leave in the history without their calls, which the log has."""
-    shown = put_summaries(kept)
+    shown = apply_summaries(kept)
     made = {call_id for event in shown for call_id in call_ids(event)}
     known = {call_id for event in kept for call_id in call_ids(event)}
     responses = [response for event in shown for response in event.get_function_responses()]
@@ -150,7 +150,7 @@ def test_the_order_of_the_log_decides_not_the_clocks() -> None:
     )
     summary = Event(
         author="user",
-        custom_metadata={WHOLE: {"last_agent": "agent", "overlap_from": 10.0}},
+        custom_metadata={SUMMARY_NOTE_KEY: {"last_agent": "agent", "overlap_from": 10.0}},
         actions=EventActions(compaction=compaction),
     )
     log = [*events, summary]

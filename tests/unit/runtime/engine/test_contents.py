@@ -15,7 +15,7 @@ from runtime.engine.contents import (
 )
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import put_summaries
+from runtime.events.summaries import apply_summaries
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
 
@@ -185,7 +185,7 @@ def test_a_summary_stands_in_the_place_of_what_it_sums_up(
 ) -> None:
     """R4."""
     events = [user(str(number), timestamp=float(number)) for number in (1, 2, 3, 4)]
-    assert story([event.content for event in put_summaries([*events, *summaries])]) == expected
+    assert story([event.content for event in apply_summaries([*events, *summaries])]) == expected
 
 
 def test_ids_that_the_framework_made_are_not_sent() -> None:

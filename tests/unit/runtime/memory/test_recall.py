@@ -6,7 +6,7 @@ import pytest
 
 from runtime import types
 from runtime.events import Event
-from runtime.memory.recall import entry_of, words_of
+from runtime.memory.recall import memory_entry_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,9 @@ def test_text_is_remembered_and_nothing_else() -> None:
         types.Part(text="My bicycle\0 is red."),
         types.Part(inline_data=types.Blob(data=b"picture", mime_type="image/png")),
     ]
-    entry = entry_of(Event(author="ada", timestamp=0.5, content=types.Content(role="user", parts=parts)))
+    entry = memory_entry_of(
+        Event(author="ada", timestamp=0.5, content=types.Content(role="user", parts=parts))
+    )
     assert entry is not None
     assert entry.author == "ada" and entry.timestamp == "1970-01-01T00:00:00.500000+00:00"
     assert entry.content == types.Content(role="user", parts=[types.Part(text="My bicycle\ufffd is red.")])
@@ -44,4 +46,4 @@ def test_text_is_remembered_and_nothing_else() -> None:
     ],
 )
 def test_an_event_without_readable_text_is_not_remembered(part: types.Part) -> None:
-    assert entry_of(Event(author="ada", content=types.Content(role="user", parts=[part]))) is None
+    assert memory_entry_of(Event(author="ada", content=types.Content(role="user", parts=[part]))) is None

@@ -8,7 +8,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import ConfigurationError
 from runtime.plugins import ContextFilterPlugin
-from runtime.plugins.context_filter_plugin import invocation_starts, without_halves
+from runtime.plugins.context_filter_plugin import invocation_starts, without_unpaired_calls
 from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.conversation import Conversation
 
@@ -132,7 +132,7 @@ def test_another_agents_words_and_what_tools_show_begin_no_invocation() -> None:
 )
 def test_halves_of_calls_are_left_out(contents: list[types.Content], kept: list[str]) -> None:
     before = [content.model_copy(deep=True) for content in contents]
-    assert shown(without_halves(contents)) == kept
+    assert shown(without_unpaired_calls(contents)) == kept
     assert contents == before
 
 

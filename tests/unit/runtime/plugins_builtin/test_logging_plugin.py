@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import ModelError
 from runtime.plugins import LoggingPlugin
-from runtime.plugins.readable import cut, readable, readable_content
+from runtime.plugins.log_format import format_content, format_value, shorten
 from runtime.run_config import RunConfig, StreamingMode
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation
@@ -89,16 +89,16 @@ async def test_partial_responses_are_not_logged(caplog: pytest.LogCaptureFixture
     ],
 )  # fmt: skip
 def test_values_are_shown_without_secrets_and_bulk(value: object, line: str) -> None:
-    assert readable(value) == line
+    assert format_value(value) == line
 
 
-def test_long_texts_deep_values_and_wide_dicts_are_cut() -> None:
-    assert cut("x" * 1000) == f"{'x' * 200}… (1000 characters)"
+def test_long_texts_deep_values_and_wide_dicts_are_shorten() -> None:
+    assert shorten("x" * 1000) == f"{'x' * 200}… (1000 characters)"
     deep: dict[str, Any] = {}
     for _ in range(50):
         deep = {"in": deep}
-    assert readable(deep).endswith('"{…}"' + "}" * 6)
-    assert '"…": "80 more"' in readable({str(index): index for index in range(100)})
+    assert format_value(deep).endswith('"{…}"' + "}" * 6)
+    assert '"…": "80 more"' in format_value({str(index): index for index in range(100)})
 
 
 def test_contents_are_shown_part_by_part() -> None:
@@ -109,7 +109,7 @@ def test_contents_are_shown_part_by_part() -> None:
         types.Part(executable_code=types.ExecutableCode(code="print(1)", language=types.Language.PYTHON)),
         types.Part(code_execution_result=types.CodeExecutionResult(output="1")),
     ]
-    assert readable_content(types.Content(parts=parts)) == (
+    assert format_content(types.Content(parts=parts)) == (
         "thought: hm | file image/png, 3 bytes | file gs://a/b | code: print(1) | code result: 1"
     )
-    assert readable_content(None) == "nothing"
+    assert format_content(None) == "nothing"
