@@ -93,7 +93,7 @@ def test_the_same_run_on_postgresql_gives_the_same_events(ada: str, scenario: Sc
 def test_an_invocation_that_is_cut_off_anywhere_ends_as_if_it_had_not_been(
     tree: Node, data: st.DataObject
 ) -> None:
-    """R1: in a resumable app."""
+    """Contract R1: in a resumable app."""
     cast, whole = asyncio.run(run_once(tree, []))
     log = whole.events[: data.draw(st.integers(1, len(whole.events)))]
     again, session = asyncio.run(run_once(tree, log))

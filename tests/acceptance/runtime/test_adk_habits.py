@@ -1,4 +1,4 @@
-"""Spec A5, Q9, T3: what agents and tools written for ADK do beyond the documented names."""
+"""Contract A5, Q9, T3: what agents and tools written for ADK do beyond the documented names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import aclosing
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.events import Event
 from runtime.tools import ToolContext
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -31,7 +31,7 @@ async def test_a_context_is_copied_to_run_a_sub_agent_on_a_branch() -> None:
         ("first", "fork.first"),
         ("second", "fork.second"),
     ]
-    assert len(second.model.requests[0].contents) == 1
+    assert len(requests_of(second)[0].contents) == 1
 
 
 async def test_a_tool_reaches_the_invocation_behind_its_context() -> None:

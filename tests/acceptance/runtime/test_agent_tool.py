@@ -1,4 +1,4 @@
-"""Spec T6, Q12: an agent that is called as a tool by another one's model, in whole conversations."""
+"""Contract T6, Q12: an agent that is called as a tool by another one's model, in whole conversations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig
 from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.fakes import ScriptedModel, call, say, text_content
+from tests.fakes import ScriptedModel, call, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 from tests.unit.runtime.weather import Place, Weather
 
@@ -79,7 +79,7 @@ class TestWhatIsSaid:
         events = await conversation.say("go")
         assert outline(events) == ["asker: expert()", "asker: =expert", "asker: It is sunny."]
         assert results(events) == [{"result": "Sunny."}]
-        assert inner.model.requests[0].contents == [say("How is it?")]
+        assert requests_of(inner)[0].contents == [say("How is it?")]
         assert outline((await conversation.session()).events) == ["user: go", *outline(events)]
 
     async def test_every_call_begins_anew_also_calls_at_the_same_time(self) -> None:
@@ -87,7 +87,7 @@ class TestWhatIsSaid:
         agent = asker([ask("one"), ask("two")], ask("three"), "end", tools=[AgentTool(inner)])
         events = await Conversation(agent).say("go")
         assert results(events) == [{"result": "one"}, {"result": "two"}, {"result": "three"}]
-        assert all(len(request.contents) == 1 for request in inner.model.requests)
+        assert all(len(request.contents) == 1 for request in requests_of(inner))
 
     async def test_schemas_are_what_it_takes_and_gives(self) -> None:
         inner = expert('{"degrees": 21, "extra": 1}', input_schema=Place, output_schema=Weather)
@@ -97,7 +97,7 @@ class TestWhatIsSaid:
         wrong, right = results(await Conversation(agent).say("go"))
         assert "'city'" in wrong["error"]
         assert right == {"degrees": 21.0}
-        assert text_of(inner.model.requests[0]) == '{"city":"Oslo"}'
+        assert text_of(requests_of(inner)[0]) == '{"city":"Oslo"}'
 
     async def test_without_summarization_its_answer_ends_the_turn(self) -> None:
         agent = asker(ask(), "never", tools=[AgentTool(expert("Sunny."), skip_summarization=True)])
@@ -106,7 +106,7 @@ class TestWhatIsSaid:
         assert events[-1].is_final_response()
 
     async def test_a_whole_tree_may_be_a_tool(self) -> None:
-        """A5, A6: a sequence, and a transfer within it."""
+        """Contract A5, A6: a sequence, and a transfer within it."""
         helper = LlmAgent(name="helper", model=ScriptedModel(turns=["helped"]))
         first = LlmAgent(
             name="first",
@@ -116,7 +116,7 @@ class TestWhatIsSaid:
         last = LlmAgent(name="last", model=ScriptedModel(turns=["summed up"]))
         events, _ = await asked_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
         assert results(events) == [{"result": "summed up"}]
-        assert "[helper] said: helped" in str(last.model.requests[0].contents)
+        assert "[helper] said: helped" in str(requests_of(last)[0].contents)
 
 
 class TestStateAndArtifacts:
@@ -140,9 +140,9 @@ class TestStateAndArtifacts:
         )
         conversation = Conversation(agent, state={"user:name": "Ada", "calls": 0})
         events = await conversation.say("go")
-        told = [told_to(request) for request in inner.model.requests]
+        told = [told_to(request) for request in requests_of(inner)]
         assert told[0] == "For Ada: 0  ." and told[2] == "For Ada: 1 1 1."
-        assert told_to(agent.model.requests[-1]) == "2 2 2"
+        assert told_to(requests_of(agent)[-1]) == "2 2 2"
         ones = dict.fromkeys(("calls", "user:calls", "app:calls"), 1)
         assert [event.actions.state_delta for event in events if event.actions.state_delta] == [
             ones,
@@ -157,11 +157,11 @@ class TestStateAndArtifacts:
         )
         tool = AgentTool(SequentialAgent(name="expert", sub_agents=[first, second]))
         _, conversation = await asked_once(tool)
-        assert told_to(second.model.requests[0]) == "After one."
+        assert told_to(requests_of(second)[0]) == "After one."
         assert (await conversation.session()).state == {"o1": "one", "o2": "two"}
 
     async def test_what_is_of_one_invocation_stays_in_it_and_need_not_be_json(self) -> None:
-        """S4: neither the caller's `temp:` state goes in, nor the agent's own comes out."""
+        """Contract S4: neither the caller's `temp:` state goes in, nor the agent's own comes out."""
 
         def connect(tool_context: ToolContext) -> str:
             """Connect."""
@@ -185,12 +185,12 @@ class TestStateAndArtifacts:
         conversation = Conversation(agent)
         events = await conversation.say("go")
         assert results(events) == [{"result": "ok"}, {"result": "done"}, {"result": ["temp:client"]}]
-        answer = inner.model.requests[1].contents[-1].parts[0].function_response
+        answer = requests_of(inner)[1].contents[-1].parts[0].function_response
         assert answer.response == {"result": []}
         assert (await conversation.session()).state == {}
 
     async def test_its_artifacts_are_the_callers(self) -> None:
-        """F2: it reads what the caller has saved; the versions are recorded with its answer."""
+        """Contract F2: it reads what the caller has saved; the versions are recorded with its answer."""
 
         async def save(text: str, tool_context: ToolContext) -> int:
             """Save."""
@@ -206,7 +206,7 @@ class TestStateAndArtifacts:
             call("save", text="first"), ask(), call("load"), "end", tools=[save, load, AgentTool(inner)]
         )
         events = await Conversation(agent).say("go")
-        assert inner.model.requests[1].contents[-1].parts[0].function_response.response == {"result": "first"}
+        assert requests_of(inner)[1].contents[-1].parts[0].function_response.response == {"result": "first"}
         assert results(events) == [{"result": 0}, {"result": "saved"}, {"result": "more"}]
         deltas = [event.actions.artifact_delta for event in events if event.actions.artifact_delta]
         assert deltas == [{"notes.txt": 0}, {"notes.txt": 1}]
@@ -214,7 +214,7 @@ class TestStateAndArtifacts:
 
 class TestTheInvocationAroundIt:
     async def test_the_plugins_are_asked_for_it_too(self) -> None:
-        """C4."""
+        """Contract C4."""
         asked: list[str] = []
 
         class Listener(BasePlugin):
@@ -229,19 +229,19 @@ class TestTheInvocationAroundIt:
         assert asked == ["go", "asker", "How is it?", "expert"]
 
     async def test_its_model_calls_count_for_the_invocation(self) -> None:
-        """L10: also when two of them run at once."""
+        """Contract L10: also when two of them run at once."""
         inner = LlmAgent(name="expert", model=ScriptedModel(rule=lambda request: "answer"))
         circle = LlmAgent(name="circle", model=ScriptedModel(rule=lambda request: call("look")), tools=[look])
         turns = [[ask("1"), ask("2")], call("circle", request="?"), "never"]
         agent = asker(*turns, tools=[AgentTool(inner), AgentTool(circle)])
         with pytest.raises(LlmCallsLimitExceededError, match="7"):
             await Conversation(agent).say("go", RunConfig(max_llm_calls=7))
-        assert [len(one.model.requests) for one in (agent, inner, circle)] == [2, 2, 3]
+        assert [len(requests_of(one)) for one in (agent, inner, circle)] == [2, 2, 3]
 
     async def test_what_goes_wrong_in_it_ends_the_invocation_but_what_its_model_says_goes_to_the_caller(
         self,
     ) -> None:
-        """L5, E7."""
+        """Contract L5, E7."""
 
         def fails() -> None:
             """Fail."""
@@ -253,7 +253,7 @@ class TestTheInvocationAroundIt:
             await asked_once(AgentTool(expert(call("fails"), tools=[fails])))
 
     async def test_it_is_closed_with_the_invocation(self) -> None:
-        """L7."""
+        """Contract L7."""
         told: list[str] = []
         begun = asyncio.Event()
 
@@ -281,7 +281,7 @@ class TestWhatItWaitsFor:
     """Nobody can answer in a session that is gone when the call has ended: the caller's model is told so."""
 
     async def test_a_confirmation_is_named_and_the_call_did_not_run(self) -> None:
-        """T7: what it did before stays."""
+        """Contract T7: what it did before stays."""
         paid: list[int] = []
 
         def note(tool_context: ToolContext) -> None:
@@ -302,7 +302,7 @@ class TestWhatItWaitsFor:
         assert (await conversation.session()).state == {"noted": True}
 
     async def test_a_question_that_one_of_several_asks_is_not_lost_either(self) -> None:
-        """A5: whatever the others say afterwards."""
+        """Contract A5: whatever the others say afterwards."""
         first = expert(call("pay", euros=5), tools=[FunctionTool(paying([]), require_confirmation=True)])
         last = LlmAgent(name="last", model=ScriptedModel(turns=["all done"]))
         first.name = "first"
@@ -310,7 +310,7 @@ class TestWhatItWaitsFor:
         assert "confirmation of 'pay'" in results(events)[0]["error"]
 
     async def test_a_credential_is_named(self) -> None:
-        """T8."""
+        """Contract T8."""
 
         def log_in(tool_context: ToolContext) -> None:
             """Log in."""
@@ -320,7 +320,7 @@ class TestWhatItWaitsFor:
         assert "waits for a credential" in results(events)[0]["error"]
 
     async def test_a_call_that_is_answered_later_is_named(self) -> None:
-        """T5: beside one that was answered."""
+        """Contract T5: beside one that was answered."""
 
         def start() -> None:
             """Start."""
@@ -330,7 +330,7 @@ class TestWhatItWaitsFor:
         assert "the answer to its call of 'start'" in results(events)[0]["error"]
 
     async def test_a_call_that_says_something_at_once_is_none_of_these(self) -> None:
-        """Q10: its model goes on with that."""
+        """Contract Q10: its model goes on with that."""
 
         def start() -> dict[str, str]:
             """Start."""

@@ -1,4 +1,4 @@
-"""Spec C1 to C4, Q5, Q6: what callbacks and plugins change in a conversation."""
+"""Contract C1 to C4, Q5, Q6: what callbacks and plugins change in a conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig, StreamingMode
-from tests.fakes import ScriptedModel, call, say, text_content
+from tests.fakes import ScriptedModel, call, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 
 HOOKS = ("before_agent", "before_model", "after_model", "before_tool", "after_tool", "after_agent")
@@ -100,7 +100,7 @@ class Noting(BasePlugin):
 
 class TestCallbacks:
     async def test_they_are_called_in_the_order_of_a_turn(self) -> None:
-        """C1."""
+        """Contract C1."""
         noted: list[str] = []
 
         def noting(hook: str) -> Any:
@@ -115,7 +115,7 @@ class TestCallbacks:
         assert noted == ["before_agent", *step, "before_tool", "after_tool", *step, "after_agent"]
 
     async def test_of_a_list_the_first_answer_wins(self) -> None:
-        """C1, Q5."""
+        """Contract C1, Q5."""
         noted: list[str] = []
 
         def callback(name: str, answer: types.Content | None) -> Any:
@@ -130,7 +130,7 @@ class TestCallbacks:
         assert noted == ["a", "b"]
 
     async def test_an_empty_answer_is_none(self) -> None:
-        """Q5: the first truthy result ends a list."""
+        """Contract Q5: the first truthy result ends a list."""
         agent = clerk(
             call("ping"),
             "done",
@@ -139,24 +139,24 @@ class TestCallbacks:
         assert results((await Conversation(agent).say("go"))[1]) == [{"from": "second"}]
 
     async def test_before_agent_may_reply_in_the_agents_place(self) -> None:
-        """C2."""
+        """Contract C2."""
         agent = clerk(before_agent_callback=lambda callback_context: text_content("closed"))
         assert outline(await Conversation(agent).say("go")) == ["clerk: closed"]
-        assert agent.model.requests == []
+        assert requests_of(agent) == []
 
     async def test_after_agent_may_add_an_event(self) -> None:
-        """C2."""
+        """Contract C2."""
         agent = clerk("done", after_agent_callback=lambda callback_context: text_content("bye"))
         assert outline(await Conversation(agent).say("go")) == ["clerk: done", "clerk: bye"]
 
     async def test_before_model_may_answer_in_the_models_place(self) -> None:
-        """C2."""
+        """Contract C2."""
         agent = clerk(before_model_callback=lambda callback_context, llm_request: response("cached"))
         assert outline(await Conversation(agent).say("go")) == ["clerk: cached"]
-        assert agent.model.requests == []
+        assert requests_of(agent) == []
 
     async def test_before_model_may_change_the_request_of_this_call_only(self) -> None:
-        """C2, Q13."""
+        """Contract C2, Q13."""
 
         def change(callback_context: Any, llm_request: LlmRequest) -> None:
             llm_request.append_instructions(["Be brief."])
@@ -164,12 +164,12 @@ class TestCallbacks:
 
         agent = clerk(call("ping"), "done", before_model_callback=change)
         await Conversation(agent).say("go")
-        first, second = agent.model.requests
+        first, second = requests_of(agent)
         assert [len(first.contents), len(second.contents)] == [2, 4]
         assert str(second.config.system_instruction).count("Be brief.") == 1
 
     async def test_after_model_may_replace_the_response(self) -> None:
-        """C2."""
+        """Contract C2."""
 
         def shout(callback_context: Any, llm_response: LlmResponse) -> LlmResponse:
             return response((llm_response.content.parts[0].text or "").upper())
@@ -179,7 +179,7 @@ class TestCallbacks:
         assert outline((await conversation.session()).events)[-1] == "clerk: QUIET"
 
     async def test_on_model_error_may_answer_for_the_model(self) -> None:
-        """C1."""
+        """Contract C1."""
         seen = []
 
         def answer(callback_context: Any, llm_request: LlmRequest, error: Exception) -> LlmResponse:
@@ -196,12 +196,12 @@ class TestCallbacks:
         )
 
     async def test_before_tool_may_answer_in_the_tools_place(self) -> None:
-        """C2."""
+        """Contract C2."""
         agent = clerk(call("fails"), "done", before_tool_callback=lambda tool, args, tool_context: {"ok": 1})
         assert results((await Conversation(agent).say("go"))[1]) == [{"ok": 1}]
 
     async def test_after_tool_may_replace_the_result(self) -> None:
-        """C2."""
+        """Contract C2."""
         seen = []
 
         def change(tool: Any, args: Any, tool_context: Any, tool_response: Any) -> dict[str, str]:
@@ -213,7 +213,7 @@ class TestCallbacks:
         assert seen == [("ping", {}, "pong")]
 
     async def test_the_state_that_they_change_is_committed_with_the_next_event(self) -> None:
-        """C3."""
+        """Contract C3."""
 
         def setting(hook: str) -> Any:
             def note(**kwargs: Any) -> None:
@@ -237,7 +237,7 @@ class TestCallbacks:
         assert state == dict.fromkeys(HOOKS, 1) | {"before_model": 2, "after_model": 2}
 
     async def test_state_and_reply_of_an_agent_callback_are_one_event(self) -> None:
-        """C2, C3."""
+        """Contract C2, C3."""
 
         def reply(callback_context: Any) -> types.Content:
             callback_context.state["seen"] = True
@@ -247,7 +247,7 @@ class TestCallbacks:
         assert (event.text(), event.actions.state_delta) == ("closed", {"seen": True})
 
     async def test_state_set_while_streaming_is_committed_once_with_the_whole(self) -> None:
-        """C3, L4."""
+        """Contract C3, L4."""
 
         def count(callback_context: Any, llm_response: LlmResponse) -> None:
             callback_context.state["seen"] = callback_context.state.get("seen", 0) + 1
@@ -262,7 +262,7 @@ class TestCallbacks:
 
 class TestPlugins:
     async def test_they_are_asked_for_every_step_of_an_invocation(self) -> None:
-        """C4."""
+        """Contract C4."""
         noted: list[str] = []
         await Conversation(clerk(call("ping"), "done"), plugins=[Noting("p", noted)]).say("go")
         step = ["before_model", "after_model", "on_event"]
@@ -280,7 +280,7 @@ class TestPlugins:
         ]
 
     async def test_they_are_asked_in_order_before_the_agents_own_callbacks(self) -> None:
-        """C4."""
+        """Contract C4."""
         noted: list[str] = []
         agent = clerk("done", before_model_callback=lambda **kwargs: noted.append("agent before_model"))
         await Conversation(agent, plugins=[Noting("b", noted), Noting("a", noted)]).say("go")
@@ -299,7 +299,7 @@ class TestPlugins:
     async def test_when_a_plugin_answers_nobody_else_is_asked(
         self, hook: str, answer: Any, expected: list[str]
     ) -> None:
-        """Q6."""
+        """Contract Q6."""
         noted: list[str] = []
         own = (
             {}
@@ -312,7 +312,7 @@ class TestPlugins:
         assert [line for line in noted if line.endswith(f" {hook}")] == [f"first {hook}"]
 
     async def test_errors_of_model_and_tools_are_offered_to_them(self) -> None:
-        """C4, T4."""
+        """Contract C4, T4."""
         noted: list[str] = []
         plugin = Noting("p", noted, on_model_error=response("later"), on_tool_error={"error": "caught"})
         conversation = Conversation(clerk(call("fails"), ConnectionError("away")), plugins=[plugin])
@@ -321,16 +321,16 @@ class TestPlugins:
         assert results(events[1]) == [{"error": "caught"}]
 
     async def test_a_changed_message_is_what_is_stored_and_sent(self) -> None:
-        """Q6."""
+        """Contract Q6."""
         agent = clerk("done")
         plugin = Noting("p", [], on_user_message=say("changed"))
         conversation = Conversation(agent, plugins=[plugin])
         await conversation.say("original")
         assert outline((await conversation.session()).events)[0] == "user: changed"
-        assert agent.model.requests[0].contents == [say("changed")]
+        assert requests_of(agent)[0].contents == [say("changed")]
 
     async def test_a_changed_event_is_yielded_and_the_original_is_stored(self) -> None:
-        """Q6."""
+        """Contract Q6."""
         other = Event(author="clerk", content=text_content("for your eyes"))
         conversation = Conversation(clerk("done"), plugins=[Noting("p", [], on_event=other)])
         assert outline(await conversation.say("go")) == ["clerk: for your eyes"]
@@ -340,7 +340,7 @@ class TestPlugins:
         "hook", ["on_user_message", "before_run", "before_agent", "before_model", "before_tool", "on_event"]
     )
     async def test_an_error_in_a_hook_ends_the_invocation_and_names_plugin_and_hook(self, hook: str) -> None:
-        """Q6."""
+        """Contract Q6."""
         plugin = Noting("broken", [], **{hook: KeyError("lost")})
         with pytest.raises(PluginError, match=f"'broken'.*{hook}_callback") as error:
             await Conversation(clerk(call("ping"), "done"), plugins=[plugin]).say("go")
@@ -348,7 +348,7 @@ class TestPlugins:
         assert isinstance(error.value.__cause__, KeyError)
 
     async def test_they_serve_agents_that_have_no_model(self) -> None:
-        """C4."""
+        """Contract C4."""
 
         class Echo(BaseAgent):
             async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

@@ -1,4 +1,4 @@
-"""Spec A7, C2, Q13: what a hook edits in a request is of that request: history and later requests stay as they are."""
+"""Contract A7, C2, Q13: what a hook edits in a request is of that request: history and later requests stay as they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.models import LlmRequest
 from runtime.plugins import BasePlugin
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -73,9 +73,9 @@ async def test_edits_do_not_add_up_from_request_to_request(by: str) -> None:
     conversation = Conversation(agent, plugins=[Editor("editor")] if by == "plugin" else [])
     await talk(conversation)
     first = ["tea?!", "weigh tea!", "kg tea!"]
-    assert told(agent.model.requests[1]) == first
+    assert told(requests_of(agent)[1]) == first
     second = ["two kilos!", "and these?!", "weigh jam!", "kg jam!", "weigh rum!", "kg rum!"]
-    assert told(agent.model.requests[-1]) == [*first, *second]
+    assert told(requests_of(agent)[-1]) == [*first, *second]
 
 
 async def test_edits_leave_the_history_as_it_is() -> None:
@@ -93,7 +93,7 @@ async def test_edits_leave_the_history_as_it_is() -> None:
 
 
 async def test_a_static_instruction_that_goes_to_the_contents_stays_too() -> None:
-    """Q13: its parts are the agent's own."""
+    """Contract Q13: its parts are the agent's own."""
     picture = types.Part(inline_data=types.Blob(data=b"a", mime_type="image/png"))
 
     def blacken(llm_request: LlmRequest, **_: Any) -> None:
@@ -107,7 +107,7 @@ async def test_a_static_instruction_that_goes_to_the_contents_stays_too() -> Non
         before_model_callback=blacken,
     )
     await talk(Conversation(agent))
-    sent = [part for content in agent.model.requests[-1].contents for part in content.parts or []]
+    sent = [part for content in requests_of(agent)[-1].contents for part in content.parts or []]
     assert [part.inline_data.data for part in sent if part.inline_data] == [b"a!"]
     assert picture.inline_data.data == b"a"
 
@@ -116,5 +116,5 @@ async def test_without_such_a_hook_nothing_is_copied() -> None:
     """design.md: what is sent is built without copying what did not change."""
     agent = scale()
     await talk(Conversation(agent, plugins=[Onlooker("onlooker")]))
-    before, last = (request.contents for request in agent.model.requests[-2:])
+    before, last = (request.contents for request in requests_of(agent)[-2:])
     assert before[0] is last[0]

@@ -1,4 +1,4 @@
-"""Spec L1 to L7, L9 to L11, E7, E8: one invocation as a stream of events, each committed before it is seen."""
+"""Contract L1 to L7, L9 to L11, E7, E8: one invocation as a stream of events, each committed before it is seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.runners import InMemoryRunner, Runner
 from runtime.sessions import InMemorySessionService, Session
-from tests.fakes import ScriptedModel, call, say, text_content
+from tests.fakes import ScriptedModel, call, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 
 STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
@@ -103,7 +103,7 @@ def _is_question(request: LlmRequest) -> bool:
 
 
 async def test_a_session_that_there_is_not_is_named() -> None:
-    """L1."""
+    """Contract L1."""
     runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel()))
     with pytest.raises(SessionNotFoundError, match="'nowhere'") as error:
         await anext(runner.run_async(user_id="ada", session_id="nowhere", new_message=say("hi")))
@@ -111,7 +111,7 @@ async def test_a_session_that_there_is_not_is_named() -> None:
 
 
 async def test_the_persons_message_is_the_first_event_with_its_state_delta() -> None:
-    """L2, E8."""
+    """Contract L2, E8."""
     runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel(turns=["hello"])))
     ids = await opened(runner)
     run = runner.run_async(**ids, new_message=say("hi"), state_delta={"n": 1, "user:m": 2})
@@ -130,14 +130,14 @@ async def test_the_persons_message_is_the_first_event_with_its_state_delta() -> 
 
 
 async def test_every_invocation_has_an_id_of_its_own() -> None:
-    """L2."""
+    """Contract L2."""
     conversation = Conversation(LlmAgent(name="clerk", model=ScriptedModel(turns=["a", "b"])))
     ids = {(await conversation.say("x"))[0].invocation_id for _ in range(2)}
     assert len(ids) == 2
 
 
 async def test_an_event_is_committed_then_seen_then_the_agent_goes_on() -> None:
-    """L3."""
+    """Contract L3."""
     told: list[str] = []
     agent = Steps(name="steps", told=told, delta={"k": 1})
     runner = Runner(app_name="shop", agent=agent, session_service=Watched(told))
@@ -159,7 +159,7 @@ async def test_an_event_is_committed_then_seen_then_the_agent_goes_on() -> None:
 
 
 async def test_partial_events_are_forwarded_and_neither_stored_nor_applied() -> None:
-    """L4: the whole that follows is committed once, under the id that the fragments had."""
+    """Contract L4: the whole that follows is committed once, under the id that the fragments had."""
 
     class Fragments(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -175,7 +175,7 @@ async def test_partial_events_are_forwarded_and_neither_stored_nor_applied() -> 
 
 
 async def test_a_streamed_answer_is_fragments_and_one_whole() -> None:
-    """L4, A8: fragments carry the id of the event that they become."""
+    """Contract L4, A8: fragments carry the id of the event that they become."""
     conversation = Conversation(LlmAgent(name="clerk", model=ScriptedModel(turns=["one two", "three"])))
     first, second = [await conversation.say("x", STREAMING) for _ in range(2)]
     assert [(event.text(), event.partial) for event in first] == [
@@ -189,7 +189,7 @@ async def test_a_streamed_answer_is_fragments_and_one_whole() -> None:
 
 
 async def test_without_streaming_the_model_is_asked_for_the_whole() -> None:
-    """L10."""
+    """Contract L10."""
     conversation = Conversation(LlmAgent(name="clerk", model=ScriptedModel(turns=["one two"])))
     assert [event.partial for event in await conversation.say("x")] == [None]
 
@@ -198,7 +198,7 @@ async def test_without_streaming_the_model_is_asked_for_the_whole() -> None:
     "where", ["before_agent", "before_model", "model", "tool", "after_model", "after_agent"]
 )
 async def test_what_goes_wrong_reaches_the_caller_and_ends_the_invocation(where: str) -> None:
-    """L5: what was committed before stays, nothing after it is stored."""
+    """Contract L5: what was committed before stays, nothing after it is stored."""
 
     def fail(**kwargs: Any) -> None:
         raise LookupError(where)
@@ -217,7 +217,7 @@ async def test_what_goes_wrong_reaches_the_caller_and_ends_the_invocation(where:
 
 
 async def test_an_agent_whose_event_cannot_be_stored_is_closed() -> None:
-    """L5, S7: the caller sees the store's error, and not the event."""
+    """Contract L5, S7: the caller sees the store's error, and not the event."""
     told: list[str] = []
     sessions = Watched(told)
     sessions.refused = "two"
@@ -233,7 +233,7 @@ async def test_an_agent_whose_event_cannot_be_stored_is_closed() -> None:
 
 
 async def test_a_caller_that_stops_listening_stops_the_agent_and_the_model() -> None:
-    """L5, L7: everything is closed when `aclose` returns, all the way down."""
+    """Contract L5, L7: everything is closed when `aclose` returns, all the way down."""
     ended: list[str] = []
     runner = InMemoryRunner(LlmAgent(name="clerk", model=Dripping(ended=ended)))
     ids = await opened(runner)
@@ -245,13 +245,13 @@ async def test_a_caller_that_stops_listening_stops_the_agent_and_the_model() -> 
 
 
 async def test_a_cancelled_caller_stops_the_agent_at_its_next_await() -> None:
-    """L7."""
+    """Contract L7."""
     gate = asyncio.Event()
     conversation = Conversation(
         LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), gate]), tools=[step])
     )
     task = asyncio.create_task(conversation.say("go"))
-    while len(conversation.runner.agent.model.requests) < 2:
+    while len(requests_of(conversation.runner.agent)) < 2:
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -264,7 +264,7 @@ async def test_a_cancelled_caller_stops_the_agent_at_its_next_await() -> None:
 
 
 def test_code_without_a_loop_gets_the_same_events() -> None:
-    """L6."""
+    """Contract L6."""
     runner = InMemoryRunner(
         LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), "done"]), tools=[step])
     )
@@ -279,7 +279,7 @@ def test_code_without_a_loop_gets_the_same_events() -> None:
 
 
 async def test_code_inside_a_loop_may_use_it_too_and_gets_the_exceptions() -> None:
-    """L6."""
+    """Contract L6."""
     runner = InMemoryRunner(
         LlmAgent(name="clerk", model=ScriptedModel(turns=[call("step"), LookupError("lost")]), tools=[step])
     )
@@ -292,7 +292,7 @@ async def test_code_inside_a_loop_may_use_it_too_and_gets_the_exceptions() -> No
 
 
 def test_code_without_a_loop_that_stops_listening_stops_the_agent() -> None:
-    """L6, L7: the agent stands still until the next event is asked for, and ends when none is."""
+    """Contract L6, L7: the agent stands still until the next event is asked for, and ends when none is."""
     told: list[str] = []
     runner = InMemoryRunner(Steps(name="steps", told=told))
     ids = asyncio.run(opened(runner))
@@ -338,7 +338,7 @@ async def test_an_invocation_whose_caller_stopped_listening_lets_the_next_one_ru
 
 
 def test_a_session_may_be_run_on_one_event_loop_after_another() -> None:
-    """L6."""
+    """Contract L6."""
     runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel(rule=lambda request: "done")))
     ids = asyncio.run(opened(runner))
     for _ in range(2):
@@ -347,7 +347,7 @@ def test_a_session_may_be_run_on_one_event_loop_after_another() -> None:
 
 
 async def test_an_app_brings_its_name_agent_and_plugins() -> None:
-    """L9."""
+    """Contract L9."""
     app = App(name="tea-shop", root_agent=LlmAgent(name="clerk", model=ScriptedModel(turns=["hello"])))
     runner = InMemoryRunner(app=app)
     assert (runner.app_name, runner.agent) == ("tea-shop", app.root_agent)
@@ -358,7 +358,7 @@ async def test_an_app_brings_its_name_agent_and_plugins() -> None:
 
 
 async def test_no_plugins_may_be_said_by_none() -> None:
-    """L9: as ADK's own default does."""
+    """Contract L9: as ADK's own default does."""
     agent = LlmAgent(name="clerk", model=ScriptedModel(rule=lambda request: "hello"))
     service = InMemorySessionService()
     for runner in (
@@ -370,7 +370,7 @@ async def test_no_plugins_may_be_said_by_none() -> None:
 
 
 def test_a_runner_needs_an_app_or_an_agent_with_a_name() -> None:
-    """L9."""
+    """Contract L9."""
     agent = LlmAgent(name="clerk", model=ScriptedModel())
     with pytest.raises(ValueError, match="app_name"):
         Runner(session_service=InMemorySessionService(), agent=agent)
@@ -379,7 +379,7 @@ def test_a_runner_needs_an_app_or_an_agent_with_a_name() -> None:
 
 
 async def test_an_invocation_that_asks_the_model_too_often_is_stopped() -> None:
-    """L10."""
+    """Contract L10."""
     model = ScriptedModel(rule=lambda request: call("step"))
     conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[step]))
     with pytest.raises(LlmCallsLimitExceededError, match="2"):
@@ -390,7 +390,7 @@ async def test_an_invocation_that_asks_the_model_too_often_is_stopped() -> None:
 
 
 async def test_custom_metadata_is_on_every_event_of_the_invocation() -> None:
-    """L10."""
+    """Contract L10."""
     model = ScriptedModel(turns=[call("step"), "done"])
     conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[step]))
     await conversation.say("go", RunConfig(custom_metadata={"trace": "t1"}))
@@ -399,7 +399,7 @@ async def test_custom_metadata_is_on_every_event_of_the_invocation() -> None:
 
 
 async def test_a_synchronous_tool_does_not_stall_the_loop_and_keeps_context_variables() -> None:
-    """L11."""
+    """Contract L11."""
     trace: ContextVar[str] = ContextVar("trace", default="")
     entered, release = threading.Event(), threading.Event()
     seen = []
@@ -426,7 +426,7 @@ async def test_a_synchronous_tool_does_not_stall_the_loop_and_keeps_context_vari
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_callbacks_may_be_sync_or_async(is_async: bool) -> None:
-    """L11, C1."""
+    """Contract L11, C1."""
 
     def answer(callback_context: Any) -> types.Content:
         return text_content("closed")
@@ -449,7 +449,7 @@ async def test_callbacks_may_be_sync_or_async(is_async: bool) -> None:
     ],
 )
 async def test_a_model_error_is_an_event_of_the_agent_and_the_end_of_its_turn(turn: Any) -> None:
-    """E7."""
+    """Contract E7."""
     model = ScriptedModel(turns=[turn, "better now"])
     conversation = Conversation(LlmAgent(name="clerk", model=model, output_key="answer"))
     [event] = await conversation.say("x")

@@ -1,4 +1,4 @@
-"""Spec A5, E8, L10, R1, R4: events of an agent's own code that leave out whose they are and of which invocation."""
+"""Contract A5, E8, L10, R1, R4: events of an agent's own code that leave out whose they are and of which invocation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def opened(app: App) -> InMemoryRunner:
 
 
 async def test_they_are_of_the_invocation_the_branch_and_the_agent_that_they_come_from() -> None:
-    """E8, A5, L10."""
+    """Contract E8, A5, L10."""
 
     class Nameless(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -88,7 +88,7 @@ async def test_what_they_name_themselves_stays() -> None:
 
 
 async def test_the_siblings_of_a_parallel_agent_do_not_see_them() -> None:
-    """A5."""
+    """Contract A5."""
     committed = asyncio.Event()
 
     class First(BaseAgent):
@@ -106,7 +106,7 @@ async def test_the_siblings_of_a_parallel_agent_do_not_see_them() -> None:
 
 
 async def test_an_escalation_holds_when_the_invocation_was_cut_off_right_after_it() -> None:
-    """R1, Q9: it is found among the invocation's events."""
+    """Contract R1, Q9: it is found among the invocation's events."""
     loop = LoopAgent(
         name="loop", sub_agents=[EscalatesOnce(name="check", asked=[]), Says(name="never")], max_iterations=3
     )
@@ -123,7 +123,7 @@ async def test_an_escalation_holds_when_the_invocation_was_cut_off_right_after_i
 
 
 async def test_a_summary_stands_for_them_too() -> None:
-    """R4: with the invocation that they are of."""
+    """Contract R4: with the invocation that they are of."""
     told = Told()
     config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=told)
     runner = await opened(App(name="shop", root_agent=Says(name="clerk"), events_compaction_config=config))

@@ -1,4 +1,4 @@
-"""Spec T5, Q10, L8: calls that are answered later, from outside, in any order."""
+"""Contract T5, Q10, L8: calls that are answered later, from outside, in any order."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_a_call_without_a_first_result_pauses_and_its_answer_continues() -
 
 
 async def test_a_first_result_goes_to_the_model_in_the_same_turn() -> None:
-    """Q10."""
+    """Contract Q10."""
     office = Office(call("approve", "c1"), "I asked.", "approved!", first_result={"status": "pending"})
     assert outline(await office.say("may I?")) == ["clerk: approve()", "clerk: =approve", "clerk: I asked."]
     assert office.sent()[-1] == "c1={'status': 'pending'}"
@@ -94,7 +94,7 @@ async def test_a_first_result_goes_to_the_model_in_the_same_turn() -> None:
 
 
 async def test_the_answer_replaces_the_pending_one_and_the_words_between_are_left_out() -> None:
-    """Q10, A7."""
+    """Contract Q10, A7."""
     office = Office(
         call("approve", "c1"),
         "I asked.",
@@ -182,7 +182,7 @@ async def test_answers_to_calls_of_two_events_may_come_together() -> None:
 
 
 async def test_a_person_may_go_on_talking_meanwhile() -> None:
-    """A7: the pending call is not sent, and nothing is started again."""
+    """Contract A7: the pending call is not sent, and nothing is started again."""
     office = Office(call("approve", "c1"), "The boss is busy.", "approved!")
     await office.say("may I?")
     assert outline(await office.say("what takes so long?")) == ["clerk: The boss is busy."]
@@ -192,7 +192,7 @@ async def test_a_person_may_go_on_talking_meanwhile() -> None:
 
 
 async def test_an_answer_is_seen_by_the_agent_that_asked() -> None:
-    """L8."""
+    """Contract L8."""
     office = Office()
     asker = LlmAgent(
         name="asker",
@@ -212,7 +212,7 @@ async def test_an_answer_is_seen_by_the_agent_that_asked() -> None:
 
 
 async def test_an_answer_to_a_call_that_there_is_not_goes_to_the_root_and_is_not_sent() -> None:
-    """A7, L8."""
+    """Contract A7, L8."""
     office = Office("Which call?")
     assert outline(await office.answer("c9", verdict="yes")) == ["clerk: Which call?"]
     assert office.sent() == []
@@ -226,7 +226,7 @@ _approve.__name__ = "approve"
 
 
 async def test_what_a_person_says_beside_an_answer_is_sent() -> None:
-    """A7."""
+    """Contract A7."""
     office = Office(call("approve", "c1"), "approved!")
     await office.say("may I?")
     part = types.FunctionResponse(id="c1", name="approve", response={"verdict": "yes"})
@@ -252,7 +252,7 @@ class Fragments(ScriptedModel):
 
 
 async def test_ids_that_the_framework_makes_are_the_same_in_fragments_and_in_the_whole() -> None:
-    """T5, Q3."""
+    """Contract T5, Q3."""
     office = Office()
     agent = office.conversation.runner.agent
     assert isinstance(agent, LlmAgent)

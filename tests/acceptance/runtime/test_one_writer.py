@@ -1,4 +1,4 @@
-"""Spec L2, L7, S7: a session has one writer. Who waits for whom, and who would wait for itself."""
+"""Contract L2, L7, S7: a session has one writer. Who waits for whom, and who would wait for itself."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_code_of_an_invocation_cannot_run_another_one_in_its_session(where
 
 
 async def test_code_of_an_invocation_cannot_rewind_its_session() -> None:
-    """R3."""
+    """Contract R3."""
     runner = InMemoryRunner(LlmAgent(name="a", model=answering("x")))
 
     async def rewind(**_: Any) -> None:
@@ -147,7 +147,7 @@ async def test_a_task_that_a_tool_starts_and_does_not_wait_for_gets_its_turn_aft
 async def test_the_log_tells_whom_an_invocation_waits_for_that_waits_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """L7: a generator that was left by `break`, and is still referred to, holds its session."""
+    """Contract L7: a generator that was left by `break`, and is still referred to, holds its session."""
     monkeypatch.setattr(in_memory_session_service, "WRITER_WARNING_SECONDS", 0)
     caplog.set_level(logging.WARNING)
     runner = await opened(InMemoryRunner(LlmAgent(name="a", model=answering("one", "two"))))

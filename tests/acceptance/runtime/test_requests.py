@@ -1,4 +1,4 @@
-"""Spec A2 to A4, Q13: what an agent's configuration makes of a request, and of the state."""
+"""Contract A2 to A4, Q13: what an agent's configuration makes of a request, and of the state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.agents.readonly_context import ReadonlyContext
 from runtime.models import LlmRequest
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import google_search
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -50,7 +50,7 @@ def pong() -> str:
 
 
 async def test_an_instruction_is_filled_from_the_state() -> None:
-    """A3."""
+    """Contract A3."""
     clerk = agent("ok", instruction="Serve {user:name}. {missing?}", global_instruction="At {app:shop}.")
     text = instruction(await request_of(clerk, {"user:name": "Ada", "app:shop": "Tea"}))
     assert "Serve Ada. " in text
@@ -58,16 +58,16 @@ async def test_an_instruction_is_filled_from_the_state() -> None:
 
 
 async def test_a_missing_key_of_an_instruction_ends_the_invocation() -> None:
-    """A3."""
+    """Contract A3."""
     clerk = agent("ok", instruction="Serve {name}.")
     with pytest.raises(KeyError, match="name"):
         await request_of(clerk)
-    assert clerk.model.requests == []
+    assert requests_of(clerk) == []
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_the_text_of_a_provider_is_no_template(is_async: bool) -> None:
-    """A3."""
+    """Contract A3."""
 
     def provide(context: ReadonlyContext) -> str:
         return f"{context.agent_name} {{name}}"
@@ -80,25 +80,25 @@ async def test_the_text_of_a_provider_is_no_template(is_async: bool) -> None:
 
 
 async def test_the_agents_name_and_description_are_told_and_label_the_request() -> None:
-    """Q13."""
+    """Contract Q13."""
     request = await request_of(agent("ok", description="Sells tea."))
     assert "clerk" in instruction(request) and "Sells tea." in instruction(request)
     assert request.config.labels == {"adk_agent_name": "clerk"}
 
 
 async def test_the_global_instruction_is_the_roots() -> None:
-    """A2."""
+    """Contract A2."""
     child = agent("ok", name="child", global_instruction="Not this.")
     root = agent(
         call("transfer_to_agent", agent_name="child"), global_instruction="For all.", sub_agents=[child]
     )
     await Conversation(root).say("go")
-    text = instruction(child.model.requests[0])
+    text = instruction(requests_of(child)[0])
     assert "For all." in text and "Not this." not in text
 
 
 async def test_all_functions_are_declared_in_one_tool_and_the_models_own_tools_stay_apart() -> None:
-    """Q13."""
+    """Contract Q13."""
     request = await request_of(agent("ok", tools=[ping, google_search, pong]))
     tools = request.config.tools
     assert tools is not None and len(tools) == 2
@@ -108,11 +108,11 @@ async def test_all_functions_are_declared_in_one_tool_and_the_models_own_tools_s
 
 
 async def test_each_model_call_gets_a_fresh_request_and_the_agents_config_stays_as_it_is() -> None:
-    """Q13."""
+    """Contract Q13."""
     config = types.GenerateContentConfig(temperature=0.5, labels={"team": "tea"})
     clerk = agent(call("ping"), "ok", tools=[ping], generate_content_config=config, instruction="Hi.")
     await request_of(clerk)
-    first, second = clerk.model.requests
+    first, second = requests_of(clerk)
     assert first is not second and first.config is not second.config
     assert instruction(first) == instruction(second)
     assert second.config.temperature == 0.5
@@ -121,14 +121,14 @@ async def test_each_model_call_gets_a_fresh_request_and_the_agents_config_stays_
 
 
 async def test_an_output_schema_without_tools_is_asked_for_as_json() -> None:
-    """Q13."""
+    """Contract Q13."""
     request = await request_of(agent('{"item": "tea"}', output_schema=Order))
     assert request.config.response_schema is Order
     assert request.config.response_mime_type == "application/json"
 
 
 async def test_the_final_text_goes_to_the_output_key_with_its_event() -> None:
-    """A4: thoughts, fragments and words beside calls are left out."""
+    """Contract A4: thoughts, fragments and words beside calls are left out."""
     thought = types.Part(text="hm", thought=True)
     clerk = agent(
         [types.Part(text="Let me see."), call("ping")],
@@ -143,7 +143,7 @@ async def test_the_final_text_goes_to_the_output_key_with_its_event() -> None:
 
 
 async def test_fragments_write_no_output() -> None:
-    """A4, L4."""
+    """Contract A4, L4."""
     conversation = Conversation(agent("one two", output_key="user:answer"))
     events = await conversation.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
     assert events[-1].actions.state_delta == {"user:answer": "one two"}
@@ -151,14 +151,14 @@ async def test_fragments_write_no_output() -> None:
 
 
 async def test_an_output_by_schema_is_stored_as_an_object() -> None:
-    """A4."""
+    """Contract A4."""
     conversation = Conversation(agent('{"item": "tea", "count": 2}', output_schema=Order, output_key="order"))
     await conversation.say("go")
     assert (await conversation.session()).state == {"order": {"item": "tea", "count": 2}}
 
 
 async def test_what_is_empty_writes_no_output() -> None:
-    """A4."""
+    """Contract A4."""
     conversation = Conversation(agent([types.Part(text="hm", thought=True)], output_key="answer"))
     await conversation.say("go")
     assert (await conversation.session()).state == {}

@@ -1,4 +1,4 @@
-"""Spec L2, E6, E8, C2: whoever says something without naming a role is sent to the model in the right one."""
+"""Contract L2, E6, E8, C2: whoever says something without naming a role is sent to the model in the right one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.models.google_request import as_google_config
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig, StreamingMode
-from tests.fakes import ScriptedModel
+from tests.fakes import ScriptedModel, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -26,7 +26,7 @@ def clerk(*turns: Any, **fields: Any) -> LlmAgent:
 
 def sent(agent: LlmAgent) -> list[tuple[str | None, str | None]]:
     """Who said what, in the latest request."""
-    return [(content.role, content.parts[0].text) for content in agent.model.requests[-1].contents]
+    return [(content.role, content.parts[0].text) for content in requests_of(agent)[-1].contents]
 
 
 def sent_to_gemini(request: LlmRequest) -> list[dict[str, Any]]:
@@ -35,19 +35,19 @@ def sent_to_gemini(request: LlmRequest) -> list[dict[str, Any]]:
 
 
 async def test_a_persons_message_is_the_users() -> None:
-    """L2, E6: nothing follows it that would tell Gemini to go on by itself."""
+    """Contract L2, E6: nothing follows it that would tell Gemini to go on by itself."""
     agent = clerk("hello")
     conversation = Conversation(agent)
     message = roleless("hi")
     await conversation.say(message)
     assert [event.content.role for event in (await conversation.session()).events] == ["user", "model"]
     assert sent(agent) == [("user", "hi")]
-    assert sent_to_gemini(agent.model.requests[0]) == [{"role": "user", "parts": [{"text": "hi"}]}]
+    assert sent_to_gemini(requests_of(agent)[0]) == [{"role": "user", "parts": [{"text": "hi"}]}]
     assert message.role is None, "the caller's message stays"
 
 
 async def test_a_message_that_a_plugin_put_in_its_place_is_the_users() -> None:
-    """Q6."""
+    """Contract Q6."""
 
     class Polite(BasePlugin):
         async def on_user_message_callback(self, **_: Any) -> types.Content:
@@ -59,7 +59,7 @@ async def test_a_message_that_a_plugin_put_in_its_place_is_the_users() -> None:
 
 
 async def test_what_callbacks_say_in_the_models_place_is_the_models() -> None:
-    """C2."""
+    """Contract C2."""
     answers = [LlmResponse(content=roleless("before")), None]
     agent = clerk(
         "hello",
@@ -80,7 +80,7 @@ async def test_what_callbacks_say_in_the_models_place_is_the_models() -> None:
 
 
 async def test_fragments_of_a_model_that_names_no_role_are_the_models() -> None:
-    """L4."""
+    """Contract L4."""
 
     class Terse(ScriptedModel):
         async def generate_content_async(
@@ -102,7 +102,7 @@ async def test_fragments_of_a_model_that_names_no_role_are_the_models() -> None:
 async def test_what_an_agent_of_your_own_says_is_the_models_and_what_it_answers_calls_with_the_users() -> (
     None
 ):
-    """E8."""
+    """Contract E8."""
 
     class ByHand(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

@@ -1,4 +1,4 @@
-"""Spec L10: the settings of an invocation that are neither streaming nor a limit."""
+"""Contract L10: the settings of an invocation that are neither streaming nor a limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.agents import LlmAgent
 from runtime.errors import ConfigurationError
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import load_artifacts
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation, outline
 
 FILE = types.Part(inline_data=types.Blob(data=b"abc", mime_type="text/plain", display_name="notes.txt"))
@@ -23,7 +23,7 @@ def clerk() -> LlmAgent:
 
 
 async def test_files_of_the_message_become_artifacts_that_are_named_in_their_place() -> None:
-    """F2: the message's event records them, and the agent can load them."""
+    """Contract F2: the message's event records them, and the agent can load them."""
     agent = clerk()
     conversation = Conversation(agent)
     assert outline(await conversation.say(MESSAGE, SAVING))[-1] == "clerk: seen"
@@ -33,7 +33,7 @@ async def test_files_of_the_message_become_artifacts_that_are_named_in_their_pla
         "Look:",
         "[A file was uploaded; it is saved as the artifact 'notes.txt'.]",
     ]
-    first, second = agent.model.requests
+    first, second = requests_of(agent)
     assert b"abc" not in blobs(first.contents) and b"abc" in blobs(second.contents)
     assert MESSAGE.parts[1] is FILE, "the caller's message stays"
 
@@ -42,7 +42,7 @@ async def test_without_the_setting_the_model_is_sent_the_files() -> None:
     agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["seen"]))
     conversation = Conversation(agent)
     await conversation.say(MESSAGE)
-    assert blobs(agent.model.requests[0].contents) == [b"abc"]
+    assert blobs(requests_of(agent)[0].contents) == [b"abc"]
     assert (await conversation.session()).events[0].actions.artifact_delta == {}
 
 

@@ -1,4 +1,4 @@
-"""Spec S6, Q1, A5: lists and dicts of the state that calls of one step, or parallel agents, have at hand at a time."""
+"""Contract S6, Q1, A5: lists and dicts of the state that calls of one step, or parallel agents, have at hand at a time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def left_by(agent: BaseAgent, state: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("order", [("count", "write"), ("write", "count")])
 async def test_a_call_that_reads_undoes_nothing_that_its_sibling_writes(order: tuple[str, str]) -> None:
-    """S6, Q1: the reader ends between two writes."""
+    """Contract S6, Q1: the reader ends between two writes."""
     has_read, written, has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def count(tool_context: ToolContext) -> int:
@@ -79,7 +79,7 @@ async def test_a_call_that_reads_undoes_nothing_that_its_sibling_writes(order: t
 async def test_an_agent_that_reads_undoes_nothing_that_a_parallel_one_committed(
     write: Write, ends: str
 ) -> None:
-    """S6, A5: whenever it ends, and however the other one writes."""
+    """Contract S6, A5: whenever it ends, and however the other one writes."""
     has_read, committed_one, committed_all = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def count(tool_context: ToolContext) -> int:
@@ -125,7 +125,7 @@ async def test_an_agent_that_reads_undoes_nothing_that_a_parallel_one_committed(
 async def test_what_is_changed_in_place_stays_at_hand_across_the_commits_of_others(
     given: Any, add: Callable[[Any, str], None], kept: object
 ) -> None:
-    """S6, A5: nothing is lost of what parallel agents add to one object, though one of them fetched it long before."""
+    """Contract S6, A5: nothing is lost of what parallel agents add to one object, though one of them fetched it long before."""
     has_read, committed = asyncio.Event(), asyncio.Event()
 
     async def add_late(tool_context: ToolContext) -> None:
@@ -153,7 +153,7 @@ async def test_what_is_changed_in_place_stays_at_hand_across_the_commits_of_othe
 
 
 def test_who_reads_again_has_what_was_assigned_meanwhile_at_hand() -> None:
-    """S6."""
+    """Contract S6."""
     value: dict[str, Any] = {"log": []}
     one, other = State(value, {}), State(value, {})
     stale = one["log"]
@@ -165,7 +165,7 @@ def test_who_reads_again_has_what_was_assigned_meanwhile_at_hand() -> None:
 
 
 async def test_what_a_program_assigns_stays_its_own_once_it_is_committed() -> None:
-    """S6: what later code does to the state does not reach a constant of the program."""
+    """Contract S6: what later code does to the state does not reach a constant of the program."""
     constant: list[str] = []
 
     def reset(tool_context: ToolContext) -> None:
@@ -182,7 +182,7 @@ async def test_what_a_program_assigns_stays_its_own_once_it_is_committed() -> No
 
 
 async def test_what_json_turns_into_something_else_is_seen_so_by_the_next_step() -> None:
-    """S8, Q15: also what was changed in place."""
+    """Contract S8, Q15: also what was changed in place."""
     seen: list[object] = []
 
     def pair(tool_context: ToolContext) -> None:
@@ -205,7 +205,7 @@ def hasty_threads() -> Iterator[None]:
 
 
 def test_a_dict_may_be_read_while_a_call_in_a_thread_changes_it(hasty_threads: None) -> None:
-    """L11, Q1."""
+    """Contract L11, Q1."""
     value = {"numbers": {str(number): [number] for number in range(100)}}
     is_over = threading.Event()
 

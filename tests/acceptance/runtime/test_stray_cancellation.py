@@ -1,4 +1,4 @@
-"""Spec L5, L7, T4: what ends in a cancellation that nobody asked for has failed."""
+"""Contract L5, L7, T4: what ends in a cancellation that nobody asked for has failed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def failed(agent: BaseAgent) -> tuple[StrayCancellationError, list[str]]:
 
 @pytest.mark.parametrize("tool", ["cancelled_elsewhere", "cancelled_itself"])
 async def test_a_tool_fails_like_any_other_and_is_named(tool: str) -> None:
-    """L5, T4."""
+    """Contract L5, T4."""
     error, log = await failed(clerk(call(tool)))
     assert tool in str(error)
     assert log == [f"clerk: {tool}()"]
@@ -79,14 +79,14 @@ async def test_a_tool_fails_like_any_other_and_is_named(tool: str) -> None:
 
 @pytest.mark.parametrize("tool", ["cancelled_elsewhere", "cancelled_itself"])
 async def test_what_its_sibling_did_is_kept_and_the_model_is_not_asked_without_it(tool: str) -> None:
-    """T2, L5."""
+    """Contract T2, L5."""
     agent = clerk([call("note"), call(tool)], "never said")
     _, log = await failed(agent)
     assert log == [f"clerk: note() {tool}()", "clerk: =note"]
 
 
 async def test_a_callback_may_answer_for_the_tool() -> None:
-    """T4."""
+    """Contract T4."""
 
     def answer(error: Exception, **_: Any) -> dict[str, str]:
         return {"told": type(error).__name__}
@@ -122,14 +122,14 @@ async def from_a_callback(**_: Any) -> None:
 async def test_a_callback_a_model_or_an_agent_fails_with_an_error_that_is_no_cancellation(
     make: Callable[[], BaseAgent],
 ) -> None:
-    """L5."""
+    """Contract L5."""
     error, log = await failed(make())
     assert isinstance(error.__cause__, asyncio.CancelledError)
     assert not any("said" in line or "hello" in line for line in log)
 
 
 async def test_a_parallel_agent_is_named_and_ends_the_others() -> None:
-    """L5, A5."""
+    """Contract L5, A5."""
     waiting = LlmAgent(name="waiting", model=ScriptedModel(turns=[asyncio.Event()]))
     error, log = await failed(ParallelAgent(name="both", sub_agents=[Odd(name="odd"), waiting]))
     assert "'odd'" in str(error)
@@ -137,7 +137,7 @@ async def test_a_parallel_agent_is_named_and_ends_the_others() -> None:
 
 
 async def test_who_is_cancelled_while_a_tool_is_cancelled_is_cancelled() -> None:
-    """L7."""
+    """Contract L7."""
     began = asyncio.Event()
 
     async def wait(task: asyncio.Task[None]) -> None:
@@ -159,7 +159,7 @@ async def test_who_is_cancelled_while_a_tool_is_cancelled_is_cancelled() -> None
 
 
 async def test_no_tool_is_said_to_have_failed_when_the_invocation_is_cancelled() -> None:
-    """L7, T4."""
+    """Contract L7, T4."""
     began, asked = asyncio.Event(), []
 
     async def hang() -> None:

@@ -1,4 +1,4 @@
-"""Spec A8, T2, T4, Q1 to Q3, Q5: the function calls of a step, and the one event that answers them."""
+"""Contract A8, T2, T4, Q1 to Q3, Q5: the function calls of a step, and the one event that answers them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import BaseTool, FunctionTool, ToolContext
-from tests.fakes import ScriptedModel, call, text_content
+from tests.fakes import ScriptedModel, call, requests_of, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 
 STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
@@ -25,7 +25,7 @@ def clerk(*turns: Any, tools: list[Any], **fields: Any) -> LlmAgent:
 
 def requests(agent: LlmAgent) -> list[LlmRequest]:
     assert isinstance(agent.model, ScriptedModel)
-    return agent.model.requests
+    return requests_of(agent)
 
 
 def answers(event: Event) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def fails() -> None:
 
 
 async def test_a_turn_is_calls_answers_and_words() -> None:
-    """A8, E8, Q2."""
+    """Contract A8, E8, Q2."""
     agent = clerk(call("add", "c1", a=2, b=3), "five", tools=[add])
     conversation = Conversation(agent)
     called, answered, said = await conversation.say("2 + 3?")
@@ -67,7 +67,7 @@ async def test_a_turn_is_calls_answers_and_words() -> None:
 
 
 async def test_words_beside_a_call_belong_to_one_event() -> None:
-    """A8."""
+    """Contract A8."""
     agent = clerk([types.Part(text="Let me see."), call("add", a=1)], "two", tools=[add])
     assert outline(await Conversation(agent).say("?")) == [
         "clerk: add() Let me see.",
@@ -77,7 +77,7 @@ async def test_words_beside_a_call_belong_to_one_event() -> None:
 
 
 async def test_the_calls_of_a_step_run_together_and_one_event_answers_them_in_call_order() -> None:
-    """T2, Q1."""
+    """Contract T2, Q1."""
     both_run = asyncio.Event()
 
     async def first() -> str:
@@ -102,7 +102,7 @@ async def test_the_calls_of_a_step_run_together_and_one_event_answers_them_in_ca
 
 
 async def test_the_actions_of_the_calls_are_merged_in_call_order() -> None:
-    """T2, Q1: whoever finishes first."""
+    """Contract T2, Q1: whoever finishes first."""
     written = asyncio.Event()
 
     async def early(tool_context: ToolContext) -> None:
@@ -127,7 +127,7 @@ async def test_the_actions_of_the_calls_are_merged_in_call_order() -> None:
 
 
 async def test_a_write_of_one_call_is_seen_by_the_others_at_once() -> None:
-    """Q1, S6."""
+    """Contract Q1, S6."""
     written = asyncio.Event()
 
     async def writer(tool_context: ToolContext) -> None:
@@ -148,7 +148,7 @@ async def test_a_write_of_one_call_is_seen_by_the_others_at_once() -> None:
 
 
 async def test_what_a_tool_changes_in_place_is_committed() -> None:
-    """S6."""
+    """Contract S6."""
 
     def add_item(item: str, tool_context: ToolContext) -> None:
         """Add an item."""
@@ -163,7 +163,7 @@ async def test_what_a_tool_changes_in_place_is_committed() -> None:
 
 
 async def test_temp_state_is_readable_until_the_invocation_ends() -> None:
-    """S4, Q18."""
+    """Contract S4, Q18."""
     seen = []
 
     def keep(tool_context: ToolContext) -> None:
@@ -193,7 +193,7 @@ async def test_temp_state_is_readable_until_the_invocation_ends() -> None:
     ],
 )
 async def test_what_is_no_dict_is_wrapped(result: object, response: dict[str, Any]) -> None:
-    """Q2."""
+    """Contract Q2."""
 
     def tool() -> Any:
         """Return it."""
@@ -204,7 +204,7 @@ async def test_what_is_no_dict_is_wrapped(result: object, response: dict[str, An
 
 
 async def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
-    """Q2: superfluous ones are dropped, missing ones are listed."""
+    """Contract Q2: superfluous ones are dropped, missing ones are listed."""
 
     def book(where: str, when: str, tool_context: ToolContext, nights: int = 1) -> str:
         """Book."""
@@ -219,7 +219,7 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
 
 
 async def test_an_unknown_tool_is_an_error_response_that_lists_the_tools_there_are() -> None:
-    """T4."""
+    """Contract T4."""
     agent = clerk([call("subtract"), call("add", a=1)], "ok", tools=[add, nothing])
     events = await Conversation(agent).say("go")
     response = answers(events[1])
@@ -230,7 +230,7 @@ async def test_an_unknown_tool_is_an_error_response_that_lists_the_tools_there_a
 
 
 async def test_a_tool_that_raises_ends_the_invocation_after_what_had_finished_is_stored() -> None:
-    """T4, L5."""
+    """Contract T4, L5."""
 
     async def done(tool_context: ToolContext) -> str:
         """Finish at once."""
@@ -250,7 +250,7 @@ async def test_a_tool_that_raises_ends_the_invocation_after_what_had_finished_is
 
 
 async def test_after_a_failure_a_finished_call_steers_nothing() -> None:
-    """T4: a transfer that the failing step also asked for is not recorded."""
+    """Contract T4: a transfer that the failing step also asked for is not recorded."""
 
     async def leave(tool_context: ToolContext) -> None:
         """Escalate."""
@@ -267,7 +267,7 @@ async def test_after_a_failure_a_finished_call_steers_nothing() -> None:
 
 
 async def test_the_conversation_goes_on_after_a_failed_invocation() -> None:
-    """L5, A7: the call without an answer is not sent."""
+    """Contract L5, A7: the call without an answer is not sent."""
     agent = clerk(call("fails"), "I am back", tools=[fails])
     conversation = Conversation(agent)
     with pytest.raises(LookupError):
@@ -278,7 +278,7 @@ async def test_the_conversation_goes_on_after_a_failed_invocation() -> None:
 
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_an_error_callback_may_answer_for_a_tool_that_raises(is_async: bool) -> None:
-    """T4, C1."""
+    """Contract T4, C1."""
     seen: list[Any] = []
 
     def answer(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> Any:
@@ -300,7 +300,7 @@ async def test_an_error_callback_may_answer_for_a_tool_that_raises(is_async: boo
 
 
 async def test_a_response_that_is_used_again_gets_fresh_ids_and_stays_as_it_is() -> None:
-    """Q3: one that a callback keeps, for example."""
+    """Contract Q3: one that a callback keeps, for example."""
     kept = LlmResponse(content=types.Content(role="model", parts=[call("add", a=1)]))
     again = [kept, kept, None]
     agent = clerk(
@@ -314,7 +314,7 @@ async def test_a_response_that_is_used_again_gets_fresh_ids_and_stays_as_it_is()
 
 
 async def test_ids_that_the_model_left_out_are_made_and_not_sent_back() -> None:
-    """Q3."""
+    """Contract Q3."""
     agent = clerk([call("add", a=1), call("add", "own", a=2)], "ok", tools=[add])
     events = await Conversation(agent).say("go")
     made, own = (one.id for one in events[0].get_function_calls())
@@ -326,7 +326,7 @@ async def test_ids_that_the_model_left_out_are_made_and_not_sent_back() -> None:
 
 
 async def test_changed_arguments_are_used_and_the_recorded_call_keeps_the_old_ones() -> None:
-    """Q5."""
+    """Contract Q5."""
 
     def change(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
         args["a"] = 40
@@ -341,7 +341,7 @@ async def test_changed_arguments_are_used_and_the_recorded_call_keeps_the_old_on
 
 
 async def test_what_a_tool_does_to_its_result_later_changes_no_event() -> None:
-    """Q1."""
+    """Contract Q1."""
     shared = {"n": 1}
 
     def lend() -> dict[str, int]:
@@ -354,7 +354,7 @@ async def test_what_a_tool_does_to_its_result_later_changes_no_event() -> None:
 
 
 async def test_skip_summarization_ends_the_turn_with_the_tools_answer() -> None:
-    """E4, Q9."""
+    """Contract E4, Q9."""
 
     def final(tool_context: ToolContext) -> str:
         """Say the last word."""
@@ -368,7 +368,7 @@ async def test_skip_summarization_ends_the_turn_with_the_tools_answer() -> None:
 
 
 async def test_a_streamed_call_runs_once() -> None:
-    """L4, T5: fragments call nothing."""
+    """Contract L4, T5: fragments call nothing."""
     runs = []
 
     def once() -> str:
@@ -393,6 +393,6 @@ async def test_a_streamed_call_runs_once() -> None:
 
 
 async def test_a_tool_object_is_called_as_it_is() -> None:
-    """A2."""
+    """Contract A2."""
     events = await Conversation(clerk(call("add", a=1), "ok", tools=[FunctionTool(add)])).say("go")
     assert answers(events[1]) == {"add": {"result": 2}}

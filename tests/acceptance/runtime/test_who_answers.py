@@ -1,4 +1,4 @@
-"""Spec A6, L8, Q8, Q9, Q11: transfers, who answers next, and what the agents see of each other."""
+"""Contract A6, L8, Q8, Q9, Q11: transfers, who answers next, and what the agents see of each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def offered(of: LlmAgent) -> list[str]:
 
 
 async def test_a_transfer_hands_the_invocation_over() -> None:
-    """A6, Q8: its response is the caller's, and comes before the target's first event."""
+    """Contract A6, Q8: its response is the caller's, and comes before the target's first event."""
     billing = agent("billing", "Your bill is 5.")
     conversation = Conversation(agent("root", to("billing"), sub_agents=[billing]))
     events = await conversation.say("my bill?")
@@ -55,7 +55,7 @@ async def test_a_transfer_hands_the_invocation_over() -> None:
 
 
 async def test_the_next_message_goes_to_the_agent_that_spoke_last() -> None:
-    """L8."""
+    """Contract L8."""
     billing = agent("billing", "Your bill is 5.", "It was the tea.")
     root = agent("root", to("billing"), sub_agents=[billing])
     conversation = Conversation(root)
@@ -67,7 +67,7 @@ async def test_the_next_message_goes_to_the_agent_that_spoke_last() -> None:
 async def test_an_agent_that_may_not_hand_back_does_not_keep_the_conversation(
     blocked: str, expected: str
 ) -> None:
-    """L8: the latest speaker answers that may hand back, as all above it may."""
+    """Contract L8: the latest speaker answers that may hand back, as all above it may."""
     leaf = agent("leaf", "leaf here", disallow_transfer_to_parent=blocked == "leaf")
     middle = agent(
         "middle",
@@ -82,7 +82,7 @@ async def test_an_agent_that_may_not_hand_back_does_not_keep_the_conversation(
 
 
 async def test_events_of_agents_that_are_gone_are_passed_over() -> None:
-    """L8."""
+    """Contract L8."""
     conversation = Conversation(agent("root", "one", "two"))
     await conversation.say("a")
     [*_, last] = (await conversation.session()).events
@@ -91,7 +91,7 @@ async def test_events_of_agents_that_are_gone_are_passed_over() -> None:
 
 
 async def test_transfers_go_up_and_across_as_the_flags_allow() -> None:
-    """A6."""
+    """Contract A6."""
     a = agent("a", to("b"))
     b = agent("b", to("root"))
     root = agent("root", to("a"), "back at the root", sub_agents=[a, b])
@@ -110,7 +110,7 @@ async def test_transfers_go_up_and_across_as_the_flags_allow() -> None:
     ],
 )
 async def test_what_is_offered_follows_the_flags(flags: dict[str, bool], expected: list[str]) -> None:
-    """A6."""
+    """Contract A6."""
     middle = agent("middle", "done", sub_agents=[agent("leaf", description="Knows leaves.")], **flags)
     await Conversation(agent("root", to("middle"), sub_agents=[middle, agent("peer")])).say("go")
     assert offered(middle) == expected
@@ -120,7 +120,7 @@ async def test_what_is_offered_follows_the_flags(flags: dict[str, bool], expecte
 
 
 async def test_where_nobody_is_no_transfer_is_offered() -> None:
-    """A6."""
+    """Contract A6."""
     alone = agent("alone", "done")
     await Conversation(alone).say("go")
     assert not requests(alone)[0].config.tools
@@ -128,7 +128,7 @@ async def test_where_nobody_is_no_transfer_is_offered() -> None:
 
 
 async def test_a_transfer_to_nobody_is_an_error_response_to_the_model() -> None:
-    """A6."""
+    """Contract A6."""
     root = agent("root", to("nobody"), "My mistake.", sub_agents=[agent("billing")])
     events = await Conversation(root).say("go")
     assert outline(events) == ["root: transfer_to_agent()", "root: =transfer_to_agent", "root: My mistake."]
@@ -138,7 +138,7 @@ async def test_a_transfer_to_nobody_is_an_error_response_to_the_model() -> None:
 
 
 async def test_another_agents_words_are_context() -> None:
-    """A7."""
+    """Contract A7."""
     billing = agent("billing", "Your bill is 5.")
     await Conversation(agent("root", to("billing"), sub_agents=[billing])).say("my bill?")
     told = [[part.text for part in content.parts or []] for content in requests(billing)[0].contents]
@@ -148,7 +148,7 @@ async def test_another_agents_words_are_context() -> None:
 
 
 async def test_an_agent_without_contents_sees_this_turn_only() -> None:
-    """Q11."""
+    """Contract Q11."""
 
     def ping() -> str:
         """Ping."""
@@ -164,7 +164,7 @@ async def test_an_agent_without_contents_sees_this_turn_only() -> None:
 
 
 async def test_after_a_transfer_the_target_without_contents_sees_the_transfer() -> None:
-    """Q11: the previous agent's words begin the turn."""
+    """Contract Q11: the previous agent's words begin the turn."""
     billing = agent("billing", "Your bill is 5.", include_contents="none")
     conversation = Conversation(agent("root", "Hello.", to("billing"), sub_agents=[billing]))
     await conversation.say("hi")
@@ -174,7 +174,7 @@ async def test_after_a_transfer_the_target_without_contents_sees_the_transfer() 
 
 
 async def test_agents_side_by_side_without_contents_keep_the_question() -> None:
-    """Q11, A5: what the others say on their branches begins no turn."""
+    """Contract Q11, A5: what the others say on their branches begins no turn."""
 
     def ping() -> str:
         """Ping."""

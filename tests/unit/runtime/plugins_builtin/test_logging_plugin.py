@@ -1,4 +1,4 @@
-"""LoggingPlugin: readable lines of what happens, without secrets and bulk (spec C4)."""
+"""LoggingPlugin: readable log lines, with secrets masked and long values truncated (contract C4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def talk(*turns: object) -> Conversation:
     return Conversation(agent, plugins=[LoggingPlugin()])
 
 
-async def test_each_hook_writes_one_line_that_begins_with_the_invocation(
+async def test_each_hook_logs_one_line_that_begins_with_the_invocation_id(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, logger="runtime.plugins.logging_plugin")
@@ -88,11 +88,11 @@ async def test_partial_responses_are_not_logged(caplog: pytest.LogCaptureFixture
         (ValueError("odd"), '"odd"'),
     ],
 )  # fmt: skip
-def test_values_are_shown_without_secrets_and_bulk(value: object, line: str) -> None:
+def test_values_are_formatted_with_secrets_masked_and_long_values_truncated(value: object, line: str) -> None:
     assert format_value(value) == line
 
 
-def test_long_texts_deep_values_and_wide_dicts_are_shorten() -> None:
+def test_long_texts_deep_values_and_wide_dicts_are_truncated() -> None:
     assert shorten("x" * 1000) == f"{'x' * 200}… (1000 characters)"
     deep: dict[str, Any] = {}
     for _ in range(50):
@@ -101,7 +101,7 @@ def test_long_texts_deep_values_and_wide_dicts_are_shorten() -> None:
     assert '"…": "80 more"' in format_value({str(index): index for index in range(100)})
 
 
-def test_contents_are_shown_part_by_part() -> None:
+def test_contents_are_formatted_part_by_part() -> None:
     parts = [
         types.Part(text="hm", thought=True),
         types.Part(inline_data=types.Blob(data=b"123", mime_type="image/png")),
