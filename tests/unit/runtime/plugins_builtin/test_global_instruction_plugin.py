@@ -58,7 +58,9 @@ async def test_the_error_for_a_missing_key_names_the_key_and_the_plugin() -> Non
         ),
     ],
 )
-async def test_the_instruction_is_prepended_to_an_instruction_of_any_type(current: Any, combined: Any) -> None:
+async def test_the_instruction_is_prepended_to_an_instruction_of_any_type(
+    current: Any, combined: Any
+) -> None:
     sessions = InMemorySessionService()
     session = await sessions.create_session(app_name="shop", user_id="ada")
     agent = LlmAgent(name="clerk")
