@@ -120,7 +120,7 @@ async def test_a_name_is_remembered_for_all_sessions_of_the_person(
     assert story(events) == [
         "help_desk: remember_name(name='Ada')",
         "help_desk: remember_name -> done",
-        "help_desk: From now on you are Ada to this help desk.",
+        "help_desk: From now on this help desk calls you Ada.",
     ]
     assert delta(events) == {"user:name": "Ada"}
     later, stranger = await open_session(runner), await open_session(runner, user_id="2")

@@ -1,4 +1,4 @@
-"""How the people of the benchmarks get in: signed in, by a websocket."""
+"""Signed-in access to sessions by websocket, for benchmarks and the stack and chaos tests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.benchmarks.people import make_person
 
 @dataclass(frozen=True)
 class Door:
-    """How one person gets in."""
+    """Websocket path of a session, and the cookie of its user; an empty cookie connects anonymously."""
 
     path: str
     cookie: str
 
 
 def make_doors(count: int, app_name: str) -> list[Door]:
-    """Sessions of a person who is signed in."""
+    """Create a signed-in user with `count` sessions; return a door to each."""
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
@@ -40,7 +40,7 @@ def make_doors(count: int, app_name: str) -> list[Door]:
 
 
 async def enter(port: int, door: Door) -> ClientConnection:
-    """A socket that watches the session."""
+    """Open a websocket; a signed-in one has completed the hello frame."""
     address = f"ws://127.0.0.1:{port}{door.path}"
     headers = {"Cookie": door.cookie, "Origin": f"http://127.0.0.1:{port}"}
     socket = await connect(address, additional_headers=headers, compression=None, max_queue=None)

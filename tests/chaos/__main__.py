@@ -1,4 +1,4 @@
-"""`make chaos`: a long run. `python -m tests.chaos --seed 7` repeats one."""
+"""`make chaos`: one long run. `python -m tests.chaos --seed 7` repeats the random choices of a run."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tests.benchmarks.servers import bench_site
 
 
 def main() -> int:
-    """Run, print, and fail if a rule was broken."""
+    """Run, print the report, and exit with 1 if a check failed."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.randrange(10_000))
     arguments.add_argument("--people", type=int, default=200)
     arguments.add_argument("--messages", type=int, default=5)
     arguments.add_argument("--kills", type=int, default=40)
     arguments.add_argument("--pause", type=float, default=3.0, help="mean seconds between two kills")
-    given = arguments.parse_args()
-    print(f"chaos, seed {given.seed} begins", flush=True)
+    options = arguments.parse_args()
+    print(f"chaos, seed {options.seed}: started", flush=True)
     try:
-        return _run(given)
+        return _run(options)
     except BaseException:
-        print(f"chaos, seed {given.seed} broke off:", file=sys.stderr, flush=True)
+        print(f"chaos, seed {options.seed}: aborted", file=sys.stderr, flush=True)
         raise
 
 
-def _run(given: argparse.Namespace) -> int:
-    os.environ["ADK_POSTGRES_FSYNC"] = "off"  # processes die here, not machines
+def _run(options: argparse.Namespace) -> int:
+    os.environ["ADK_POSTGRES_FSYNC"] = "off"  # data of killed processes survives without fsync
     with bench_site("tests.chaos.settings"):
         from django.conf import settings
 
@@ -39,11 +39,11 @@ def _run(given: argparse.Namespace) -> int:
         site = Site(settings.DATA_DIR, settings.DATABASE_URL, settings.REDIS_URL)
         try:
             site.start()
-            report = asyncio.run(run(site, **vars(given)))
+            report = asyncio.run(run(site, **vars(options)))
         finally:
             site.stop()
         print(report)
-        return 1 if report.verdict.broken else 0
+        return 1 if report.verdict.problems else 0
 
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""The site's settings with the obedient agents, and short patience."""
+"""The site's settings with the obedient agents and short timeouts."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS

@@ -1,4 +1,4 @@
-"""Contract: what the README and docs/ show runs as it stands, and prints what they show (issue 3, "Shown by").
+"""Contract: what the README and docs/ show runs as it stands, prints what they show, and leads to what exists.
 
 A Python block is a script whose output is the text block that follows, or, when it begins with `# <app>/agents.py`, a
 part of such a module.
@@ -19,9 +19,10 @@ from adk_site.embedded.paths import CHECKOUT
 from runtime.apps import App
 from sessions_app.checks import problems_of
 
-PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+PAGES = [*sorted(CHECKOUT.glob("*.md")), *sorted((CHECKOUT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(((?!https?:)[^)#]+)")
+PATH = re.compile(r"`((?:adk_site|docs|runtime|sessions_app|templates|tests)/[\w/.-]*)`")
 AGENTS_PY = re.compile(r"# (\w+)/agents\.py\n")
 
 
@@ -72,6 +73,11 @@ def test_the_agents_py_of_a_page_passes_the_check(page: Path, monkeypatch: pytes
 def test_links_lead_somewhere(page: Path) -> None:
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    assert [path for path in PATH.findall(page.read_text()) if not (CHECKOUT / path).exists()] == []
 
 
 def test_the_index_names_every_page() -> None:

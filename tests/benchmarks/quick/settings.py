@@ -1,4 +1,4 @@
-"""The site's settings with the quick agent, and caches that are soon full: what grows then is a leak."""
+"""The site's settings with the quick agent and small caches: growth after they are full is a leak."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS

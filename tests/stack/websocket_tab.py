@@ -1,4 +1,4 @@
-"""A browser's tab at one web process: what it knows of a session, put together as the page does it."""
+"""A browser tab without a browser: a websocket client that assembles events and text as the page does."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 class Tab:
-    """Knows the events by `seq` and the text that grows by the event that it will be."""
+    """One tab at one web process.
+
+    Attributes:
+        log: Committed events by sequence.
+        growing: Text of partial events by event id.
+        statuses: Statuses of invocation frames, in order of arrival.
+    """
 
     def __init__(self, session: str, cookies: str) -> None:
         self._session, self._cookies = session, cookies
@@ -23,7 +29,7 @@ class Tab:
         self.statuses: list[str] = []
 
     async def open(self, url: str) -> None:
-        """Connect, or connect again elsewhere, and ask for what came after the last event that it has."""
+        """Connect or reconnect to a web process, and request the events after the last known one."""
         address = f"{url.replace('http', 'ws', 1)}/ws/chat/{self._session}/"
         await self.close()
         headers = {"Cookie": self._cookies, "Origin": url}
@@ -38,36 +44,36 @@ class Tab:
         if self._socket is not None:
             await self._socket.close()
 
-    async def until(self, holds: Callable[[Tab], object]) -> None:
-        """Read until it holds."""
+    async def read_until(self, condition: Callable[[Tab], object]) -> None:
+        """Read frames until the condition holds; fail after a timeout."""
         assert self._socket is not None
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while not holds(self):
-                    self._take(json.loads(await self._socket.recv()))
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while not condition(self):
+                    self._handle(json.loads(await self._socket.recv()))
         except TimeoutError:
-            known = f"said {self.said}, growing {self.text!r}, statuses {self.statuses}"
-            raise AssertionError(f"That did not come; the tab knows: {known}") from None
+            state = f"log {self.texts}, growing {self.growing_text!r}, statuses {self.statuses}"
+            raise AssertionError(f"the condition never held; the tab has: {state}") from None
 
     @property
-    def text(self) -> str:
-        """All that grows at the moment."""
+    def growing_text(self) -> str:
+        """The text of all partial events whose final event has not arrived."""
         return "".join(self.growing.values())
 
     @property
-    def said(self) -> list[str]:
-        """Every event's text in order; texts of one part only."""
+    def texts(self) -> list[str]:
+        """The text of every committed event, in order."""
         bodies = [self.log[seq].get("content", {}) for seq in sorted(self.log)]
         return ["".join(part.get("text", "") for part in body.get("parts", ())) for body in bodies]
 
-    def _take(self, frame: dict[str, Any]) -> None:
+    def _handle(self, frame: dict[str, Any]) -> None:
         match frame["type"]:
             case "ready":
                 self.growing.clear()
             case "partial":
-                known = self.growing.get(frame["event_id"], "")
-                assert frame["offset"] <= len(known), f"words were lost: {frame} after {known!r}"
-                self.growing[frame["event_id"]] = known[: frame["offset"]] + frame["text"]
+                text = self.growing.get(frame["event_id"], "")
+                assert frame["offset"] <= len(text), f"words were lost: {frame} after {text!r}"
+                self.growing[frame["event_id"]] = text[: frame["offset"]] + frame["text"]
             case "event":
                 assert frame["seq"] == max(self.log, default=0) + 1, (
                     f"{frame} after {max(self.log, default=0)}"

@@ -1,4 +1,4 @@
-"""The state that sessions share: of an app, of a user in an app."""
+"""Admin of the state that sessions share: app state and user state."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.formatting import pretty_block
-from sessions_app.admin.read_only import ReadOnlyAdmin
+from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.formatting import json_block
 from sessions_app.models import AppState, UserState
 
 
 class SharedStateAdmin(ReadOnlyAdmin):
-    """The keys are shown without their prefix."""
+    """Columns for a row of shared state. Keys are shown without their scope prefix."""
 
     @admin.display(description=_("Keys"))
     def keys(self, shared: AppState | UserState) -> str:
@@ -20,12 +20,12 @@ class SharedStateAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("State"))
     def values(self, shared: AppState | UserState) -> SafeString:
-        return pretty_block(shared.state)
+        return json_block(shared.state)
 
 
 @admin.register(AppState)
 class AppStateAdmin(SharedStateAdmin):
-    """What `app:` keys hold."""
+    """State under the `app:` prefix."""
 
     list_display = ("app_name", "keys")
     fields = ("app_name", "values")
@@ -34,7 +34,7 @@ class AppStateAdmin(SharedStateAdmin):
 
 @admin.register(UserState)
 class UserStateAdmin(SharedStateAdmin):
-    """What `user:` keys hold."""
+    """State under the `user:` prefix."""
 
     list_display = ("user", "app_name", "keys")
     list_filter = (("app_name", admin.AllValuesFieldListFilter),)

@@ -1,4 +1,4 @@
-"""Staff may stop what is queued or running, with a permission of its own, and leave a trail."""
+"""Stop action of the admin: its permission, its record in the row, and its safety against forged requests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pytest
 from celery import current_app
 from django.contrib.auth.models import Permission, User
 from django.db.models import Model
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app import jobs
+from sessions_app.jobs import response as job_response
 from sessions_app.models import Invocation, Session, ToolJob
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,14 +30,14 @@ def invocation(session: Session, background_end: None) -> Invocation:
 
 @pytest.fixture
 def job(session: Session, monkeypatch: pytest.MonkeyPatch, background_end: None) -> ToolJob:
-    monkeypatch.setattr(jobs.answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
     names = {"call_id": "c-1", "tool_name": "report", "task_name": "t", "agent_name": "a"}
     return ToolJob.objects.create(session=session, invocation_id="e-1", **names)
 
 
 @pytest.fixture(params=["invocation", "job"])
 def row(request: pytest.FixtureRequest) -> Any:
-    """What can be stopped, one after the other."""
+    """A row that can be stopped: an invocation, then a job."""
     return request.getfixturevalue(request.param)
 
 
@@ -46,18 +45,20 @@ def stop_url(row: Model) -> str:
     return reverse(f"admin:sessions_app_{row._meta.model_name}_stop", args=[row.pk])
 
 
-def sign_in(client: Client, *permissions: str, **is_what: bool) -> User:
-    staff = User.objects.create_user("staff", **{"is_staff": True, **is_what})
+def sign_in(client: Client, *permissions: str, is_superuser: bool = False) -> User:
+    staff = User.objects.create_user("staff", is_staff=True, is_superuser=is_superuser)
     staff.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client.force_login(staff)
     return staff
 
 
-def told(response: HttpResponse) -> str:
+def messages_in(response: Any) -> str:
     return " ".join(str(message) for message in response.context["messages"])
 
 
-def test_what_is_stopped_keeps_who_when_and_why_and_one_is_back_on_the_page(client: Client, row: Any) -> None:
+def test_a_stop_records_user_time_and_reason_and_returns_to_the_page_with_the_link(
+    client: Client, row: Any
+) -> None:
     model = row._meta.model_name
     staff = sign_in(client, f"cancel_{model}", f"view_{model}", "view_session")
     session_page = reverse("admin:sessions_app_session_change", args=[row.session_id])
@@ -66,7 +67,7 @@ def test_what_is_stopped_keeps_who_when_and_why_and_one_is_back_on_the_page(clie
     assert client.get(stop_url(row), {"next": session_page}).status_code == 200
     response = client.post(stop_url(row), {"reason": HOSTILE, "next": session_page}, follow=True)
     assert response.redirect_chain == [(session_page, 302)]
-    assert "is being stopped" in told(response)
+    assert "is being stopped" in messages_in(response)
     row.refresh_from_db()
     assert (row.status, row.cancelled_by, row.cancel_reason) == ("cancelled", staff, HOSTILE)
     assert row.cancel_requested_at is not None and row.finished_at is not None
@@ -77,7 +78,7 @@ def test_what_is_stopped_keeps_who_when_and_why_and_one_is_back_on_the_page(clie
         assert stop_url(row) not in html
 
 
-def test_its_own_page_offers_to_stop_it(client: Client, row: Any) -> None:
+def test_the_page_of_a_row_offers_to_stop_it(client: Client, row: Any) -> None:
     model = row._meta.model_name
     sign_in(client, f"cancel_{model}", f"view_{model}")
     page = reverse(f"admin:sessions_app_{model}_change", args=[row.pk])
@@ -88,7 +89,7 @@ def test_its_own_page_offers_to_stop_it(client: Client, row: Any) -> None:
     assert row.status == "cancelled"
 
 
-def test_a_superuser_may(client: Client, row: Any) -> None:
+def test_a_superuser_may_stop_a_row(client: Client, row: Any) -> None:
     sign_in(client, is_superuser=True)
     client.post(stop_url(row))
     row.refresh_from_db()
@@ -96,7 +97,7 @@ def test_a_superuser_may(client: Client, row: Any) -> None:
 
 
 @pytest.mark.parametrize("permissions", [["view", "change"], ["cancel"], []])
-def test_to_view_is_not_enough_and_who_may_not_see_it_cannot_stop_it(
+def test_a_stop_needs_the_permission_to_stop_and_the_permission_to_view(
     client: Client, row: Any, permissions: list[str]
 ) -> None:
     model = row._meta.model_name
@@ -109,7 +110,9 @@ def test_to_view_is_not_enough_and_who_may_not_see_it_cannot_stop_it(
     assert (row.status or "queued", row.cancel_requested_at) == ("queued", None)
 
 
-def test_people_without_the_admin_are_sent_to_its_login(client: Client, row: Any, person: User) -> None:
+def test_users_who_are_not_staff_are_redirected_to_the_admin_login(
+    client: Client, row: Any, person: User
+) -> None:
     client.force_login(person)
     response = client.post(stop_url(row))
     assert response.status_code == 302 and "/admin/login/" in response["Location"]
@@ -126,13 +129,13 @@ def test_a_forged_post_stops_nothing(row: Any) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
-def test_nobody_is_led_to_another_site(client: Client, row: Any, elsewhere: str) -> None:
+def test_a_stop_never_redirects_to_another_site(client: Client, row: Any, elsewhere: str) -> None:
     sign_in(client, is_superuser=True)
     assert elsewhere not in client.get(stop_url(row), {"next": elsewhere}).content.decode()
     assert client.post(stop_url(row), {"next": elsewhere})["Location"].startswith("/admin/")
 
 
-def test_what_is_not_there_is_not_found(client: Client, row: Any) -> None:
+def test_a_row_that_does_not_exist_is_not_found(client: Client, row: Any) -> None:
     sign_in(client, is_superuser=True)
     url = stop_url(row)
     type(row).objects.all().delete()
@@ -141,16 +144,16 @@ def test_what_is_not_there_is_not_found(client: Client, row: Any) -> None:
     assert client.get(reverse(name, args=["nonsense"])).status_code == 404
 
 
-def test_what_has_ended_is_left_as_it_is(client: Client, row: Any) -> None:
+def test_a_row_that_has_ended_is_unchanged(client: Client, row: Any) -> None:
     type(row).objects.update(status="failed")
     sign_in(client, is_superuser=True)
     response = client.post(stop_url(row), follow=True)
-    assert "nothing to stop any more" in told(response) and "failed" in told(response)
+    assert "nothing to stop" in messages_in(response) and "failed" in messages_in(response)
     row.refresh_from_db()
     assert (row.status, row.cancelled_by) == ("failed", None)
 
 
-def test_a_reason_that_is_too_long_is_refused_with_a_sentence(client: Client, row: Any) -> None:
+def test_a_reason_that_is_too_long_is_refused_with_a_message(client: Client, row: Any) -> None:
     sign_in(client, is_superuser=True)
     response = client.post(stop_url(row), {"reason": "x" * 501})
     assert "at most 500 characters" in response.content.decode()
@@ -158,7 +161,7 @@ def test_a_reason_that_is_too_long_is_refused_with_a_sentence(client: Client, ro
     assert row.cancel_requested_at is None
 
 
-def test_the_person_reads_that_staff_stopped_it_but_not_who(
+def test_the_chat_says_that_staff_stopped_the_invocation_but_not_who_or_why(
     client: Client, person: User, invocation: Invocation
 ) -> None:
     sign_in(client, is_superuser=True)

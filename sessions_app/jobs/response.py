@@ -1,4 +1,4 @@
-"""Bringing a job's end back into the conversation: a function response is queued, once, as an invocation."""
+"""Delivery of a finished job: its function response is queued, once, as an invocation of the session."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from sessions_app.models import JobStatus, ToolJob
 logger = logging.getLogger(__name__)
 
 
-def answer(job_id: UUID) -> None:
-    """Queue the answer of a finished job. Safe to repeat: the job's id is the invocation's client id."""
+def queue_response(job_id: UUID) -> None:
+    """Queue the function response of a finished job.
+
+    Idempotent: the job id is the client id of the invocation.
+    """
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
     if job is None or not job.is_finished:
         return
@@ -36,17 +39,19 @@ def answer(job_id: UUID) -> None:
     ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())
     try:
         send_run_session(job.session_id)
-    except Exception:  # the broker may be away: the sweeper finds the forgotten queue
-        logger.warning("Nobody was told to answer job %s; the sweeper will", job_id, exc_info=True)
+    except Exception:  # the broker may be down; the sweeper finds the queued invocation
+        logger.warning(
+            "Could not notify a worker of the response of job %s; left to the sweep", job_id, exc_info=True
+        )
 
 
 def _function_response(job: ToolJob) -> types.Content:
-    part = types.FunctionResponse(id=job.call_id, name=job.tool_name, response=_response(job))
+    part = types.FunctionResponse(id=job.call_id, name=job.tool_name, response=_response_body(job))
     return types.Content(role="user", parts=[types.Part(function_response=part)])
 
 
-def _response(job: ToolJob) -> dict[str, Any]:
-    """What the model reads: the function's result, or what became of it instead."""
+def _response_body(job: ToolJob) -> dict[str, Any]:
+    """Return the result of the function, or the status and error of a job without a result."""
     if job.status == JobStatus.SUCCEEDED:
         return {"status": "succeeded", **(job.result or {})}
     return {"status": "cancelled" if job.status == JobStatus.CANCELLED else "error", "error": job.error}

@@ -1,0 +1,53 @@
+"""The architecture page names code that exists: each hop of its journeys, each function, folder and file."""
+
+from __future__ import annotations
+
+import re
+from pydoc import locate
+
+import pytest
+
+from adk_site.embedded.paths import CHECKOUT
+
+PAGE = (CHECKOUT / "docs" / "architecture.md").read_text()
+SCRIPTS = CHECKOUT / "sessions_app" / "static" / "sessions_app"
+
+JOURNEY = re.compile(r"^## Journey \d: .*?\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
+HOP = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
+IN_PYTHON = re.compile(r"`((?:adk_site|runtime|sessions_app)(?:\.\w+)+)`")
+IN_SCRIPT = re.compile(r"`([\w/]+\.js) (\w+)\.(\w+)`")
+PLACE = re.compile(r"`((?:chat|db|invocations|jobs|live|scheduling|services|deploy)/[\w/.]*)`")
+
+HOPS = [(journey, hop) for journey in JOURNEY.findall(PAGE) for hop in HOP.findall(journey)]
+
+
+def test_the_hops_are_numbered_in_order() -> None:
+    numbers = [[int(number) for number, _ in HOP.findall(journey)] for journey in JOURNEY.findall(PAGE)]
+    assert [list(range(1, len(found) + 1)) for found in numbers] == numbers
+    assert len(numbers) == 2
+
+
+@pytest.mark.parametrize("hop", [text for _, (_, text) in HOPS])
+def test_a_hop_begins_with_a_function_or_refers_to_the_other_journey(hop: str) -> None:
+    begins = IN_PYTHON.match(hop) or IN_SCRIPT.match(hop)
+    assert begins or "journey 1" in hop
+
+
+@pytest.mark.parametrize("name", sorted(set(IN_PYTHON.findall(PAGE))))
+def test_a_function_that_the_page_names_can_be_imported(name: str) -> None:
+    assert callable(locate(name)), f"docs/architecture.md names {name}, which is not there any more."
+
+
+@pytest.mark.parametrize(("script", "owner", "method"), sorted(set(IN_SCRIPT.findall(PAGE))))
+def test_a_method_that_the_page_names_is_in_its_script(script: str, owner: str, method: str) -> None:
+    text = (SCRIPTS / script).read_text()
+    _, found, body = text.partition(f"class {owner} ")
+    assert found
+    assert re.search(rf"^  {method}\(", body, re.MULTILINE)
+
+
+@pytest.mark.parametrize("place", sorted(set(PLACE.findall(PAGE))))
+def test_a_folder_or_file_that_the_page_names_exists(place: str) -> None:
+    base = CHECKOUT if place.startswith("deploy/") else CHECKOUT / "sessions_app"
+    path = base / place
+    assert path.exists() or path.with_suffix(".py").exists()
