@@ -19,14 +19,14 @@ class History:
     Attributes:
         skipped: how many events of the log come before: a summary stands for them (spec R4).
         invocations: the ids of the events' invocations.
-        is_plain: whether all of the events count: there is no rewind and no summary among them.
+        is_plain_json: whether all of the events count: there is no rewind and no summary among them.
     """
 
     session_id: UUID
     skipped: int = 0
     events: list[Event] = field(default_factory=list)
     invocations: set[str] = field(default_factory=set)
-    is_plain: bool = True
+    is_plain_json: bool = True
 
     @property
     def last_seq(self) -> int:
@@ -38,7 +38,7 @@ class History:
         new = events[self.last_seq - after :] if after <= self.last_seq else []
         self.events += new
         self.invocations.update(event.invocation_id for event in new)
-        self.is_plain = self.is_plain and not any(_changes_what_counts(event) for event in new)
+        self.is_plain_json = self.is_plain_json and not any(_changes_what_counts(event) for event in new)
         return len(new)
 
 
