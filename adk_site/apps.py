@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 
+from adk_site.celery import app as celery_app
 from adk_site.demo.model import DemoModel
 from runtime.models import LLMRegistry
 
@@ -13,5 +14,6 @@ class AdkSiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        """Register the demo model."""
+        """Make the Celery app that of shared tasks, and register the demo model."""
+        celery_app.set_default()
         LLMRegistry.register(DemoModel)

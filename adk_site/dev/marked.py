@@ -1,10 +1,10 @@
-"""Which processes belong to the site of a data directory, even when the one that started them was killed.
+"""The mark by which the processes of a data directory's site are found, even when their parent was killed.
 
-Each of them has the directory in its environment; so there is no file of pids that could be wrong.
+The mark is a variable of the environment that a program was started with, which other processes can read and which
+forks share; so no file of pids can be wrong.
 """
 
 import os
-import sys
 from pathlib import Path
 
 import psutil
@@ -15,18 +15,8 @@ MARK = "ADK_STACK"
 STOP_SECONDS = 6.0
 
 
-def bear_mark(data: Path) -> None:
-    """Start this program again with the mark, unless it bears it.
-
-    The environment that other processes see is the one a program was started with. Children do not inherit
-    the mark: the embedded servers are nobody's, and may outlive this program.
-    """
-    if os.environ.pop(MARK, None) != str(data):
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, **mark(data)})  # noqa: S606 (this very program)
-
-
 def mark(data: Path) -> dict[str, str]:
-    """The variables of a process that belongs to the site."""
+    """Return the variables of a process that belongs to the site."""
     return {MARK: str(data)}
 
 

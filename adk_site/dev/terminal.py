@@ -1,33 +1,31 @@
-"""What a person sees of the processes in the terminal."""
+"""The output of all processes in one terminal, each line with the time and the name of its process."""
 
 import sys
-from dataclasses import dataclass, field
-
-from honcho.manager import SYSTEM_PRINTER_NAME
-from honcho.printer import Message, Printer
+from datetime import datetime
 
 READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready."}
-"""What Daphne and Celery log once they accept connections and work."""
+"""The text that Daphne and Celery log once they accept connections and work."""
+COLOURS = {"web": 36, "worker": 33, "jobs": 32, "beat": 35}
 
 
-@dataclass
 class Terminal:
-    """Prints the lines of all processes, and the welcome as soon as the site answers and works."""
+    """Prints lines of processes, and a welcome when all processes are ready."""
 
-    welcome: str
-    width: int = 0
-    first_end: str | None = None  # the first process that ended, in the manager's words
-    _starting: set[str] = field(default_factory=lambda: set(READY))
-    _printer: Printer = field(default_factory=lambda: Printer(sys.stdout))
+    def __init__(self) -> None:
+        self._starting = set(READY)
+        self._welcome = ""
 
-    def write(self, message: Message) -> None:
-        """Called by the manager with each line."""
-        line = message.data.decode(errors="replace") if isinstance(message.data, bytes) else message.data
-        self._printer.width = self.width
-        self._printer.write(message)
-        if message.name in self._starting and READY[message.name] in line:
-            self._starting.remove(message.name)
+    def expect_ready(self, welcome: str) -> None:
+        """Print the welcome when the last process becomes ready."""
+        self._welcome = welcome
+
+    def show(self, name: str, line: str) -> None:
+        """Print one line of a process."""
+        prefix = f"{datetime.now().astimezone():%H:%M:%S} {name:6} | "
+        if sys.stdout.isatty() and name in COLOURS:
+            prefix = f"\033[{COLOURS[name]}m{prefix}\033[0m"
+        print(prefix + line)
+        if name in self._starting and READY[name] in line:
+            self._starting.remove(name)
             if not self._starting:
-                print(self.welcome, flush=True)
-        if message.name == SYSTEM_PRINTER_NAME and " stopped (rc=" in line and self.first_end is None:
-            self.first_end = line.strip()
+                print(self._welcome)
