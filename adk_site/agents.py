@@ -14,6 +14,7 @@ from django.conf import settings
 from adk_site.demo.guides import find_guide_for
 from adk_site.demo.model import DemoModel
 from adk_site.demo.orders import Grouping, Topic, all_orders, euros, find_order
+from adk_site.demo.report import DRAWS, make_report
 from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -94,9 +95,6 @@ def write_report(
         group_by: The dimension that the numbers are grouped by.
         precise: True to compute ten times as long, for narrower intervals.
     """
-    # Imported here because pandas and matplotlib take a second to import, and only workers run the job.
-    from adk_site.demo.report import DRAWS, make_report
-
     # The person may answer days later: the job ends here without an answer, and runs again with it.
     is_precise = precise and confirm("A precise report computes for some minutes. Go ahead?")
     report = make_report(all_orders(), topic, group_by, progress, DRAWS * 10 if is_precise else DRAWS)

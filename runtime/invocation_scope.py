@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.errors import LlmCallsLimitExceededError
-from runtime.sessions.deltas import is_plain
+from runtime.sessions.deltas import is_plain_json
 
 
 @dataclass
@@ -39,7 +39,9 @@ class InvocationScope:
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
         """Return the delta's entries that are plain JSON objects of the session itself, changed in place."""
         return {
-            key: value for key, value in delta.items() if self.own_state.get(key) is value and is_plain(value)
+            key: value
+            for key, value in delta.items()
+            if self.own_state.get(key) is value and is_plain_json(value)
         }
 
     def spend_llm_call(self, limit: int) -> None:

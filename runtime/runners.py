@@ -216,7 +216,7 @@ class Runner:
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
             message, ctx.scope.credentials = extract_credentials(message, session.events)
-        if session.may_have(ctx.invocation_id) and ctx.events():
+        if session.may_contain_invocation(ctx.invocation_id) and ctx.events():
             prepare_resume(ctx, self.agent, message)
         elif message is None:
             raise nothing_to_run_error(session, invocation_id)
@@ -303,7 +303,9 @@ class Runner:
                 f"This code is part of an invocation of session {session_id!r}, so it cannot wait for another one "
                 "there. Use another session, as AgentTool does, or run it when this invocation has ended."
             )
-        return self.session_service.one_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
+        return self.session_service.exclusive_writer(
+            app_name=self.app_name, user_id=user_id, session_id=session_id
+        )
 
     def _session_key(self, user_id: str, session_id: str) -> SessionKey:
         return (self.session_service, self.app_name, user_id, session_id)

@@ -37,16 +37,7 @@ def make_private_dir(path: Path) -> None:
         raise EmbeddedServerError(f"{path} must be a directory of yours with mode 0700: remove it.")
 
 
-def wheel_dir(package: str, variable: str) -> Path:
-    """The directory of an installed wheel, found without importing it.
-
-    Raises:
-        EmbeddedServerError: the wheel is not installed; setting `variable` makes it unnecessary.
-    """
+def wheel_dir(package: str) -> Path | None:
+    """Return the directory of an installed wheel, found without importing it; None when it is not installed."""
     spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise EmbeddedServerError(
-            f"{variable} is not set and the wheel that brings an embedded server, {package!r}, "
-            f"is not installed: set {variable}, or install requirements-dev.txt."
-        )
-    return Path(spec.origin).parent
+    return Path(spec.origin).parent if spec and spec.origin else None

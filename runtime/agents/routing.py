@@ -11,7 +11,7 @@ from runtime.context import AgentProtocol
 from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, recorded_states
 from runtime.events.calls import find_call_event, response_ids
 from runtime.events.event import Event
-from runtime.events.summaries import last_agent_before
+from runtime.events.summaries import last_agent_before_summary
 
 
 def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
@@ -37,7 +37,7 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
     """Yield the names of the agents that wrote the events, the latest first."""
     yield from (event.author for event in reversed(events) if event.author != "user")
-    if name := last_agent_before(events):
+    if name := last_agent_before_summary(events):
         yield name
 
 

@@ -23,7 +23,7 @@ from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import WHOLE, Noted, noted_on, stretch_of
+from runtime.events.summaries import SUMMARY_NOTE_KEY, SummaryNote, summarized_range, summary_note
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.session import Session
 
@@ -54,7 +54,7 @@ async def compact(
     current = await service.get_session(**owner_of(session), config=GetSessionConfig(without_superseded=True))
     if current is None or not plan.still_holds(current.events):
         return None
-    noted = Noted(
+    noted = SummaryNote(
         last_agent=_last_agent(app.root_agent, plan),
         overlap_from=last_invocations(plan.events, max(1, config.overlap_size))[0].timestamp,
     )
@@ -66,21 +66,21 @@ async def _overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
     """Return the events of the last invocations that the previous summary replaces."""
-    noted = noted_on(previous) if previous else None
+    noted = summary_note(previous) if previous else None
     if not config.overlap_size or noted is None or previous is None:
         return []
     config_of_overlap = GetSessionConfig(after_timestamp=noted["overlap_from"])
     recent = await service.get_session(**owner_of(session), config=config_of_overlap)
     events = drop_rewound(recent.events if recent else [])
     index = next((position for position, event in enumerate(events) if event.id == previous.id), None)
-    stretch = stretch_of(events, index) if index is not None else None
+    stretch = summarized_range(events, index) if index is not None else None
     summarized = events[: stretch.last + 1] if stretch else []
     return last_invocations(
         [event for event in summarized if not event.actions.compaction], config.overlap_size
     )
 
 
-def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted: Noted) -> Event:
+def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted: SummaryNote) -> Event:
     compaction = EventCompaction(
         start_timestamp=plan.start, end_timestamp=plan.events[-1].timestamp, compacted_content=content
     )
@@ -88,7 +88,7 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted:
         "author": "user",
         "invocation_id": summary.invocation_id or new_invocation_id(),
         "content": None,
-        "custom_metadata": {**(summary.custom_metadata or {}), WHOLE: noted},
+        "custom_metadata": {**(summary.custom_metadata or {}), SUMMARY_NOTE_KEY: noted},
         "actions": EventActions(compaction=compaction),
     }
     return summary.model_copy(update=fields)

@@ -14,7 +14,7 @@ from runtime.events.calls import call_ids, pending_calls, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import index_of_invocation
-from runtime.events.summaries import latest_whole, stretch_of, without_superseded
+from runtime.events.summaries import latest_full_summary, summarized_range, without_superseded
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Plan:
     def still_holds(self, events: Sequence[Event]) -> bool:
         """True when the session's current events have no newer summary and still include the planned events."""
         current = without_superseded(events)
-        index = latest_whole(current)
+        index = latest_full_summary(current)
         newest_summary_id = current[index].id if index is not None else None
         ids = {event.id for event in current}
         return (
@@ -68,8 +68,8 @@ def plan_compaction(
         ended: Id of the latest invocation known to have ended; without it, the newest invocation is left out.
     """
     current = without_superseded(events)
-    index = latest_whole(current)
-    stretch = stretch_of(current, index) if index is not None else None
+    index = latest_full_summary(current)
+    stretch = summarized_range(current, index) if index is not None else None
     previous = current[index] if index is not None and stretch else None
     log = [event for event in current if not event.actions.compaction]
     begin = stretch.last + 1 if stretch else 0

@@ -18,10 +18,10 @@ from runtime.engine.contents_cache import ContentsCache
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import FRAMEWORK_CALLS, first_index
+from runtime.events.calls import FRAMEWORK_CALLS, trailing_start
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import put_summaries
+from runtime.events.summaries import apply_summaries
 
 _cache = ContentsCache()
 
@@ -34,7 +34,7 @@ def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[type
     session, events = ctx.session, ctx.session.events
     if agent.include_contents == "none":
         return contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
-    start = first_index(events, ctx.invocation_id)
+    start = trailing_start(events, ctx.invocation_id)
     key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
     prefix = _cache.take(key)
     if not prefix.fits(events, start):
@@ -61,7 +61,7 @@ def contents_of(
     """
     chain: tuple[Callable[[list[Event]], list[Event]], ...] = (
         drop_rewound,
-        put_summaries,
+        apply_summaries,
         lambda kept: [event for event in kept if is_visible_from(branch, event.branch)],
         lambda kept: [without_framework_parts(event) for event in kept if _has_content_for_model(event)],
         lambda kept: [as_seen_by(agent_name, event) for event in kept],

@@ -18,7 +18,7 @@ from runtime.context import InvocationContext
 from runtime.engine.build_events import agent_event
 from runtime.engine.function_calls import Batch
 from runtime.events.event import Event
-from runtime.tools.arguments import explain
+from runtime.tools.arguments import describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.set_model_response_tool import SetModelResponseTool
@@ -57,5 +57,5 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
 
 
 def _schema_error_message(event: Event, error: ValidationError) -> str:
-    problems = " ".join(explain(error))
+    problems = " ".join(describe_errors(error))
     return f"The answer of agent {event.author!r} does not follow its output_schema. {problems}"

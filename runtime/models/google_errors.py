@@ -1,4 +1,4 @@
-"""What can go wrong in a call to Gemini, and how it is told."""
+"""Failures of calls to Gemini, converted to `ModelError`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from google.genai import errors
 
 from runtime.errors import ModelError
 
-# Everything that the client raises when the call itself fails; wrong arguments are not among them.
+# Exceptions of a call that failed. Exceptions for wrong arguments are left out.
 FAILURES = (
     errors.APIError,
     errors.UnknownApiResponseError,
@@ -30,11 +30,11 @@ _STATUS_NAMES = {
     504: "DEADLINE_EXCEEDED",
 }
 
-_LONGEST_MESSAGE = 500
+_MAX_MESSAGE_LENGTH = 500
 
 
 def as_model_error(failure: Exception) -> ModelError:
-    """The failure as a code (the API's status name) and a sentence that a person can read."""
+    """Return the failure as a code (the API's status name) and a readable sentence."""
     match failure:
         case errors.APIError():
             return _api_error(failure)
@@ -44,11 +44,11 @@ def as_model_error(failure: Exception) -> ModelError:
             reason = str(failure) or type(failure).__name__
             return ModelError("UNAVAILABLE", f"The connection to the model failed: {reason}.")
         case _:
-            return ModelError("INVALID_RESPONSE", "The model's server sent something that is not JSON.")
+            return ModelError("INVALID_RESPONSE", "The model's server sent a response that is not JSON.")
 
 
 def as_stream_error(failure: Exception) -> ModelError:
-    """The same in the middle of an answer, where a broken connection or chunk is a `STREAM_CUT`."""
+    """Return a failure in the middle of an answer; a broken connection or chunk is a `STREAM_CUT`."""
     match failure:
         case errors.APIError() | TimeoutError() | httpx2.TimeoutException():
             return as_model_error(failure)
@@ -57,13 +57,13 @@ def as_stream_error(failure: Exception) -> ModelError:
 
 
 def stream_cut() -> ModelError:
-    """The error of an answer that stops without an end."""
+    """Return the error of an answer that ends without a finish reason."""
     return ModelError("STREAM_CUT", "The connection to the model broke in the middle of its answer.")
 
 
 def _api_error(failure: errors.APIError) -> ModelError:
-    # A proxy's HTML page gives a reason phrase ("Too Many Requests") in place of a status name.
+    # For a proxy's HTML page, `status` is the reason phrase ("Too Many Requests") and no status name.
     has_status_name = failure.status is not None and failure.status.isupper()
     code = failure.status if has_status_name else _STATUS_NAMES.get(failure.code, f"HTTP_{failure.code}")
     message = failure.message or f"The model's server answered with HTTP status {failure.code}."
-    return ModelError(str(code), message[:_LONGEST_MESSAGE])
+    return ModelError(str(code), message[:_MAX_MESSAGE_LENGTH])

@@ -1,4 +1,4 @@
-"""What a model is asked."""
+"""LlmRequest: the input of one model call."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ class DeclaredTool(Protocol):
 
 @dataclass(kw_only=True)
 class LlmRequest:
-    """One question to a model; callbacks and tools may change it before it is sent (spec M1, Q13).
+    """The input of one model call; callbacks and tools may change it before it is sent (contract M1, Q13).
 
-    It is a plain dataclass: making one neither copies nor validates its contents, however long the history
-    is.
+    A plain dataclass, so that creating a request neither copies nor validates a long list of contents.
 
     Attributes:
         model: the model's name; None leaves it to the `BaseLlm`.
-        contents: the history as the model sees it.
-        config: everything else that is sent. It belongs to this request alone.
+        contents: the events as sent to the model.
+        config: all other parameters of the call. The object belongs to this request alone.
         tools_dict: the tools the model may call, by name; not sent.
-        cache_config: how the provider may cache what is sent; None leaves it to the provider.
+        cache_config: settings for the provider's context cache; None leaves caching to the provider.
     """
 
     model: str | None = None
@@ -44,7 +43,7 @@ class LlmRequest:
     cache_config: ContextCacheConfig | None = None
 
     def append_instructions(self, instructions: list[str]) -> None:
-        """Add paragraphs to the system instruction, a blank line between them."""
+        """Append paragraphs to the system instruction, separated by blank lines."""
         text = "\n\n".join(instructions)
         current = self.config.system_instruction
         if not text:
@@ -63,7 +62,7 @@ class LlmRequest:
     def append_tools(self, tools: Sequence[DeclaredTool]) -> None:
         """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (Q13).
 
-        A tool without a declaration acts on the request in its own way and is not callable by name.
+        A tool without a declaration cannot be called by name; it changes the request in its own way.
         """
         declarations: list[types.FunctionDeclaration] = []
         for tool in tools:

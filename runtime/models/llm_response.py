@@ -1,4 +1,4 @@
-"""What a model returned."""
+"""LlmResponse: the output of a model call."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from pydantic.alias_generators import to_camel
 
 from runtime import types
 
-# An answer that ended for one of these reasons is an answer; MAX_TOKENS only if there is some content.
+# Finish reasons of a successful answer. MAX_TOKENS is a success, too, if the answer has content.
 _COMPLETE = {types.FinishReason.STOP, types.FinishReason.FINISH_REASON_UNSPECIFIED}
 
 
 class LlmResponse(BaseModel):
-    """One response of a model, or a fragment of it when `partial` (spec E1, E7).
+    """One response of a model, or a fragment of a response when `partial` (contract E1, E7).
 
-    `error_code` and `error_message` say why the model gave no answer or only the first part of one; `content`
-    may be set beside them and is then what had arrived. In JSON the names are camelCase; unknown fields are
-    ignored on load.
+    `error_code` and `error_message` say why the answer is missing or incomplete; `content` then holds the parts
+    received so far. Names are camelCase in JSON; unknown fields are ignored on load.
     """
 
     model_config = ConfigDict(
@@ -47,12 +46,12 @@ class LlmResponse(BaseModel):
 
     @classmethod
     def create(cls, generate_content_response: types.GenerateContentResponse) -> LlmResponse:
-        """What the first candidate holds; a refused prompt or a stopped answer is an error (E7)."""
+        """Build a response from the first candidate. A refused prompt or a stopped answer sets the error fields."""
         candidates = generate_content_response.candidates
         if not candidates:
             return _without_candidate(generate_content_response)
         candidate = candidates[0]
-        error_code, error_message = _why_stopped(candidate)
+        error_code, error_message = _stop_error(candidate)
         return cls(
             content=candidate.content,
             error_code=error_code,
@@ -67,7 +66,7 @@ class LlmResponse(BaseModel):
         )
 
 
-def _why_stopped(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
+def _stop_error(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
     reason = candidate.finish_reason
     has_content = candidate.content is not None and bool(candidate.content.parts)
     if reason is None or reason in _COMPLETE or (reason is types.FinishReason.MAX_TOKENS and has_content):

@@ -1,4 +1,4 @@
-"""Letting the person choose (spec T9)."""
+"""The tool `get_user_choice`: asks the person to choose an option (contract T9)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_context import ToolContext
 
 
-def get_user_choice(options: list[str], tool_context: ToolContext) -> None:  # the model reads it
+def get_user_choice(
+    options: list[str], tool_context: ToolContext
+) -> None:  # the docstring is sent to the model
     """Show the person some options and wait for their choice.
 
     Args:

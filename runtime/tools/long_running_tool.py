@@ -1,4 +1,4 @@
-"""A function whose answer may come later (spec T5)."""
+"""LongRunningFunctionTool: a function whose answer may arrive later (contract T5)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NOTE = (
 
 
 class LongRunningFunctionTool(FunctionTool):
-    """Starts something and returns what is known so far, or None.
+    """A function that starts work and returns a preliminary result, or None.
 
-    The invocation pauses on the call; a function response with its id continues it. A function that cannot
-    start the work returns `ToolError`, and nothing pauses.
+    The invocation pauses after the call; a function response with the call's id resumes it. A function that cannot
+    start the work returns `ToolError`, and the invocation does not pause.
     """
 
     def __init__(self, func: Callable[..., Any]) -> None:

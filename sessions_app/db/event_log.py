@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from runtime.events.summaries import WHOLE
+from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.deltas import ScopedState
 from sessions_app.db.pool import fetch_all, fetch_one
 from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
@@ -212,7 +212,7 @@ coalesce((
     SELECT last.seq - 1 FROM (
         SELECT c.seq, (c.body #>> '{{actions,compaction,endTimestamp}}')::float8 AS ends
         FROM sessions_app_event c
-        WHERE c.session_id = s.id AND c.body -> 'customMetadata' ? '{WHOLE}'
+        WHERE c.session_id = s.id AND c.body -> 'customMetadata' ? '{SUMMARY_NOTE_KEY}'
         ORDER BY c.seq DESC LIMIT 1
     ) summary, LATERAL (
         SELECT l.seq FROM sessions_app_event l

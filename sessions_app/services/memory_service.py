@@ -11,7 +11,7 @@ from runtime.errors import SessionNotFoundError
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.memory_entry import MemoryEntry
-from runtime.memory.recall import entry_of, text_of, words_of
+from runtime.memory.recall import memory_entry_of, text_of, words_of
 from runtime.sessions.session import Session
 from sessions_app import models
 from sessions_app.codec import content_to_json, user_pk
@@ -53,7 +53,7 @@ class DjangoMemoryService(BaseMemoryService):
 
 
 def _replace(session: Session) -> None:
-    entries = {event.id: (event, entry) for event in session.events if (entry := entry_of(event))}
+    entries = {event.id: (event, entry) for event in session.events if (entry := memory_entry_of(event))}
     stored = models.Session.objects.filter(
         app_name=session.app_name, user_id=user_pk(session.user_id), key=session.id
     )

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
-from runtime.events.rewound import reaches_back
+from runtime.events.rewound import rewinds_past_start
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json, without_temp
@@ -214,7 +214,7 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -
 
 def _lacks_rewound_summary(history: History) -> bool:
     """True when a rewind undid the summary that covers the skipped events, so they are in effect again."""
-    return history.skipped > 0 and reaches_back(history.events)
+    return history.skipped > 0 and rewinds_past_start(history.events)
 
 
 def _events(loaded: event_log.Loaded) -> list[Event]:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, StorageState, expect
+from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.stack.stack import Stack
 
+CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 EXPECT_MILLISECONDS = 15_000
 PERSON, STAFF = "demo", "admin"
 
@@ -22,19 +33,29 @@ class OpenTab(Protocol):
     def __call__(self, name: str = PERSON) -> ChatPage: ...
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def expect_timeout() -> None:
     """Raise Playwright's timeout, so that a busy machine fails no test."""
     expect.set_options(timeout=EXPECT_MILLISECONDS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Chromium. It ends with this folder: asyncio allows one loop in a thread, and Playwright's stays until then."""
+    assert Path(CHROMIUM).exists(), f"{CHROMIUM} was not found: apt-get install chromium"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="package")
 def model() -> Iterator[Model]:
     with Model() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The whole site; its agents ask the scripted model through the real Gemini client."""
     environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
@@ -42,7 +63,7 @@ def site(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def signed_in(browser: Browser, site: Stack) -> Callable[[str], StorageState]:
     """Function that returns the cookies of a user, who signs in once for all tests."""
     states: dict[str, StorageState] = {}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 
 from runtime import types
 from runtime.tools import ToolContext
 from sessions_app import use_cases
+from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session
+from sessions_app.ownership import own_session
 from sessions_app.services import DjangoArtifactService
 from tests.fakes import ScriptedModel
 
@@ -33,6 +36,11 @@ async def ask(person: User, session: Session, model: ScriptedModel, text: str, *
     invocation_id, _ = await use_cases.send_message(person, session.id, f"client {text}", text)
     await worker().wait_until_idle()
     return invocation_id
+
+
+async def go_back(person: User, session_id: UUID, invocation_id: str) -> None:
+    """Rewind the person's session to before the invocation."""
+    await rewind_before(await own_session(person, session_id), invocation_id)
 
 
 async def edit(person: User, session: Session, model: ScriptedModel, text: str, replaces: str) -> str:

@@ -23,7 +23,7 @@ from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
 from sessions_app.models import Invocation, JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
-from tests.integration.rewinding import go_back
+from tests.integration.rewind_helpers import go_back
 
 RUNS: list[str] = []
 SENT: list[str] = []

@@ -28,7 +28,7 @@ from sessions_app.jobs.tool import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call, text_content
-from tests.integration.rewinding import go_back
+from tests.integration.rewind_helpers import go_back
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")

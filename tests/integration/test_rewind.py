@@ -26,8 +26,7 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.services import DjangoSessionService
 from tests.fakes import ScriptedModel, call
-from tests.integration.rewind_helpers import ask, load_note, remember, write
-from tests.integration.rewinding import go_back
+from tests.integration.rewind_helpers import ask, go_back, load_note, remember, write
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")

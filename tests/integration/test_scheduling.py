@@ -40,7 +40,7 @@ from sessions_app.services.history_cache import cache
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import last_responses
-from tests.integration.rewinding import go_back
+from tests.integration.rewind_helpers import go_back
 from tests.integration.schedule_helpers import (
     WATER,
     converse,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from adk_site.embedded.paths import CHECKOUT, socket_dir
-from adk_site.embedded.server import kill_servers
+from adk_site.embedded.paths import CHECKOUT
+from adk_site.embedded.redis import Redis
 from tests.stack.stack import Stack
 from tests.stack.web_process import free_port, wait_until_listening, web_command
 
@@ -21,7 +21,7 @@ def kill_postgres(data: Path) -> None:
 
 def kill_redis(data: Path) -> None:
     """Kill the embedded Redis."""
-    kill_servers("redis-server", str(socket_dir(data)))
+    Redis(data).kill()
 
 
 def kill_tree(pid: int) -> None:

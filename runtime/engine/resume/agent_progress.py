@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.context import AgentProtocol, InvocationContext
-from runtime.events.calls import answers_by_call, call_ids, is_pending, is_request, response_ids
+from runtime.events.calls import answers_by_call, call_ids, is_framework_request, is_pending, response_ids
 from runtime.events.event import Event
 
 
@@ -62,7 +62,7 @@ def find_latest_start(events: Sequence[Event]) -> int:
             ]
             start = min(pending_starts, default=position if answered - requests else start)
         start_of_call.update(dict.fromkeys(call_ids(event), start))
-        requests |= call_ids(event) if is_request(event) else set()
+        requests |= call_ids(event) if is_framework_request(event) else set()
     return start
 
 

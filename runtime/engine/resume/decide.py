@@ -15,8 +15,8 @@ from runtime.events.calls import (
     answered_ids,
     answers_by_call,
     call_ids,
+    is_framework_request,
     is_pending,
-    is_request,
     response_ids,
 )
 from runtime.events.event import Event
@@ -73,7 +73,7 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     if calls := _call_event(ctx, log, _answered_since_latest_content(ctx, log)):
         return _decide_on_calls(calls, log, pauses=ctx.is_resumable)
     own = [event for event in own_events(ctx) if _shows_progress(event)]
-    request = own.pop() if own and is_request(own[-1]) else None
+    request = own.pop() if own and is_framework_request(own[-1]) else None
     if not own:
         return Continue()
     if request is None or _is_open(request, log):
@@ -120,7 +120,9 @@ def _decide_on_calls(calls: Event, log: Sequence[Event], *, pauses: bool) -> Dec
     pending = [call_id for call_id in waiting if is_pending(answers.get(call_id, []))]
     if any(pauses or call_id not in answers for call_id in pending):
         return Pause()
-    return Pause() if any(_is_open(event, log) for event in since if is_request(event)) else Continue()
+    return (
+        Pause() if any(_is_open(event, log) for event in since if is_framework_request(event)) else Continue()
+    )
 
 
 def _have_surely_run(calls: Event, log: Sequence[Event], since: Sequence[Event]) -> bool:
@@ -167,7 +169,7 @@ def _agent_that_continued(
 
 def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> Event | None:
     """Return the latest event in which the agent made one of these calls."""
-    made = (event for event in reversed(log) if is_own(event, ctx) and not is_request(event))
+    made = (event for event in reversed(log) if is_own(event, ctx) and not is_framework_request(event))
     return next((event for event in made if ids & call_ids(event)), None)
 
 

@@ -17,7 +17,7 @@ from runtime.engine.contents import contents_of
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import call_ids, pending_calls
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import WHOLE, put_summaries, without_superseded
+from runtime.events.summaries import SUMMARY_NOTE_KEY, apply_summaries, without_superseded
 from runtime.sessions import GetSessionConfig, InMemorySessionService
 from tests.fakes import text_content
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
@@ -114,7 +114,7 @@ class Log:
 
 def responses_without_calls(kept: list[Event]) -> list[str | None]:
     """Return the ids of responses whose calls are replaced by a summary but exist in the log."""
-    shown = put_summaries(kept)
+    shown = apply_summaries(kept)
     made = {call_id for event in shown for call_id in call_ids(event)}
     known = {call_id for event in kept for call_id in call_ids(event)}
     responses = [response for event in shown for response in event.get_function_responses()]
@@ -152,7 +152,7 @@ def test_the_order_of_events_decides_not_their_timestamps() -> None:
     )
     summary = Event(
         author="user",
-        custom_metadata={WHOLE: {"last_agent": "agent", "overlap_from": 10.0}},
+        custom_metadata={SUMMARY_NOTE_KEY: {"last_agent": "agent", "overlap_from": 10.0}},
         actions=EventActions(compaction=compaction),
     )
     log = [*events, summary]

@@ -15,7 +15,7 @@ from runtime.engine.contents import (
 )
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import put_summaries
+from runtime.events.summaries import apply_summaries
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
 
@@ -183,7 +183,7 @@ def test_rewound_events_are_left_out(events: list[Event], expected: list[str]) -
 def test_a_summary_replaces_the_summarized_events(summaries: list[Event], expected: list[str]) -> None:
     """Contract R4."""
     events = [user(str(number), timestamp=float(number)) for number in (1, 2, 3, 4)]
-    assert story([event.content for event in put_summaries([*events, *summaries])]) == expected
+    assert story([event.content for event in apply_summaries([*events, *summaries])]) == expected
 
 
 def test_call_ids_generated_by_the_framework_are_not_sent() -> None:
