@@ -1,4 +1,4 @@
-"""The settings of this app, with their defaults: `ADK = {...}` in the site's settings overrides them."""
+"""Settings of this app with their defaults; `ADK = {...}` in the site's settings overrides them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from django.conf import settings
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-KNOWN_ONLY = ConfigDict(extra="forbid")
+NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
-@dataclass(frozen=True, config=KNOWN_ONLY)
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class Price:
-    """What a model costs for a million tokens, in whatever currency the site counts in.
+    """Price of a model for a million tokens, in the site's currency.
 
     Attributes:
-        cached_input: for input that the model had in its cache; without it, as other input.
+        cached_input: price of input tokens from the model's cache; None is the price of other input.
     """
 
     input: float
@@ -28,42 +28,42 @@ class Price:
     cached_input: float | None = None
 
 
-@dataclass(frozen=True, config=KNOWN_ONLY)
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class Conf:
-    """What a site may set in `settings.ADK`. Times are in seconds.
+    """Settings of a site in `settings.ADK`. Durations are in seconds.
 
     Attributes:
-        apps: by the name of an app, what is different for it: of `queue_policy`, `invocations_of_app` and the limits of
-            an invocation.
-        queue_policy: what happens to a message while another is answered: it waits for its turn (`enqueue`), is
-            refused (`reject`), or stops the other (`interrupt`).
-        invocations_of_person: how many invocations a person may have running at once; 0 is no limit.
-        invocations_of_app: how many an app may have running at once; 0 is no limit.
-        lease_seconds: how long an invocation outlives its process before others may take it over.
-        heartbeat_seconds: how often a process renews its leases and asks for news of the sessions it watches.
-        merge_seconds: the shortest time that streamed text is gathered before it is sent.
-        merge_seconds_under_load: the longest.
-        relay_seconds: the least time between two messages to other processes; news are gathered meanwhile.
-        worker_sessions: how many sessions a process of a Celery worker runs at once; further ones wait.
-        invocation_seconds: how long an invocation may take.
-        invocation_model_calls: how many model calls it may make.
-        invocation_tokens: how many tokens it may use; 0 is no limit.
-        invocation_cost: what it may cost by `prices`; 0 is no limit.
-        prices: by the beginning of a model's name, {"input": ..., "output": ..., "cached_input": ...}: see `Price`.
-        invocation_attempts: how often an invocation whose process died is taken up, the first time included.
-        job_result_limit: characters of a job's result; a larger one becomes an artifact.
-        job_lost_seconds: after how long without a heartbeat a running job's worker counts as dead.
-        job_resend_seconds: after how long a job that nobody began is sent to the broker again.
-        schedule_shortest_seconds: the shortest time between two occurrences of a scheduled task.
-        schedules_per_session: how many scheduled tasks may be active in a session.
+        apps: overrides by app name, of `queue_policy`, `invocations_of_app` and the limits of an invocation.
+        queue_policy: treatment of a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or
+            cancel the other invocation (`interrupt`).
+        invocations_of_person: number of invocations that a user may have running at once; 0 is no limit.
+        invocations_of_app: number of invocations that an app may have running at once; 0 is no limit.
+        lease_seconds: duration of a lease; other processes take over an invocation this long after its process died.
+        heartbeat_seconds: interval at which a process renews its leases and polls the sessions it watches.
+        merge_seconds: shortest time for which streamed text is gathered before it is sent.
+        merge_seconds_under_load: longest time for which streamed text is gathered.
+        relay_seconds: shortest time between two messages to other processes.
+        worker_sessions: number of sessions that a Celery worker process runs at once; others wait.
+        invocation_seconds: longest duration of an invocation.
+        invocation_model_calls: largest number of model calls of an invocation.
+        invocation_tokens: largest number of tokens of an invocation; 0 is no limit.
+        invocation_cost: highest cost of an invocation by `prices`; 0 is no limit.
+        prices: prices by the beginning of a model's name, {"input": ..., "output": ..., "cached_input": ...}: see
+            `Price`.
+        invocation_attempts: number of claims of an invocation whose processes die, the first claim included.
+        job_result_limit: largest job result in characters; a larger one becomes an artifact.
+        job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
+        job_resend_seconds: time after which a sent job that has not started is sent to the broker again.
+        schedule_shortest_seconds: shortest interval of a scheduled task.
+        schedules_per_session: largest number of active scheduled tasks in a session.
         pool_size: PostgreSQL connections of a process.
-        prepared_statements: whether these connections keep statements that they have planned; off for a pooler between
-            that changes connections and does not know of them.
-        cached_events: events of recently served sessions that a process keeps.
-        message_limit: characters of a message.
-        frame_limit: bytes of a websocket frame.
-        frames_per_minute: frames that a socket may send in a minute.
-        slow_reader_seconds: how long a browser that lags far behind may take to read what was sent.
+        prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
+            switches connections without tracking prepared statements.
+        cached_events: number of events of recently used sessions that a process caches.
+        message_limit: largest message in characters.
+        frame_limit: largest websocket frame in characters.
+        frames_per_minute: number of frames that a socket may send in a minute.
+        slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
     """
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -96,25 +96,27 @@ class Conf:
     slow_reader_seconds: float = 20.0
 
     def of_app(self, app_name: str) -> Conf:
-        """These settings with what is different for the app."""
+        """Return the settings with the app's overrides."""
         return replace(self, **self.apps.get(app_name, {}))
 
     def by_app(self, setting: str) -> dict[str, Any]:
-        """One setting of every app that has its own, and under "" of all others."""
-        named = {name: own[setting] for name, own in self.apps.items() if setting in own}
-        return {**named, "": getattr(self, setting)}
+        """Return one setting by app name: the apps' overrides, and under "" the value of all other apps."""
+        overrides = {name: values[setting] for name, values in self.apps.items() if setting in values}
+        return {**overrides, "": getattr(self, setting)}
 
     def price(self, model: str) -> Price | None:
-        """What the model costs: of the names that it begins with, the longest counts."""
-        known = [name for name in self.prices if model.startswith(name)]
-        return self.prices[max(known, key=len)] if known else None
+        """Return the price of a model, by the longest key of `prices` that its name begins with."""
+        prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]
+        return self.prices[max(prefixes, key=len)] if prefixes else None
 
 
 @lru_cache(maxsize=1)
 def conf() -> Conf:
-    """The settings in force.
+    """Return the settings of the site.
+
+    Cached; `apps.py` clears the cache when a test overrides `settings.ADK`.
 
     Raises:
-        pydantic.ValidationError: `settings.ADK` has something that is unknown, or of the wrong type.
+        pydantic.ValidationError: `settings.ADK` has an unknown key or a value of the wrong type.
     """
     return Conf(**getattr(settings, "ADK", {}))

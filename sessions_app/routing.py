@@ -1,4 +1,4 @@
-"""Where the websockets are."""
+"""URL patterns of the websockets."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""What Celery's workers do: run queued invocations, sweep, and the jobs that agents' tools declare."""
+"""Celery tasks: run queued invocations and sweep. Job tools register a task each."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.shutdown import shut_down
 
-FORGOTTEN_AFTER_SECONDS = 5.0
+ABANDONED_AFTER_SECONDS = 5.0
 
-apps()  # a job tool becomes a Celery task when the agents that use it are imported
+apps()  # importing the agents registers the Celery tasks of their job tools
 
 
 @shared_task(name=RUN_SESSION, ignore_result=True)
 def run_session(session_id: str) -> None:
-    """Begin to run what is queued in a session, if this process has room for it."""
+    """Start running a session's queue if this process has room for another session."""
     threads.run(run_in_background(UUID(session_id)))
 
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Take up what dead processes left, invocations, queues, jobs; begin what is due."""
+    """Recover invocations, queues and jobs of dead processes; start due scheduled tasks."""
     for session_id in threads.run(_sessions_to_run()):
         send_run_session(session_id)
     sweep_jobs()
@@ -37,10 +37,10 @@ def sweep() -> None:
 
 
 async def _sessions_to_run() -> set[UUID]:
-    freed = await leases.take_back_expired()
-    return {*freed, *await leases.sessions_with_forgotten_queue(FORGOTTEN_AFTER_SECONDS)}
+    released = await leases.take_back_expired()
+    return {*released, *await leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)}
 
 
 @worker_process_shutdown.connect
-def _leave(**kwargs: Any) -> None:
+def _shut_down_worker(**kwargs: Any) -> None:
     threads.run(shut_down())

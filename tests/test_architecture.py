@@ -48,8 +48,10 @@ RUNTIME_ORDER = (
 )
 SESSIONS_APP_ORDER = (
     "client_ids",
+    "statuses",
     "errors",
     "conf",
+    "loop_local",
     "agent_registry",
     "codec",
     "timing",

@@ -23,8 +23,6 @@ from sessions_app.admin.formatting import status_badge
 from sessions_app.admin.session_page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 
-OPEN_STATUSES = (InvocationStatus.RUNNING, InvocationStatus.WAITING, InvocationStatus.QUEUED)
-
 
 class InvocationStatusFilter(admin.SimpleListFilter):
     """Filter of sessions by the status of their invocations."""
@@ -33,7 +31,7 @@ class InvocationStatusFilter(admin.SimpleListFilter):
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        shown = (*OPEN_STATUSES, InvocationStatus.FAILED, InvocationStatus.CANCELLED)
+        shown = (*InvocationStatus.open(), InvocationStatus.FAILED, InvocationStatus.CANCELLED)
         return [(status.value, status.label) for status in shown]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
@@ -62,9 +60,7 @@ class SessionAdmin(ReadOnlyAdmin):
         return [raw, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        open_invocations = Invocation.objects.filter(
-            session=OuterRef("pk"), status__in=OPEN_STATUSES
-        ).order_by("id")
+        open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
         status = Subquery(open_invocations.values("status")[:1])
         sessions: QuerySet[Session] = super().get_queryset(request)
         return sessions.annotate(open_status=status).defer("state", "initial_state")

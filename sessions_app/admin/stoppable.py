@@ -64,7 +64,7 @@ class StoppableAdmin(SessionRowAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
-        can_be_stopped = self.may_stop(request) and row is not None and row.is_at_work
+        can_be_stopped = self.may_stop(request) and row is not None and row.is_stoppable
         stop_url = reverse(f"admin:{self._url_name}_stop", args=[object_id]) if can_be_stopped else None
         return super().change_view(
             request, object_id, form_url, {"stop_url": stop_url, **(extra_context or {})}
@@ -78,7 +78,7 @@ class StoppableAdmin(SessionRowAdmin):
         if row is None:
             raise Http404(f"There is no {self.opts.verbose_name} {object_id}.")
         return_url = self._return_url(request, object_id)
-        if not row.is_at_work:
+        if not row.is_stoppable:
             text = _("There is nothing to stop: %(noun)s is already %(status)s.")
             messages.warning(
                 request, text % {"noun": str(self.noun).lower(), "status": row.get_status_display().lower()}

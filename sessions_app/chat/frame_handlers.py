@@ -18,7 +18,7 @@ from sessions_app.chat.protocol import (
     Respond,
     Retry,
 )
-from sessions_app.use_cases import User
+from sessions_app.ownership import User
 
 
 @singledispatch

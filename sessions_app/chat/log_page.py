@@ -20,7 +20,6 @@ from sessions_app.models import Event, Invocation, InvocationStatus, Session, To
 from sessions_app.rendering import render_event
 
 PAGE_EVENTS = 50
-OPEN = (InvocationStatus.QUEUED, InvocationStatus.RUNNING, InvocationStatus.WAITING)
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ async def newest_page(session: Session) -> LogPage:
     events = await _last_events(session, session.last_seq, rewound)
     since = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else session.created_at
     recent = Q(created_at__gte=since) & ~_is_rewound(rewound)
-    return await _log_page(session, events, Q(status__in=OPEN) | recent)
+    return await _log_page(session, events, Q(status__in=InvocationStatus.open()) | recent)
 
 
 async def older_page(session: Session, before: int) -> LogPage:

@@ -132,19 +132,14 @@ def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
 
 
 def error_code(error: AdkError) -> str:
-    """Return the code of an error in frames and API answers."""
-    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
+    """Return the code of an error in frames."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), "error")
 
 
-def http_status(error: AdkError) -> int:
-    """Return the HTTP status of an error in API answers."""
-    return next((status for kind, _, status in _CODES if isinstance(error, kind)), 500)
-
-
-_CODES: tuple[tuple[type[AdkError], str, int], ...] = (
-    (NotFoundError, "not_found", 404),
-    (PermissionDeniedError, "forbidden", 403),
-    (InvalidInputError, "invalid", 400),
-    (ConflictError, "conflict", 409),
-    (StaleLeaseError, "stale", 409),
+_CODES: tuple[tuple[type[AdkError], str], ...] = (
+    (NotFoundError, "not_found"),
+    (PermissionDeniedError, "forbidden"),
+    (InvalidInputError, "invalid"),
+    (ConflictError, "conflict"),
+    (StaleLeaseError, "stale"),
 )

@@ -54,8 +54,8 @@ class Viewer:
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
         self._seq = self._log_position = 0
-        self._open: set[str] = set()  # Invocations and jobs that the browser shows as open.
-        self._open_at_last_tick: frozenset[str] | None = None
+        self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
+        self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
 
@@ -67,14 +67,14 @@ class Viewer:
         if session_status is None:
             await self.end(protocol.CLOSE_NOT_FOUND)
             return
-        # Read after the status, so that every job which it counts as open is among these.
+        # Read after the status, so that every job which it counts as active is among these.
         jobs = [job_notice(job) for job in await jobs_of_session(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
-        for invocation_id in streaming - session_status.open:
+        for invocation_id in streaming - session_status.active:
             hub.drop_text(self._session_id, invocation_id)
         hub.drop_text_of_older_leases(self._session_id, session_status)
         self._seq = min(after, session_status.last_seq)
-        self._open = set(session_status.open)
+        self._active = set(session_status.active)
         invocation = session_status.invocation
         ready = ReadyFrame(self._session_id, session_status.last_seq, invocation, jobs, schedules)
         if not self.post(ready.json()):
@@ -133,19 +133,19 @@ class Viewer:
         self.post(frame)
 
     def on_notice(self, notice: Notice, frame: str) -> None:
-        """Send a notice, and note whether the browser shows its subject as open."""
-        if notice.is_open:
-            self._open.add(str(notice.id))
+        """Send a notice, and note whether the browser shows its subject as active."""
+        if notice.is_active:
+            self._active.add(str(notice.id))
         else:
-            self._open.discard(str(notice.id))
+            self._active.discard(str(notice.id))
         self.post(frame)
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
         """Catch up, and greet again when two ticks in a row disagree with the browser: notices were lost."""
         self.on_log_position(session_status.last_seq)
-        is_unchanged = session_status.open == self._open_at_last_tick
-        self._open_at_last_tick = session_status.open
-        if is_unchanged and session_status.open != self._open:
+        is_unchanged = session_status.active == self._active_at_last_tick
+        self._active_at_last_tick = session_status.active
+        if is_unchanged and session_status.active != self._active:
             self._create_task(self.greet(self._seq))
 
     def on_deleted(self) -> None:

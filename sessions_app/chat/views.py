@@ -18,13 +18,12 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.chat.log_page import newest_page, older_page
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
-from sessions_app.models import Invocation, InvocationStatus, Session, UserState
+from sessions_app.models import Invocation, Session, UserState
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.blocks import one_line
 
 SESSIONS_ON_A_PAGE = 20
-BUSY = (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
 
 
 @require_GET
@@ -89,8 +88,8 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
 
 
 def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-    running = Invocation.objects.filter(session=OuterRef("pk"), status__in=BUSY)
-    return Session.objects.owned_by(person).newest_first().annotate(is_busy=Exists(running))
+    active = Invocation.objects.active().filter(session=OuterRef("pk"))
+    return Session.objects.owned_by(person).newest_first().annotate(is_busy=Exists(active))
 
 
 async def _visible_state(session: Session) -> dict[str, str]:

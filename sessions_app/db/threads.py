@@ -1,4 +1,4 @@
-"""Between the two worlds: ORM code from asyncio, asyncio code from the ORM's threads and from Celery's processes."""
+"""Bridges between asyncio and threads: ORM code called from asyncio, coroutines run from threads and Celery workers."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ORM code in Django's thread for it."""
+    """Run ORM code in Django's database thread."""
     return await sync_to_async(function, thread_sensitive=True)(*args, **kwargs)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine and wait for it: on the loop that this thread works for, else on the process's background loop.
+    """Run a coroutine on an event loop and wait for its result.
 
-    A process has one relay, on one loop: Redis's channel layer refuses a second. The coroutine must not ask for
-    Django's thread, which may be the one that waits here.
+    The loop is the one that started this thread, else the process's background loop: a process has one relay on one
+    loop, because Redis's channel layer refuses a second. The coroutine must not use `in_thread`: the thread that
+    waits here may be Django's database thread.
     """
-    loop = _loop_of_this_thread() or background_loop()
+    loop = _calling_loop() or background_loop()
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
 
-def _loop_of_this_thread() -> asyncio.AbstractEventLoop | None:
-    """The loop that sent this thread here: a sync view of a web process, or `in_thread`. None in a Celery process."""
+def _calling_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that waits for this thread (a synchronous view, `in_thread`); None in a Celery process."""
     loop: asyncio.AbstractEventLoop | None = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     return loop if loop is not None and loop.is_running() else None
 
 
 @lru_cache(maxsize=1)
 def background_loop() -> asyncio.AbstractEventLoop:
-    """An event loop in a thread of its own, started at first use, so that pools and tasks outlive one call."""
+    """Return the process's event loop in its own thread, started at first use; pools and tasks outlive one call."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="adk background loop", daemon=True).start()
     return loop

@@ -49,7 +49,7 @@ async def _run(session_id: UUID | None) -> None:
 
 async def _choose_queued_session() -> UUID | None:
     """Return a random queued session, so that runs that end at the same moment rarely choose the same one."""
-    queued = await leases.sessions_with_forgotten_queue(0)
+    queued = await leases.sessions_with_abandoned_queue(0)
     if not queued:
         _has_refused.clear()
         return None

@@ -10,11 +10,10 @@ from runtime.engine.seal import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim
+from sessions_app.history.event_marks import resumed_mark, stopped_by_staff_mark
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
 
-RESUMED = "adk_resumed"
-STOPPED_BY = "adk_stopped_by"
 SEAL = "The call was interrupted; it may have had effects."
 
 
@@ -46,7 +45,7 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
     return Event(
         author=_last_agent(events, events[0].author),
         invocation_id=events[0].invocation_id,
-        custom_metadata={RESUMED: lease_token},
+        custom_metadata=resumed_mark(lease_token),
     )
 
 
@@ -85,7 +84,9 @@ def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
 
 def _mark_stopped_by_staff(event: Event) -> Event:
     """Mark interrupted text, so that the person reads there that staff stopped the answer."""
-    return event.model_copy(update={"custom_metadata": {STOPPED_BY: "staff"}}) if event.interrupted else event
+    return (
+        event.model_copy(update={"custom_metadata": stopped_by_staff_mark()}) if event.interrupted else event
+    )
 
 
 def _message_event(claim: Claim) -> Event:

@@ -11,7 +11,7 @@ from sessions_app import celery_dispatch
 from sessions_app.db import cancel_requests, leases
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.errors import CannotGoOnError, LimitExceededError, StaleLeaseError
+from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.outcome import (
     HANDED_OVER,
@@ -61,7 +61,7 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
     except UNAVAILABLE:
         logger.warning("Invocation %s lost PostgreSQL and is handed over", invocation_id, exc_info=True)
         return Ending(HANDED_OVER)
-    except CannotGoOnError as error:
+    except NotResumableError as error:
         logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
         return Ending(RESTARTED)
     except LlmCallsLimitExceededError as error:

@@ -21,8 +21,8 @@ from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
 from sessions_app.db.leases import Claim
-from sessions_app.errors import CannotGoOnError, LimitExceededError
-from sessions_app.history.event_marks import metadata_of
+from sessions_app.errors import LimitExceededError, NotResumableError
+from sessions_app.history.event_marks import scheduled_mark
 from sessions_app.invocations.closing_events import (
     closing_events,
     find_message_event,
@@ -73,7 +73,7 @@ class Execution:
         Raises:
             LimitExceededError: the invocation exceeds a limit on concurrent invocations, time or use.
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
-            CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
+            NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
         if self.claim.excess:
             raise LimitExceededError(EXCESS[self.claim.excess])
@@ -99,7 +99,7 @@ class Execution:
         """Continue an earlier attempt from its events (contract R1)."""
         claim = self.claim
         if claim.attempts > self._conf.invocation_attempts:
-            raise CannotGoOnError(f"it was interrupted {claim.attempts - 1} times")
+            raise NotResumableError(f"it was interrupted {claim.attempts - 1} times")
         session = await self._load_session()
         message_event = find_message_event(claim.invocation_id, claim.message, session.events)
         if message_event is None:
@@ -109,7 +109,7 @@ class Execution:
         root = get_app(claim.app_name).root_agent
         problem = reason_not_resumable(root, events)
         if problem:
-            raise CannotGoOnError(problem)
+            raise NotResumableError(problem)
         self._events = list(events)
         if not claim.is_retried:
             since = events[next(index for index, event in enumerate(events) if event is message_event) :]
@@ -133,7 +133,7 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
-            custom_metadata=metadata_of(claim.client_id),
+            custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
             user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
@@ -158,7 +158,7 @@ class Execution:
         events = (await self._load_session()).events
         pending = pending_calls(events)
         waiting = {event.invocation_id for event in events if pending.keys() & call_ids(event)}
-        await leases.settle_waiting(self.claim.session_id, sorted(waiting))
+        await leases.complete_waiting(self.claim.session_id, sorted(waiting))
 
     async def compact(self) -> None:
         """Compact the session after the end and without the lease, so that the next message need not wait."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
@@ -17,7 +17,6 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
-from sessions_app.models.tool_job import FINISHED
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
 
@@ -39,8 +38,8 @@ async def reconcile_after_rewind(session: Session) -> None:
 
 async def _cancel_rewound_jobs(session: Session, calls: Collection[str]) -> None:
     """Cancel the jobs of rewound calls, and mark them as delivered so that they never answer."""
-    is_open = Q(delivered_at__isnull=True) | ~Q(status__in=FINISHED)
-    jobs = ToolJob.objects.filter(is_open, session=session).exclude(call_id__in=calls)
+    unsettled = ToolJob.objects.undelivered() | ToolJob.objects.open()
+    jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
     job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
     await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
     for job_id in job_ids:
@@ -73,9 +72,7 @@ async def _cancel_rows(session: Session, rows: QuerySet[Invocation]) -> None:
 
 async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
     """Accept answers again for calls whose answers were rewound; finished jobs answer at once."""
-    delivered = ToolJob.objects.filter(
-        session=session, call_id__in=calls, status__in=FINISHED, delivered_at__isnull=False
-    )
+    delivered = ToolJob.objects.ended().filter(session=session, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
     queued_client_ids = {client_id async for client_id in queued_rows.values_list("client_id", flat=True)}
     delivered_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]

@@ -9,7 +9,6 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
-from weakref import WeakKeyDictionary
 
 from runtime.context import new_invocation_id
 from sessions_app.agent_registry import get_app
@@ -23,6 +22,7 @@ from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
 from sessions_app.invocations.running import RunningInvocation
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
+from sessions_app.loop_local import LoopLocal
 from sessions_app.models import InvocationStatus
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class InvocationWorker:
 
     async def _interrupt_older(self, session_id: UUID, invocation_id: str, user_id: Any) -> None:
         """Cancel the invocations that a newer message of the person interrupts."""
-        for older in await invocation_queue.make_way(
+        for older in await invocation_queue.interrupt_older(
             session_id, invocation_id=invocation_id, user_id=user_id
         ):
             if older.status == InvocationStatus.RUNNING:
@@ -189,22 +189,19 @@ class InvocationWorker:
             self._compacting.discard(session_id)
 
 
-_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, InvocationWorker] = WeakKeyDictionary()
+_workers = LoopLocal(lambda: InvocationWorker(live()))
 
 
 def worker() -> InvocationWorker:
     """Return the running loop's worker."""
-    loop = asyncio.get_running_loop()
-    if loop not in _workers:
-        _workers[loop] = InvocationWorker(live())
-    return _workers[loop]
+    return _workers.get()
 
 
 async def close_worker() -> None:
     """Close the running loop's worker, if it has one."""
-    known = _workers.pop(asyncio.get_running_loop(), None)
-    if known is not None:
-        await known.close()
+    closing = _workers.pop()
+    if closing is not None:
+        await closing.close()
 
 
 def _limits() -> concurrency_limits.Limits:

@@ -17,7 +17,6 @@ from sessions_app.models import JobStatus, ToolJob
 logger = logging.getLogger(__name__)
 CANCELLED = "The job was cancelled."
 STOPPED_BY_STAFF = "The job was stopped by staff."
-NOT_RUNNING = (JobStatus.QUEUED, JobStatus.WAITING)
 
 
 def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
@@ -27,8 +26,7 @@ def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
     progress. The model receives one function response with the status `cancelled`.
     """
     job = ToolJob.objects.filter(pk=job_id)
-    unfinished = job.filter(status__in=(*NOT_RUNNING, JobStatus.RUNNING))
-    unfinished.filter(cancel_requested_at__isnull=True).update(
+    job.open().filter(cancel_requested_at__isnull=True).update(
         cancel_requested_at=Now(), cancelled_by_id=by, cancel_reason=reason
     )
     if end_cancelled_job(job_id):
@@ -42,7 +40,7 @@ def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
 
 def end_cancelled_job(job_id: UUID) -> bool:
     """End the job if its cancellation was requested and it is not running. Return True when it was ended."""
-    job = ToolJob.objects.filter(pk=job_id, status__in=NOT_RUNNING)
+    job = ToolJob.objects.idle().filter(pk=job_id)
     error = cancellation_error(job_id)
     values: dict[str, Any] = {"status": JobStatus.CANCELLED, "question": None, "finished_at": Now()}
     if error is None or not job.update(error=error, **values):

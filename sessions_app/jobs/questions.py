@@ -67,7 +67,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: str) -> To
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
             raise NotFoundError("There is no such job in this session.")
-        if job.is_finished:
+        if job.is_ended:
             raise ConflictError("The job has ended and takes no more answers.")
         if job.question is None or number != len(job.answers):
             raise ConflictError("This question was answered already.")

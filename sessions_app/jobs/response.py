@@ -25,7 +25,7 @@ def queue_response(job_id: UUID) -> None:
     Idempotent: the job id is the client id of the invocation.
     """
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
-    if job is None or not job.is_finished:
+    if job is None or not job.is_ended:
         return
     threads.run(
         invocation_queue.enqueue(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
-from sessions_app.jobs.cancel import CANCELLED, NOT_RUNNING, end_cancelled_job
+from sessions_app.jobs.cancel import CANCELLED, end_cancelled_job
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.models.tool_job import FINISHED
+from sessions_app.models.tool_job import ToolJobQuerySet
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 5
@@ -23,11 +23,11 @@ MAX_ATTEMPTS = 5
 
 def sweep_jobs() -> None:
     """Run one sweep."""
-    undelivered = ToolJob.objects.filter(delivered_at__isnull=True).order_by("created_at")
+    undelivered = ToolJob.objects.undelivered().order_by("created_at")
     _recover_lost()
     _end_cancelled(undelivered)
     _send_due(undelivered)
-    for job in undelivered.filter(status__in=FINISHED)[:100]:
+    for job in undelivered.ended()[:100]:
         publish_job(job)
         queue_response(job.pk)
 
@@ -52,14 +52,14 @@ def _recovery_values(job: ToolJob) -> dict[str, Any]:
     return {"status": JobStatus.FAILED, "finished_at": Now(), "error": error}
 
 
-def _end_cancelled(undelivered: QuerySet[ToolJob]) -> None:
+def _end_cancelled(undelivered: ToolJobQuerySet) -> None:
     """End cancelled jobs that are not running: no worker will, because workers drop revoked tasks."""
-    cancelled = undelivered.filter(status__in=NOT_RUNNING, cancel_requested_at__isnull=False)
+    cancelled = undelivered.idle().filter(cancel_requested_at__isnull=False)
     for job_id in cancelled.values_list("pk", flat=True)[:100]:
         end_cancelled_job(job_id)
 
 
-def _send_due(undelivered: QuerySet[ToolJob]) -> None:
+def _send_due(undelivered: ToolJobQuerySet) -> None:
     """Send due jobs that were never sent, or so long ago that the broker may have lost them.
 
     Sending twice is safe: a job is claimed once.

@@ -17,6 +17,7 @@ from runtime.tools.function_declaration import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
 from sessions_app.codec import storable_values
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.run import RetryPolicy, run_job
 from sessions_app.jobs.staging import stage_job
@@ -75,29 +76,30 @@ class JobTool(LongRunningFunctionTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Stage the job for the event that records this response. Invalid arguments are refused immediately."""
+        call_id = tool_context.function_call_id
+        if call_id is None:
+            raise ConfigurationError(f"Job tool {self.name!r} runs only as the answer to a function call.")
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return ToolError(bound.message)
         function_args = dict(args)
         start = function_args.pop(RUN_AT, None) if self._is_delayable else None
         try:
-            run_at = parse_moment(start, timezone.localtime()).isoformat() if start else None
+            run_at = parse_moment(start, timezone.localtime()) if start else None
         except InvalidInputError as error:
             return ToolError(f"The job was not started. {error}")
-        job_id = str(uuid4())
-        stage_job(
-            {
-                "id": job_id,
-                "invocation_id": tool_context.invocation_id,
-                "call_id": tool_context.function_call_id,
-                "tool_name": self.name,
-                "task_name": self.task_name,
-                "agent_name": tool_context.agent_name,
-                "args": storable_values(function_args),
-                "run_at": run_at,
-            }
+        job = StagedJob(
+            id=uuid4(),
+            invocation_id=tool_context.invocation_id,
+            call_id=call_id,
+            tool_name=self.name,
+            task_name=self.task_name,
+            agent_name=tool_context.agent_name,
+            args=storable_values(function_args),
+            run_at=run_at,
         )
-        return {"status": "queued", "job_id": job_id, **({RUN_AT: run_at} if run_at else {})}
+        stage_job(job)
+        return {"status": "queued", "job_id": str(job.id), **({RUN_AT: run_at.isoformat()} if run_at else {})}
 
     def run_here(self, args: dict[str, Any]) -> Any:
         """Call the function in this process with the model's arguments, converted to the annotated types."""

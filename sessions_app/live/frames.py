@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from sessions_app.live.streamed_text import TextChunk
+from sessions_app.statuses import InvocationStatus, JobStatus
 
 VERSION = 1
 
@@ -96,14 +97,14 @@ class InvocationFrame(ServerFrame):
     error: str | None = None
 
     @property
-    def is_open(self) -> bool:
+    def is_active(self) -> bool:
         """True while the invocation is queued or running."""
-        return self.status in ("queued", "running")
+        return self.status in InvocationStatus.active()
 
     @property
     def is_running(self) -> bool:
         """True while the invocation streams text."""
-        return self.status == "running"
+        return self.status == InvocationStatus.RUNNING
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,9 @@ class JobFrame(ServerFrame):
     html: str
 
     @property
-    def is_open(self) -> bool:
+    def is_active(self) -> bool:
         """True while the job is queued or running."""
-        return self.status in ("queued", "running")
+        return self.status in JobStatus.active()
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ class ScheduleFrame(ServerFrame):
     """A scheduled task with its card."""
 
     type = "schedule"
-    is_open: ClassVar[bool] = False
-    """Scheduled tasks are not counted among the open invocations and jobs of a session."""
+    is_active: ClassVar[bool] = False
+    """Scheduled tasks are not counted among the active invocations and jobs of a session."""
 
     id: int
     status: str

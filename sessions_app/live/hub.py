@@ -182,7 +182,7 @@ class Hub:
 
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
         """Show a notice to the watchers; the end of an invocation drops its streamed text."""
-        if isinstance(notice, InvocationFrame) and not notice.is_open:
+        if isinstance(notice, InvocationFrame) and not notice.is_active:
             self.drop_text(session_id, notice.id)
         watchers = self.watchers(session_id)
         if watchers:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from sessions_app.conf import conf
 from sessions_app.db.event_log import session_statuses
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
+from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
 
@@ -24,41 +24,41 @@ class Live:
     tasks: tuple[asyncio.Task[None], ...]
 
 
-_lives: WeakKeyDictionary[asyncio.AbstractEventLoop, Live] = WeakKeyDictionary()
+def _start() -> Live:
+    relay = Relay()
+    hub = Hub(relay)
+    tasks = (
+        asyncio.create_task(relay.listen(hub), name="relay: listen"),
+        asyncio.create_task(relay.stay_joined(), name="relay: stay joined"),
+        asyncio.create_task(_compare_with_database(hub), name="live: slow tick"),
+    )
+    return Live(hub, relay, tasks)
+
+
+_lives = LoopLocal(_start)
 
 
 def live() -> Live:
     """Return the running loop's hub and relay; the first call starts them."""
-    loop = asyncio.get_running_loop()
-    known = _lives.get(loop)
-    if known is None:
-        relay = Relay()
-        hub = Hub(relay)
-        tasks = (
-            loop.create_task(relay.listen(hub), name="relay: listen"),
-            loop.create_task(relay.stay_joined(), name="relay: stay joined"),
-            loop.create_task(_compare_with_database(hub), name="live: slow tick"),
-        )
-        known = _lives[loop] = Live(hub, relay, tasks)
-    return known
+    return _lives.get()
 
 
 async def close_live() -> None:
     """Stop the running loop's hub and relay after the unsent news are sent."""
-    known = _lives.pop(asyncio.get_running_loop(), None)
-    if known is None:
+    closing = _lives.pop()
+    if closing is None:
         return
-    listening, *ticking = known.tasks
+    listening, *ticking = closing.tasks
     for task in ticking:
         task.cancel()
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
-            await known.relay.stop()
+            await closing.relay.stop()
             await listening
     except Exception:  # Redis may be away. News are hints, so losing the last ones is safe.
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
         listening.cancel()
-    await asyncio.gather(*known.tasks, return_exceptions=True)
+    await asyncio.gather(*closing.tasks, return_exceptions=True)
 
 
 async def _compare_with_database(hub: Hub) -> None:
@@ -75,6 +75,6 @@ async def _compare_with_database(hub: Hub) -> None:
             if session_id not in statuses:
                 hub.receive_deletion(session_id)
                 continue
-            for invocation_id in invocation_ids - statuses[session_id].open:
+            for invocation_id in invocation_ids - statuses[session_id].active:
                 hub.drop_text(session_id, invocation_id)
             hub.receive_status(session_id, statuses[session_id])

@@ -1,4 +1,4 @@
-"""Invocation: everything from one message to the final response, as work that some process does."""
+"""Invocation: the work on one message up to the final response, run by one process at a time."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.statuses import InvocationStatus
 
-class InvocationStatus(models.TextChoices):
-    """queued -> running -> completed | failed | cancelled | waiting.
 
-    waiting -> completed when it is answered, failed -> queued when it is tried again.
-    """
+class InvocationQuerySet(models.QuerySet["Invocation"]):
+    """Invocations by the sets of statuses that `sessions_app.statuses` defines."""
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    def active(self) -> InvocationQuerySet:
+        """Return the invocations that are queued or running."""
+        return self.filter(status__in=InvocationStatus.active())
+
+    def open(self) -> InvocationQuerySet:
+        """Return the invocations that are queued, running or waiting."""
+        return self.filter(status__in=InvocationStatus.open())
 
 
 class Invocation(models.Model):
-    """One message's work.
+    """One invocation of a session.
 
     Attributes:
-        invocation_id: the ADK id, on every event of it.
-        client_id: made by whoever sent the message; sending it again starts nothing.
+        invocation_id: the ADK id, which every event of the invocation carries.
+        client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
         message: the content to run, as JSON.
-        error_code: why it failed, for programs; `error_message` is for people. Kept while it is tried again.
-        attempts: how often a process began to run it, since it was last asked for.
-        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
+        owner: the process that runs the invocation.
+        error_code: reason of a failure, for programs; `error_message` is for people. Both stay during a retry.
+        attempts: number of claims since the invocation was queued or retried.
+        cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
@@ -52,8 +53,10 @@ class Invocation(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
+    objects = InvocationQuerySet.as_manager()
+
     class Meta:
-        """The database keeps the rules: one start for a client id, one running invocation in a session."""
+        """The database enforces one invocation for a client id and one running invocation in a session."""
 
         permissions = [("cancel_invocation", "Can stop invocation")]
         constraints = [
@@ -70,6 +73,6 @@ class Invocation(models.Model):
         return f"{self.invocation_id} {self.status}"
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether it runs, or will, and so can be stopped."""
-        return self.status in (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
+    def is_stoppable(self) -> bool:
+        """True while a cancel request has an effect."""
+        return self.status in InvocationStatus.active()

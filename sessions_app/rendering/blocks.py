@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from runtime import types
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.history.event_marks import task_in
+from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import ToolJob
 
 TRANSFER_TOOL = "transfer_to_agent"
@@ -119,7 +119,7 @@ Block = (
 
 def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
     """Return the blocks of the event in order. Adjacent texts are joined; transfers are rendered from the actions."""
-    task = task_in(event)
+    task = scheduled_task_in(event)
     if task is not None:
         return [ScheduledTaskBlock(task)]
     parts = (event.content.parts or []) if event.content else []

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
+from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
 
@@ -50,8 +51,8 @@ def render_event(
         "files": file_links(session_id, actions.artifact_delta),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
-        "is_resumed": "adk_resumed" in (event.custom_metadata or {}),
-        "is_stopped_by_staff": "adk_stopped_by" in (event.custom_metadata or {}),
+        "is_resumed": is_resumed(event),
+        "is_stopped_by_staff": is_stopped_by_staff(event),
     }
     if not any(content.values()):
         return mark_safe("")

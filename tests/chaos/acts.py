@@ -7,7 +7,7 @@ from typing import Literal
 
 from runtime.events.calls import REQUEST_CONFIRMATION
 from tests.chaos.browser import Frame
-from tests.chaos.page import ENDED, OPEN, Page
+from tests.chaos.page import ACTIVE, ENDED, Page
 
 CONFLICT, NOT_FOUND = "conflict", "not_found"
 
@@ -41,7 +41,7 @@ class Say:
         message = {"type": "message", "id": self._client_id, "text": self._text}
         yield {**message, "replaces": self._replaces} if self._replaces else message
         invocation = page.invocations.get(self._client_id)
-        if invocation is None or invocation.status not in OPEN:
+        if invocation is None or invocation.status not in ACTIVE:
             return
         has_text = invocation.id in page.streamed_invocations
         if self._stop_at == "start" or (self._stop_at == "word" and has_text):

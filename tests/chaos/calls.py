@@ -36,7 +36,7 @@ def check_jobs(conversation: Conversation) -> list[str]:
             problems.append(
                 f"job {job.id} {job.status} was answered {answers[job.call_id]} times, not {expected}"
             )
-        if not (job.is_finished or (is_asking and job.call_id in conversation.calls)):
+        if not (job.is_ended or (is_asking and job.call_id in conversation.calls)):
             problems.append(f"job {job.id} is {job.status}")
     return problems
 

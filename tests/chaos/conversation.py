@@ -10,7 +10,7 @@ from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION, call_ids, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app.client_ids import SCHEDULE
-from sessions_app.history.event_marks import task_in
+from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
 
@@ -101,7 +101,7 @@ def asks_to_confirm(event: Event) -> bool:
 
 def message_id_in(event: Event) -> str | None:
     """Return the client id at the end of a person's message; None for other events."""
-    if event.author != "user" or event.content is None or task_in(event) is not None:
+    if event.author != "user" or event.content is None or scheduled_task_in(event) is not None:
         return None
     texts = [part.text for part in event.content.parts or [] if part.text]
     return texts[-1].split(" ")[-1] if texts else None

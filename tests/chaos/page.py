@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-OPEN = ("queued", "running")
+ACTIVE = ("queued", "running")
 ENDED = ("completed", "failed", "cancelled", "waiting")
 
 

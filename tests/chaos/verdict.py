@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.models.tool_job import FINISHED
 from tests.chaos.calls import check_answers_to_calls, check_jobs, check_tasks
 from tests.chaos.conversation import Conversation
 from tests.chaos.evidence import describe
 from tests.chaos.messages import check_invocations, check_messages
 from tests.chaos.people import Person
 from tests.chaos.states import check_session_state, check_shared_states
-
-OPEN = ("queued", "running")
 
 
 @dataclass
@@ -42,7 +39,7 @@ class Verdict:
 def is_quiet() -> bool:
     """True when nothing runs, nothing is queued and nothing is scheduled."""
     return not (
-        Invocation.objects.filter(status__in=OPEN).exists()
+        Invocation.objects.active().exists()
         or Session.objects.exclude(lease_owner="").exists()
         or _open_jobs().exists()
         or ScheduledTask.objects.active().exists()
@@ -100,9 +97,7 @@ def _check_log(person: Person, conversation: Conversation) -> list[str]:
 
 def _check_leftovers() -> list[str]:
     """Check that no lease is held and that no invocation or job is open, now that everybody has stopped."""
-    problems = [
-        f"{row.client_id} is still {row.status}" for row in Invocation.objects.filter(status__in=OPEN)
-    ]
+    problems = [f"{row.client_id} is still {row.status}" for row in Invocation.objects.active()]
     problems += [f"session {row.key} is still leased" for row in Session.objects.exclude(lease_owner="")]
     problems += [f"job {row.id} is still {row.status} or not answered" for row in _open_jobs()]
     return problems
@@ -110,5 +105,4 @@ def _check_leftovers() -> list[str]:
 
 def _open_jobs() -> QuerySet[ToolJob]:
     """Return the jobs that have not ended or whose answer is not delivered, except those that wait for the person."""
-    is_open = ~Q(status__in=FINISHED) | Q(delivered_at__isnull=True)
-    return ToolJob.objects.filter(is_open).exclude(status="waiting")
+    return (ToolJob.objects.open() | ToolJob.objects.undelivered()).exclude(status="waiting")

@@ -117,7 +117,7 @@ async def test_a_message_cannot_use_a_client_id_that_is_reserved_for_the_site(
 ) -> None:
     """A message with the client id of a job's response would otherwise replace that response."""
     session = await use_cases.create_session(person, "files")
-    with pytest.raises(InvalidInputError, match="begins with a word of the site's"):
+    with pytest.raises(InvalidInputError, match="begins with a reserved prefix"):
         await use_cases.send_message(person, session.pk, f"{word}{uuid4()}", "hello")
     assert not await Invocation.objects.filter(session=session).aexists()
 

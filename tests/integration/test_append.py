@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from runtime import types
 from runtime.errors import StateValueError
 from runtime.events import Event
 from sessions_app import models
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.services import DjangoSessionService
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import (
@@ -71,25 +73,23 @@ class TestStatements:
         self, person: User, statements: list[str]
     ) -> None:
         session = await create_session(person)
-        job = {
-            "id": "0c5d0b3e-0000-4000-8000-000000000001",
-            "invocation_id": "e-1",
-            "call_id": "c1",
-            "tool_name": "write_report",
-            "task_name": "reports.write",
-            "agent_name": "clerk",
-            "args": {"topic": "tea"},
-        }
+        job = StagedJob(
+            id=uuid4(),
+            invocation_id="e-1",
+            call_id="c1",
+            tool_name="write_report",
+            task_name="reports.write",
+            agent_name="clerk",
+            args={"topic": "tea"},
+            run_at=datetime(2026, 11, 21, 9, tzinfo=UTC),
+        )
         statements.clear()
         service = DjangoSessionService(staged_jobs=lambda event: [job])
         await service.append_event(session, text_event("x", n=1))
         assert len(statements) == 1
-        stored = await models.ToolJob.objects.aget(pk=UUID(str(job["id"])))
-        assert (stored.session_id, stored.args, stored.status) == (
-            (await session_row(session)).pk,
-            {"topic": "tea"},
-            "queued",
-        )
+        stored = await models.ToolJob.objects.aget(pk=job.id)
+        assert stored.session_id == (await session_row(session)).pk
+        assert (stored.args, stored.run_at, stored.status) == ({"topic": "tea"}, job.run_at, "queued")
 
     async def test_loading_new_events_is_one_statement(self, person: User, statements: list[str]) -> None:
         session = await create_session(person)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from uuid import UUID, uuid4
 
 import pytest
@@ -15,7 +14,6 @@ from runtime.apps import App
 from runtime.context import new_invocation_id
 from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
-from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
@@ -33,11 +31,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
 
 
 @pytest.fixture
-def two_at_once(settings: Settings) -> Iterator[None]:
+def two_at_once(settings: Settings) -> None:
     settings.ADK = {"worker_sessions": 2}
-    conf.cache_clear()
-    yield
-    conf.cache_clear()
 
 
 async def queue_session(person: User) -> UUID:

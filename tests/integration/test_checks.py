@@ -15,11 +15,9 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings
-from pytest_django.fixtures import Settings
 
 from sessions_app import agent_registry
 from sessions_app.checks import GEMINI_ACCESS
-from sessions_app.conf import conf
 
 Install = Callable[[str], None]
 
@@ -145,7 +143,7 @@ AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
         ),
         (
             f"{AGENT}app = App(name='help_desk', root_agent=LlmAgent(name='clerk', model='demo'))",
-            "sessions_app.E002 The app 'help_desk' is defined in adk_site.agents, too.",
+            "sessions_app.E002 The app 'help_desk' is also defined in adk_site.agents.",
         ),
         (
             f"{AGENT}twins = [LlmAgent(name='twin', model='demo') for _ in range(2)]\n"
@@ -201,18 +199,6 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     assert problems() == []
 
 
-@pytest.fixture
-def configure(settings: Settings) -> Iterator[Callable[..., None]]:
-    """Replace `settings.ADK`."""
-
-    def set_conf(**values: object) -> None:
-        settings.ADK = values
-        conf.cache_clear()
-
-    yield set_conf
-    conf.cache_clear()
-
-
 def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:
     configure(lease_secs=3, queue_policy="hurry")
     unknown, unusable = sorted(problems())
@@ -231,7 +217,8 @@ def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> Non
     configure(invocation_cost=1.0)
     (warning,) = problems()
     assert (
-        warning == "sessions_app.W002 What invocations of 'help_desk' cost is limited, but demo has no price."
+        warning
+        == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
     )
     configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []

@@ -23,6 +23,7 @@ from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
 from sessions_app.models import Invocation, JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+from tests.integration.rewinding import go_back
 
 RUNS: list[str] = []
 SENT: list[str] = []
@@ -227,7 +228,7 @@ def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
 
 def test_a_rewind_before_the_call_cancels_the_waiting_job(person: User, job: ToolJob) -> None:
     first = Invocation.objects.get(client_id="m1").invocation_id
-    threads.run(use_cases.rewind(person, job.session_id, first))
+    threads.run(go_back(person, job.session_id, first))
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.question is None
     assert delivered_responses(job) == []

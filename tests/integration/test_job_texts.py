@@ -14,6 +14,7 @@ from sessions_app import use_cases
 from sessions_app.db import threads
 from sessions_app.jobs import ask, confirm, job_tool, progress, save_artifact
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.ownership import own_session
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
@@ -153,4 +154,4 @@ def test_a_message_is_stored_and_titles_the_session(person: User, model: Scripte
     model.turns = ["I see."]
     session_id = talk(person, "reports", UNSTORABLE)
     assert ToolJob.objects.count() == 0
-    assert threads.run(use_cases.get_session(person, session_id)).title == STORED
+    assert threads.run(own_session(person, session_id)).title == STORED

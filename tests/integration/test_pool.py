@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pytest_django import Settings
 
-from sessions_app.conf import conf
 from sessions_app.db.pool import fetch_one
 
 pytestmark = [pytest.mark.usefixtures("loop_end"), pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def without_prepared_statements(settings: Settings) -> Iterator[None]:
+def without_prepared_statements(settings: Settings) -> None:
     settings.ADK = {"prepared_statements": False}
-    conf.cache_clear()
-    yield
-    conf.cache_clear()
 
 
 async def prepared_statements() -> int:

@@ -12,7 +12,6 @@ from channels.layers import channel_layers, get_channel_layer
 from django.utils.safestring import mark_safe
 from pytest_django import Settings
 
-from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
@@ -73,11 +72,8 @@ def own_layer(servers: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def relay_once_an_hour(settings: Settings) -> Iterator[None]:
+def relay_once_an_hour(settings: Settings) -> None:
     settings.ADK = {"relay_seconds": AN_HOUR}
-    conf.cache_clear()
-    yield
-    conf.cache_clear()
 
 
 @asynccontextmanager

@@ -28,6 +28,7 @@ from sessions_app.jobs.tool import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.rewinding import go_back
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -223,7 +224,7 @@ async def test_a_retry_is_refused_after_a_newer_message_or_a_rewind(
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, session, invocation_id)
     other, invocation_id = await ask(person, model, broken())
-    await use_cases.rewind(person, other.pk, invocation_id)
+    await go_back(person, other.pk, invocation_id)
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, other, invocation_id)
     assert await statuses(session) == ["failed", "completed"] and await statuses(other) == ["failed"]

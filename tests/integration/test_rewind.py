@@ -27,6 +27,7 @@ from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.services import DjangoSessionService
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, load_note, remember, write
+from tests.integration.rewinding import go_back
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -51,7 +52,7 @@ async def test_a_rewind_restores_state_artifacts_and_contents(person: User, mode
     session = await use_cases.create_session(person, "shop")
     await ask(person, session, model, "one", [call("remember", value="1"), call("write", text="1")])
     second = await ask(person, session, model, "two", [call("remember", value="2"), call("write", text="2")])
-    await use_cases.rewind(person, session.id, second)
+    await go_back(person, session.id, second)
     stored = await Session.objects.aget(pk=session.pk)
     assert stored.state == {"value": "1"}
     assert (await use_cases.create_session(person, "shop")).state == {}
@@ -78,7 +79,7 @@ async def test_a_rewind_restores_the_initial_state(person: User, model: Scripted
     )
     row = await Session.objects.aget(key=session.id)
     first = await ask(person, row, model, "one", [call("remember", value="1"), call("write", text="1")])
-    await use_cases.rewind(person, row.id, first)
+    await go_back(person, row.id, first)
     assert (await Session.objects.aget(pk=row.pk)).state == {"value": "given", "other": 1}
     assert await load_note(row) == types.Part(
         inline_data=types.Blob(data=b"", mime_type="application/octet-stream")
@@ -95,13 +96,13 @@ async def test_a_rewind_is_refused_while_an_invocation_runs_or_is_queued(
         session.id, user_id=person.pk, invocation_id="e-2", client_id="two", message=message
     )
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     assert await leases.claim_next(session.id, owner="one", lease_seconds=60)
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     await Invocation.objects.filter(invocation_id="e-2").adelete()  # The lease alone refuses the rewind, too.
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     assert await Event.objects.filter(session=session).acount() == 2
 
 
@@ -112,15 +113,15 @@ async def test_a_rewind_needs_an_invocation_of_ones_own_that_is_not_rewound(
     first = await ask(person, session, model, "one")
     stranger = await django_user_model.objects.acreate(username="bob")
     with pytest.raises(NotFoundError):
-        await use_cases.rewind(stranger, session.id, first)
+        await go_back(stranger, session.id, first)
     with pytest.raises(NotFoundError):
-        await use_cases.rewind(person, session.id, "e-nothing")
-    await use_cases.rewind(person, session.id, first)
-    await use_cases.rewind(person, session.id, first)  # Idempotent.
+        await go_back(person, session.id, "e-nothing")
+    await go_back(person, session.id, first)
+    await go_back(person, session.id, first)  # Idempotent.
     assert await Event.objects.filter(session=session).acount() == 3
     await ask(person, session, model, "two")
     with pytest.raises(NotFoundError):
-        await use_cases.rewind(person, session.id, first)
+        await go_back(person, session.id, first)
     runner = Runner(app=agent_registry.get_app("shop"), session_service=DjangoSessionService())
     with pytest.raises(InvocationNotFoundError, match=first):
         await runner.rewind_async(
@@ -139,10 +140,10 @@ async def test_a_message_sent_during_a_rewind_is_answered_after_it(
         _, status = await use_cases.send_message(person, session.pk, "two", "two")
         assert status == "queued" and not worker()._running
         with pytest.raises(ConflictError):
-            await use_cases.rewind(person, session.pk, first)
+            await go_back(person, session.pk, first)
 
     monkeypatch.setattr(rewind, "reconcile_after_rewind", send_message)
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await worker().wait_until_idle()
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "answer"]
@@ -165,7 +166,7 @@ async def test_jobs_of_rewound_calls_are_cancelled_and_never_answer(
     first = await ask(person, session, model, "one")
     job = await create_job(session, first)
     await Invocation.objects.filter(invocation_id=first).aupdate(status="waiting")
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await job.arefresh_from_db()
     assert job.status == "cancelled" and job.delivered_at is not None
     rows = [
@@ -244,10 +245,10 @@ async def test_a_repeated_rewind_finishes_one_whose_process_died(person: User, m
     session = await use_cases.create_session(person, "shop")
     first = await ask(person, session, model, "one")
     job = await create_job(session, first, status="waiting")
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     # The process died between marking the job as delivered and cancelling it.
     await ToolJob.objects.filter(pk=job.pk).aupdate(status="waiting", cancel_requested_at=None)
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await job.arefresh_from_db()
     assert (job.status, await Invocation.objects.filter(session=session).acount()) == ("cancelled", 1)
 
@@ -264,7 +265,7 @@ async def test_an_answer_of_a_rewound_call_that_is_queued_during_the_rewind_is_c
         await reconcile_after_rewind(session)
 
     monkeypatch.setattr(rewind, "reconcile_after_rewind", answer_first)
-    await use_cases.rewind(person, session.id, first)
+    await go_back(person, session.id, first)
     await worker().wait_until_idle()
     queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
     assert (queued.status, len(model.requests)) == ("cancelled", 1)

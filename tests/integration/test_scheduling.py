@@ -40,6 +40,7 @@ from sessions_app.services.history_cache import cache
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import last_responses
+from tests.integration.rewinding import go_back
 from tests.integration.schedule_helpers import (
     WATER,
     converse,
@@ -184,7 +185,7 @@ def test_a_newer_message_that_interrupts_does_not_cancel_a_queued_run(
     fire_due_tasks()
     names = {"invocation_id": "e-newer", "client_id": "newer"}
     Invocation.objects.create(session=task.session, message={}, **names)
-    threads.run(invocation_queue.make_way(task.session_id, invocation_id="e-newer", user_id=person.pk))
+    threads.run(invocation_queue.interrupt_older(task.session_id, invocation_id="e-newer", user_id=person.pk))
     assert Invocation.objects.get(client_id=f"schedule:{task.pk}:1").status == "queued"
 
 
@@ -329,7 +330,7 @@ def test_a_rewind_before_a_call_cancels_only_the_tasks_of_that_call(
     first = schedule(person, model, every="day")
     second_call = call("schedule_task", task="another", every="day")
     _, second = converse(person, model, second_call, "I will.", session_id=first.session_id)
-    threads.run(use_cases.rewind(person, first.session_id, second))
+    threads.run(go_back(person, first.session_id, second))
     assert [(task.task, task.status) for task in ScheduledTask.objects.order_by("id")] == [
         (WATER, "active"),
         ("another", "cancelled"),
@@ -341,7 +342,7 @@ def test_a_rewound_task_does_not_fire_when_the_rewind_crashed_before_it_cancelle
 ) -> None:
     task = schedule(person, model, every="day")
     monkeypatch.setattr(rewind, "reconcile_after_rewind", AsyncMock())
-    threads.run(use_cases.rewind(person, task.session_id, task.invocation_id))
+    threads.run(go_back(person, task.session_id, task.invocation_id))
     make_due(task)
     fire_due_tasks()
     task.refresh_from_db()

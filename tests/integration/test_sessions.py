@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
@@ -15,6 +14,7 @@ from runtime import types
 from runtime.events import Event
 from runtime.sessions import Session
 from sessions_app import conf, models
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.staging import stage_job, staged_jobs, staging
@@ -232,16 +232,16 @@ def _uuid(name: str) -> UUID:
     return UUID(int=ord(name))
 
 
-def _job(call_id: str) -> dict[str, Any]:
-    return {
-        "id": f"0c5d0b3e-0000-4000-8000-00000000000{call_id[-1]}",
-        "invocation_id": "e-1",
-        "call_id": call_id,
-        "tool_name": "write_report",
-        "task_name": "reports.write",
-        "agent_name": "clerk",
-        "args": {},
-    }
+def _job(call_id: str) -> StagedJob:
+    return StagedJob(
+        id=uuid4(),
+        invocation_id="e-1",
+        call_id=call_id,
+        tool_name="write_report",
+        task_name="reports.write",
+        agent_name="clerk",
+        args={},
+    )
 
 
 def _response(call_id: str) -> Event:

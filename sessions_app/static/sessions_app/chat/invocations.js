@@ -1,6 +1,6 @@
 // Statuses of the invocations of this chat.
 
-const OPEN = new Set(["queued", "running"]);
+const ACTIVE = new Set(["queued", "running"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 export function hasEnded(status) {
@@ -12,19 +12,19 @@ export class Invocations {
 
   /** Id of the running invocation, or else of the oldest queued invocation; null without either. */
   get current() {
-    const open = [...this.#statuses].filter(([, status]) => OPEN.has(status));
-    return (open.find(([, status]) => status === "running") ?? open[0])?.[0] ?? null;
+    const active = [...this.#statuses].filter(([, status]) => ACTIVE.has(status));
+    return (active.find(([, status]) => status === "running") ?? active[0])?.[0] ?? null;
   }
 
   update({ id, status }) {
     this.#statuses.set(id, status);
   }
 
-  /** Replace the open invocations by the current one. Return true when others have ended in the meantime. */
-  replaceOpen(current) {
-    const open = [...this.#statuses].filter(([id, status]) => OPEN.has(status) && id !== current?.id);
-    for (const [id] of open) this.#statuses.delete(id);
+  /** Replace the active invocations by the current one. Return true when others have ended in the meantime. */
+  replaceActive(current) {
+    const active = [...this.#statuses].filter(([id, status]) => ACTIVE.has(status) && id !== current?.id);
+    for (const [id] of active) this.#statuses.delete(id);
     if (current) this.update(current);
-    return open.length > 0;
+    return active.length > 0;
   }
 }

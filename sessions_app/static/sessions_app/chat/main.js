@@ -64,7 +64,7 @@ const edit = new Edit(byId("editing"), {
 
 const handlers = {
   ready(frame) {
-    const hasEndedMeanwhile = invocations.replaceOpen(frame.invocation);
+    const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
     live.clear(); // the server sends the streamed text again from its start
     frame.jobs.forEach((job) => jobs.show(job));
     schedules.replace(frame.schedules);
