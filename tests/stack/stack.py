@@ -17,7 +17,7 @@ from adk_site.embedded.paths import CHECKOUT, socket_dir
 from tests.stack.web_process import START_SECONDS, free_port
 
 READY = "Ctrl-C stops everything"
-STOP_SECONDS = 20.0
+STOP_SECONDS = 60.0
 STARTED = re.compile(r"system +\| (\w+) started \(pid=(\d+)\)")
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "HOST")
 
