@@ -23,9 +23,9 @@ from runtime.tools import FunctionTool, ToolContext
 from sessions_app.jobs import confirm, job_tool, progress, save_artifact
 from sessions_app.scheduling import (
     cancel_scheduled_task,
+    current_time_instruction,
     list_scheduled_tasks,
     schedule_task,
-    what_time_it_is,
 )
 
 # Without an API key ADK_MODEL is the demo model; everything else in this module works the same with Gemini.
@@ -210,7 +210,7 @@ def reception(context: ReadonlyContext) -> str:
         "to the specialists. Open a ticket when nobody here can solve a problem; the open ticket: "
         f"{context.state.get('ticket') or 'none'}. A report takes a while: say that it was started, and give its "
         "summary when it is finished. Schedule tasks for a later time or a repetition, such as reminders. "
-        f"{what_time_it_is(context)}"
+        f"{current_time_instruction(context)}"
     )
 
 

@@ -18,11 +18,11 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.cancel import cancel_invocation
-from sessions_app.invocations.retry import failed_invocation, has_to_begin_anew, queue_again
-from sessions_app.invocations.rewind import go_back_before
+from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
+from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_job_here
-from sessions_app.jobs.questions import Answer, answer_question
+from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
@@ -104,7 +104,7 @@ async def edit_message(
     text = _usable_text(text)
     session = await get_session(user, session_id)
     try:
-        await go_back_before(session, replaces)
+        await rewind_before(session, replaces)
     except (ConflictError, NotFoundError):
         if not await session.invocations.filter(client_id=client_id).aexists():  # else this is a retry
             raise
@@ -183,7 +183,7 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     """
     session = await get_session(user, session_id)
     failed = await failed_invocation(session, invocation_id)
-    if await has_to_begin_anew(session, failed):
+    if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
         await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message)
         return
@@ -202,7 +202,7 @@ async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
         NotFoundError: there is no such conversation, it is someone else's, or the message is not in it any more.
         ConflictError: an answer is being written, or is queued.
     """
-    await go_back_before(await get_session(user, session_id), invocation_id)
+    await rewind_before(await get_session(user, session_id), invocation_id)
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
@@ -215,7 +215,7 @@ async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
     await in_thread(cancel_job_here, job_id, by=user.pk)
 
 
-async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: Answer) -> None:
+async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
     """Answer the question that a job waits with; `number` counts its questions from 0. The first answer counts.
 
     Raises:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import LlmRequest
 
 
 class BaseCodeExecutor(abc.ABC):

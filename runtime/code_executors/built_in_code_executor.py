@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import LlmRequest
 
 
 class BuiltInCodeExecutor(BaseCodeExecutor):

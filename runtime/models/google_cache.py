@@ -6,15 +6,13 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from runtime import _platform, types
+from runtime.models.context_cache_config import ContextCacheConfig
 from runtime.models.google_errors import FAILURES
 from runtime.models.google_request import with_contents
 from runtime.models.llm_request import LlmRequest
-
-if TYPE_CHECKING:
-    from runtime.agents.context_cache_config import ContextCacheConfig
 
 logger = logging.getLogger(__name__)
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime import types
+from runtime.models.context_cache_config import ContextCacheConfig
 
-if TYPE_CHECKING:
-    from runtime.agents.context_cache_config import ContextCacheConfig
-    from runtime.tools.base_tool import BaseTool
+
+class DeclaredTool(Protocol):
+    """A tool as a request declares it to the model. Implemented by `BaseTool`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_long_running(self) -> bool: ...
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None: ...
 
 
 @dataclass(kw_only=True)
@@ -30,7 +40,7 @@ class LlmRequest:
     model: str | None = None
     contents: list[types.Content] = field(default_factory=list)
     config: types.GenerateContentConfig = field(default_factory=types.GenerateContentConfig)
-    tools_dict: dict[str, BaseTool] = field(default_factory=dict)
+    tools_dict: dict[str, DeclaredTool] = field(default_factory=dict)
     cache_config: ContextCacheConfig | None = None
 
     def append_instructions(self, instructions: list[str]) -> None:
@@ -50,7 +60,7 @@ class LlmRequest:
             before = current if isinstance(current, list) else [current]
             self.config.system_instruction = [*before, text]
 
-    def append_tools(self, tools: list[BaseTool]) -> None:
+    def append_tools(self, tools: Sequence[DeclaredTool]) -> None:
         """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (Q13).
 
         A tool without a declaration acts on the request in its own way and is not callable by name.

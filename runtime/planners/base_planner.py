@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import Context, ReadonlyContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import LlmRequest
 
 
 class BasePlanner(abc.ABC):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.context import Context, ReadonlyContext
+from runtime.models.llm_request import LlmRequest
 from runtime.planners.base_planner import BasePlanner
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 
 class BuiltInPlanner(BasePlanner):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.context import Context, InvocationContext
 from runtime.events.event import Event
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool
 
 
 class BasePlugin:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import Context
 from runtime.errors import ConfigurationError
+from runtime.models.llm_request import LlmRequest
 from runtime.plugins.base_plugin import BasePlugin
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 Contents = list[types.Content]
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.context import Context
+from runtime.models.llm_request import LlmRequest
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.utils.instructions_utils import InstructionProvider, render_instruction
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 
 class GlobalInstructionPlugin(BasePlugin):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.context import Context, InvocationContext
 from runtime.events.event import Event
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.readable import cut, readable, readable_content
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool
 
 logger = logging.getLogger(__name__)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.context import Context
 from runtime.errors import AdkError, ConfigurationError
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.sessions.state import State
-
-if TYPE_CHECKING:
-    from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool
 
 Result = dict[str, Any]
 

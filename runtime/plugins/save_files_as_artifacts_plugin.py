@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import Context, InvocationContext
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.sessions.state import State
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
 
 
 class SaveFilesAsArtifactsPlugin(BasePlugin):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime import types
+from runtime.context import AgentProtocol, Context
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, unanswered_calls
+from runtime.events.event import Event
 from runtime.tools.arguments import correction, explain
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.schema import adapter_of, schema_of
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.context import Context
-    from runtime.events.event import Event
 
 _REQUEST = types.Schema(
     type=types.Type.OBJECT,
@@ -46,7 +43,7 @@ class AgentTool(BaseTool):
         skip_summarization: whether the agent's answer is the final response, with no further model call.
     """
 
-    def __init__(self, agent: BaseAgent, skip_summarization: bool = False) -> None:
+    def __init__(self, agent: AgentProtocol, skip_summarization: bool = False) -> None:
         super().__init__(name=agent.name, description=agent.description)
         self.agent = agent
         self.skip_summarization = skip_summarization

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
-
-if TYPE_CHECKING:
-    from runtime.context import Context
-    from runtime.models.llm_request import LlmRequest
+from runtime.context import Context
+from runtime.models.llm_request import LlmRequest
 
 
 class BaseTool:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import abc
 import copy
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from runtime import types
+from runtime.context import ReadonlyContext
 from runtime.tools.base_tool import BaseTool
-
-if TYPE_CHECKING:
-    from runtime.context import ReadonlyContext
 
 
 class ToolPredicate(Protocol):

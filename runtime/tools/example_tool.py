@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime.examples.base_example_provider import BaseExampleProvider
 from runtime.examples.example import Example
 from runtime.examples.formatting import examples_instruction
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 
 class ExampleTool(BaseTool):

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
 from runtime.callbacks import call
+from runtime.context import Context
 from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import entry_of, is_context_parameter
 from runtime.tools.function_declaration import read_signature
 from runtime.tools.tool_result import ToolError
-
-if TYPE_CHECKING:
-    from runtime.context import Context
 
 Predicate = Callable[..., bool | Awaitable[bool]]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.function_tool import FunctionTool
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 _NAME = "load_artifacts"
 _SHOWN_AS_THEY_ARE = ("image/", "audio/", "video/", "text/", "application/pdf")

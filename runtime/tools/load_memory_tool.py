@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime.memory.base_memory_service import SearchMemoryResponse
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.function_tool import FunctionTool
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 _INSTRUCTION = (
     "You can recall what was said in earlier sessions. When a question may need it, call `load_memory` with "

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime.memory.memory_entry import MemoryEntry
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 _HEADING = "From earlier sessions with this person; use it where it helps:"
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from runtime import types
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.arguments import correction, explain
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 _NAME = "set_model_response"
 

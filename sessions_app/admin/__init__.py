@@ -1,4 +1,4 @@
-"""The Django admin as the audit face: everything to see, nothing to change; what is at work may be stopped."""
+"""Audit pages in the Django admin: read-only, except that running work may be stopped with a permission of its own."""
 
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.event import EventAdmin
@@ -6,7 +6,7 @@ from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
-from sessions_app.admin.state import AppStateAdmin, UserStateAdmin
+from sessions_app.admin.shared_state import AppStateAdmin, UserStateAdmin
 
 __all__ = [
     "AppStateAdmin",

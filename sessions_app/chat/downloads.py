@@ -1,4 +1,4 @@
-"""Files of a chat, sent from Django's storage in pieces."""
+"""Downloads of a session's artifacts, streamed from Django's storage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sessions_app.models import Artifact, Session
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.html import INLINE_IMAGES
 
-PIECE = 256 * 1024
+CHUNK_BYTES = 256 * 1024
 TEXT = "text/plain; charset=utf-8"
 MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
@@ -29,15 +29,15 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 @require_GET
 @login_required
 async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
-    """A version of a file, the newest without `?version=`. Plain pictures may be shown, the rest is saved."""
+    """Return a version of an artifact, the newest without `?version=`. Browsers save all but plain pictures."""
     version = request.GET.get("version", "")
     session = await own_session_or_404(await request.auser(), session_id)
-    found = await _find(session, filename, version)
-    etag = f'"{found.sha256}"'
-    return get_conditional_response(request, etag=etag) or _response(found, etag)
+    row = await _find_artifact(session, filename, version)
+    etag = f'"{row.sha256}"'
+    return get_conditional_response(request, etag=etag) or _response(row, etag)
 
 
-async def _find(session: Session, filename: str, version: str) -> Artifact:
+async def _find_artifact(session: Session, filename: str, version: str) -> Artifact:
     files = Artifact.objects.filter(
         Q(session=session) | Q(session=None),
         app_name=session.app_name,
@@ -46,34 +46,34 @@ async def _find(session: Session, filename: str, version: str) -> Artifact:
     )
     if version:
         files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
-    found = await files.order_by("-version").afirst()
-    if found is None:
+    row = await files.order_by("-version").afirst()
+    if row is None:
         raise Http404(f"There is no file {filename!r} in this chat.")
-    return found
+    return row
 
 
-def _response(found: Artifact, etag: str) -> StreamingHttpResponse:
-    mime_type = found.mime_type or TEXT
+def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
+    mime_type = row.mime_type or TEXT
     if not MIME_TYPE.fullmatch(mime_type):
         mime_type = "application/octet-stream"
-    name = found.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
     disposition = content_disposition_header(
-        found.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
+        row.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
     )
     headers = {
         "Content-Disposition": disposition or "attachment",
-        "Content-Length": str(found.size),
+        "Content-Length": str(row.size),
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-cache",
         "ETag": etag,
     }
-    return StreamingHttpResponse(_pieces(found.file), content_type=mime_type, headers=headers)
+    return StreamingHttpResponse(_chunks(row.file), content_type=mime_type, headers=headers)
 
 
-async def _pieces(stored: FieldFile) -> AsyncIterator[bytes]:
+async def _chunks(stored: FieldFile) -> AsyncIterator[bytes]:
     await asyncio.to_thread(stored.open, "rb")
     try:
-        while piece := await asyncio.to_thread(stored.read, PIECE):
-            yield piece
+        while chunk := await asyncio.to_thread(stored.read, CHUNK_BYTES):
+            yield chunk
     finally:
         await asyncio.to_thread(stored.close)

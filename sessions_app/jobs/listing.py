@@ -1,4 +1,4 @@
-"""The jobs of a session."""
+"""Query for the jobs of a session."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from sessions_app.models import ToolJob
 
 
 async def jobs_of_session(session_id: UUID) -> list[ToolJob]:
-    """All of them, oldest first."""
+    """Return all jobs of the session, oldest first."""
     return [job async for job in ToolJob.objects.filter(session_id=session_id).order_by("created_at")]

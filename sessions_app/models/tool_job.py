@@ -38,7 +38,7 @@ class ToolJob(models.Model):
         worker: the process that is, or was last, at it: see `sessions_app.jobs.run.process_name`.
         heartbeat_at: when the worker was last heard of.
         artifacts: the files that it saved, {filename: version}.
-        question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
+        question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.JobQuestion`.
         answers: the questions that were answered, in order, each with its `answer`, `by` whom, and when (`at`).
         cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
         delivered_at: when its answer was queued as an invocation of the session.

@@ -1,4 +1,4 @@
-"""What time it is for the person."""
+"""Current time in the time zone of the user."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sessions_app.timing import zone_of
 TIME_ZONE_KEY = "user:time_zone"
 
 
-def what_time_it_is(context: ReadonlyContext) -> str:
-    """A sentence for an agent's instruction, exact to the minute: a model has no clock."""
+def current_time_instruction(context: ReadonlyContext) -> str:
+    """Return a sentence with the current minute for an agent's instruction; a model has no clock."""
     now = now_for(context.state)
     return f"It is {now:%A}, {now.isoformat(timespec='minutes')}, in the time zone {now.tzinfo}."
 
 
 def now_for(state: Mapping[str, Any], time_zone: str | None = None) -> datetime:
-    """The time in the zone that is named, else in that of the state's `user:time_zone`, else in the site's.
+    """Return the time in `time_zone`, or in the zone of `user:time_zone` in the state, or in the site's.
 
     Raises:
-        InvalidInputError: there is no such time zone.
+        InvalidInputError: There is no such time zone.
     """
     return timezone.now().astimezone(_zone(state, time_zone))
 

@@ -1,4 +1,4 @@
-"""The scheduled tasks of a session."""
+"""Query for the scheduled tasks of a session."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from sessions_app.models import ScheduledTask
 
 
 async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
-    """Those to come, the next one first."""
+    """Return the active tasks of the session, the next one first."""
     return [task async for task in ScheduledTask.objects.filter(session_id=session_id).active()]

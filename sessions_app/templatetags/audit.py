@@ -2,12 +2,12 @@
 
 from django import template
 
-from sessions_app.admin.formatting import pretty, shown
+from sessions_app.admin.formatting import format_json, truncate
 
 register = template.Library()
 
 
 @register.filter
 def audit_json(value: object) -> str:
-    """A JSON value, indented; of a very long one the beginning. Plain text, to be escaped."""
-    return shown(pretty(value))
+    """Return the value as indented JSON, truncated when it is very long; unescaped plain text."""
+    return truncate(format_json(value))

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runtime.apps import App, ResumabilityConfig
-from runtime.engine.abort import seal_events
+from runtime.engine.seal import seal_events
 from runtime.events import Event
 from runtime.events.calls import answered_ids
 from runtime.models import LlmRequest

@@ -130,7 +130,7 @@ class ChatPage:
 
     @property
     def known_state(self) -> Locator:
-        """The panel "What this chat knows": the session's state."""
+        """The panel "State of this chat": the session's state."""
         return self.page.locator("#state")
 
     @property

@@ -88,5 +88,5 @@ def test_a_wrong_password_shows_an_error(browser: Browser, site: Stack) -> None:
     page.get_by_label("User name").fill(PERSON)
     page.get_by_label("Password").fill("not this one")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("do not go together")
+    expect(page.get_by_role("alert")).to_contain_text("is incorrect")
     page.close()

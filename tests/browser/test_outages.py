@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 WORDS = [f"word{number} " for number in range(1, 201)]
 WHOLE = "".join(WORDS).strip()
-RESUMED = "The server was restarted. This answer was taken up again."
+RESUMED = "The server restarted. This answer was resumed."
 OUTAGE_MILLISECONDS = 60_000
 
 

@@ -15,7 +15,7 @@ from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-RESUMED = "The server was restarted. This answer was taken up again."
+RESUMED = "The server restarted. This answer was resumed."
 FAILED = "The server was restarted before this answer was complete, and it could not be taken up again."
 RESUME_MILLISECONDS = 30_000
 

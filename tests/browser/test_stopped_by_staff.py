@@ -45,7 +45,7 @@ def test_an_answer_that_staff_stop_keeps_its_text_in_the_chat(
     audit.reload()
     row = audit.get_by_role("region", name="Invocations").locator("tbody tr")
     expect(row).to_contain_text("cancelled")
-    expect(row).to_contain_text("cancel asked for by admin: It goes round in circles")
+    expect(row).to_contain_text("cancel requested by admin: It goes round in circles")
     expect(row.get_by_role("link", name=re.compile("^Stop "))).to_have_count(0)
 
 

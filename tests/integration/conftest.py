@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from sessions_app import celery_dispatch
 from sessions_app.conf import conf
 from sessions_app.db import threads
-from sessions_app.jobs import answer, sweeper
+from sessions_app.jobs import response, sweeper
 from sessions_app.shutdown import shut_down
 
 
@@ -60,6 +60,6 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     monkeypatch.setattr(celery_dispatch, "send_job", note)
     monkeypatch.setattr(sweeper, "send_job", note)
-    monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     return sent

@@ -1,4 +1,4 @@
-"""What tests of jobs and scheduled tasks share: who asks for one, and the worker that runs it when it is told to."""
+"""Helpers for tests of jobs and scheduled tasks: a scripted agent, its messages, and workers run by the test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def talk(person: User, app_name: str, said: str) -> UUID:
     async def begin() -> UUID:
         session = await use_cases.create_session(person, app_name)
         await use_cases.send_message(person, session.pk, "m1", said)
-        await worker().ended()
+        await worker().wait_until_idle()
         return session.pk
 
     return threads.run(begin())
@@ -51,6 +51,13 @@ def run_queue(session_id: UUID) -> None:
         await worker().run_queue(session_id)
 
     threads.run(work())
+
+
+def last_responses(model: ScriptedModel) -> list[dict[str, Any]]:
+    """Return the function responses in the last content of the model's last request."""
+    parts = model.requests[-1].contents[-1].parts or []
+    found = [part.function_response for part in parts if part.function_response]
+    return [response.response or {} for response in found]
 
 
 def responses(session: Session) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""Contract: `manage.py adk_check` lists the agents of a site, and Django's system check tells what is wrong with them.
+"""`manage.py adk_check` lists the agents of a site; Django's system check reports their errors.
 
-design.md, "Agents of a site". The sites of these tests are the site itself and an installed app `shop`.
+The tests check the site itself, and the site with an installed app `shop`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Install = Callable[[str], None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs an app `shop` whose `agents.py` has this source."""
+    """Install an app `shop` whose `agents.py` has the given source."""
     changed = modify_settings(INSTALLED_APPS={"append": "shop"})
 
     def install_shop(source: str) -> None:
@@ -52,13 +52,13 @@ def problems() -> list[str]:
 
 
 def adk_check() -> tuple[str, str]:
-    """What the command writes to stdout and stderr."""
+    """Run the command and return its stdout and stderr."""
     out, err = StringIO(), StringIO()
     call_command("adk_check", stdout=out, stderr=err, no_color=True)
     return out.getvalue(), err.getvalue()
 
 
-def test_the_site_as_it_is_has_no_problem_of_any_kind() -> None:
+def test_the_site_has_no_problems() -> None:
     assert run_checks() == []
 
 
@@ -108,7 +108,7 @@ def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Ins
     assert agent_registry.get_app("shop").root_agent.name == "clerk"
 
 
-def test_errors_make_the_command_fail_after_all_of_them_are_told(install: Install) -> None:
+def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:
     install("import no_such_package")
     out, err = StringIO(), StringIO()
     with pytest.raises(CommandError, match=r"2 agents.py, 1 errors, 0 warnings\."):
@@ -120,7 +120,7 @@ def test_errors_make_the_command_fail_after_all_of_them_are_told(install: Instal
     assert "HINT: Look at line 1 of " in err.getvalue()
 
 
-def test_an_agents_py_that_cannot_be_imported_raises_its_own_error_where_an_app_is_needed(
+def test_get_app_raises_the_import_error_of_an_agents_py(
     install: Install,
 ) -> None:
     install("import no_such_package")
@@ -178,7 +178,9 @@ AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
         ),
     ],
 )
-def test_what_cannot_work_is_an_error_that_names_it(install: Install, source: str, expected: str) -> None:
+def test_an_unusable_definition_is_an_error_that_names_it(
+    install: Install, source: str, expected: str
+) -> None:
     install(source)
     assert problems() == [expected]
 
@@ -201,7 +203,7 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
 
 @pytest.fixture
 def configure(settings: Settings) -> Iterator[Callable[..., None]]:
-    """Sets what `settings.ADK` says."""
+    """Replace `settings.ADK`."""
 
     def set_conf(**values: object) -> None:
         settings.ADK = values

@@ -1,4 +1,4 @@
-"""The websocket protocol of design.md, frame by frame, through Channels' own test client."""
+"""Websocket protocol, frame by frame, through Channels' test client."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
 
 @pytest.fixture
 async def session(person: User, model: ScriptedModel) -> Session:
-    """A conversation with an agent that says "one two three"."""
+    """A session whose agent says "one two three"."""
     return await use_cases.create_session(person, "echo")
 
 
 class Tab:
-    """A browser's end of the socket."""
+    """The browser's end of a socket."""
 
     def __init__(self, user: Any, session: Session) -> None:
         self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
         self.socket.scope["user"] = user
 
     async def open(self, after: int = 0) -> dict[str, Any]:
-        """Connect and say hello; returns the `ready` frame."""
+        """Connect and send `hello`; return the `ready` frame."""
         connected, _ = await self.socket.connect()
         assert connected
         await self.send(type="hello", after=after)
@@ -65,8 +65,8 @@ class Tab:
         return frame
 
     async def until_done(self) -> list[dict[str, Any]]:
-        """The frames up to the end of an invocation."""
-        frames = []
+        """Return the frames up to the end of an invocation."""
+        frames: list[dict[str, Any]] = []
         while not frames or frames[-1].get("status") not in ("completed", "failed", "cancelled"):
             frames.append(await self.receive())
         return frames
@@ -77,7 +77,7 @@ class Tab:
         return int(message["code"])
 
     async def leave(self) -> None:
-        """Disconnect, unless a frame that never came has ended the socket."""
+        """Disconnect, unless a timeout has ended the socket."""
         if not self.socket.future.cancelled():
             await self.socket.disconnect()
 
@@ -86,7 +86,7 @@ class Tab:
 async def open_tab(
     person: User, session: Session, after: int = 0
 ) -> AsyncIterator[tuple[Tab, dict[str, Any]]]:
-    """A tab that was greeted, and its `ready` frame."""
+    """Open a tab; yield it with its `ready` frame."""
     tab = Tab(person, session)
     try:
         yield tab, await tab.open(after)
@@ -96,7 +96,7 @@ async def open_tab(
 
 @pytest.fixture
 async def tab(person: User, session: Session) -> AsyncIterator[Tab]:
-    """A tab that was greeted."""
+    """An open tab that has received `ready`."""
     async with open_tab(person, session) as (opened, _):
         yield opened
 
@@ -114,7 +114,7 @@ async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, ses
     assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
 
 
-async def test_a_message_sent_twice_starts_one_invocation_and_is_told_both_times(
+async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_twice(
     session: Session, tab: Tab
 ) -> None:
     await tab.send(type="message", id="m1", text="hi")
@@ -125,7 +125,9 @@ async def test_a_message_sent_twice_starts_one_invocation_and_is_told_both_times
     assert await Invocation.objects.filter(session=session).acount() == 1
 
 
-async def test_who_comes_back_gets_what_is_missing_once_and_in_order(person: User, session: Session) -> None:
+async def test_a_reconnecting_tab_gets_the_missing_events_once_and_in_order(
+    person: User, session: Session
+) -> None:
     async with open_tab(person, session) as (first, _):
         for number in range(3):
             await first.send(type="message", id=f"m{number}", text="hi")
@@ -135,7 +137,7 @@ async def test_who_comes_back_gets_what_is_missing_once_and_in_order(person: Use
         assert [(await second.receive())["seq"] for _ in range(4)] == [3, 4, 5, 6]
 
 
-async def test_an_event_of_another_version_of_the_site_holds_up_none_behind_it(
+async def test_an_event_of_another_version_of_the_site_does_not_stop_later_events(
     person: User, session: Session, tab: Tab
 ) -> None:
     await tab.send(type="message", id="m1", text="hi")
@@ -148,9 +150,7 @@ async def test_an_event_of_another_version_of_the_site_holds_up_none_behind_it(
     assert "another version of the site" in first["html"] and "one two three" in second["html"]
 
 
-async def test_a_message_that_replaces_another_tells_from_where_on_nothing_counts(
-    person: User, session: Session
-) -> None:
+async def test_an_edited_message_sends_the_first_rewound_event(person: User, session: Session) -> None:
     async with open_tab(person, session) as (tab, _):
         for number in range(2):
             await tab.send(type="message", id=f"m{number}", text="hi")
@@ -158,19 +158,17 @@ async def test_a_message_that_replaces_another_tells_from_where_on_nothing_count
         replaced = frames[-1]["id"]
         await tab.send(type="message", id="m3", text="hello", replaces=replaced)
         events = [frame for frame in await tab.until_done() if frame["type"] == "event"]
-        told = [(frame["seq"], frame.get("rewound_from")) for frame in events]
-        assert told == [(5, 3), (6, None), (7, None)]
+        sent = [(frame["seq"], frame.get("rewound_from")) for frame in events]
+        assert sent == [(5, 3), (6, None), (7, None)]
         await tab.send(type="message", id="m4", text="late", replaces=replaced)
         refusal = await tab.receive()
         assert (refusal["code"], refusal["in_reply_to"]) == ("not_found", "m4")
     async with open_tab(person, session, after=4) as (away, _):
-        caught_up = [await away.receive() for _ in range(3)]
-        assert caught_up == events
+        missed = [await away.receive() for _ in range(3)]
+        assert missed == events
 
 
-async def test_a_message_that_replaces_another_is_refused_while_an_answer_is_written(
-    tab: Tab, model: ScriptedModel
-) -> None:
+async def test_an_edited_message_is_refused_while_an_invocation_runs(tab: Tab, model: ScriptedModel) -> None:
     await tab.send(type="message", id="m1", text="hi")
     replaced = (await tab.until_done())[-1]["id"]
     model.rule, model.turns = None, [hold := asyncio.Event()]
@@ -204,7 +202,9 @@ async def test_a_bad_frame_is_answered_with_an_error_and_the_socket_stays_open(t
     assert (await tab.receive())["type"] == "pong"
 
 
-async def test_too_large_and_too_many_close_with_their_codes(person: User, session: Session) -> None:
+async def test_frames_above_the_size_or_rate_limit_close_the_socket_with_their_codes(
+    person: User, session: Session
+) -> None:
     async with open_tab(person, session) as (tab, _):
         await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
         assert (await tab.receive())["type"] == "error"
@@ -217,7 +217,7 @@ async def test_too_large_and_too_many_close_with_their_codes(person: User, sessi
         assert await tab.close_code() == 4429
 
 
-async def test_a_stranger_learns_nothing_but_the_close_code(person: User, session: Session) -> None:
+async def test_a_stranger_gets_nothing_but_the_close_code(person: User, session: Session) -> None:
     stranger = await get_user_model().objects.acreate_user("eve")
     for user, code in ((stranger, 4404), (AnonymousUser(), 4401)):
         tab = Tab(user, session)
@@ -228,7 +228,7 @@ async def test_a_stranger_learns_nothing_but_the_close_code(person: User, sessio
     assert await gone.close_code() == 4404
 
 
-async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cancels_one(
+async def test_scheduled_tasks_are_sent_with_ready_and_when_one_is_cancelled(
     person: User, session: Session
 ) -> None:
     at = datetime(2040, 1, 1, 9, tzinfo=UTC)
@@ -242,9 +242,9 @@ async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cance
         time_zone="UTC",
     )
     async with open_tab(person, session) as (here, ready), open_tab(person, session) as (there, _):
-        (told,) = ready["schedules"]
-        assert (told["id"], told["status"], told["how_often"]) == (task.pk, "active", "every day")
-        assert "&lt;b&gt;" in told["html"] and "2040-01-01T09:00:00" in told["html"]
+        (schedule,) = ready["schedules"]
+        assert (schedule["id"], schedule["status"], schedule["how_often"]) == (task.pk, "active", "every day")
+        assert "&lt;b&gt;" in schedule["html"] and "2040-01-01T09:00:00" in schedule["html"]
         await there.send(type="cancel_schedule", id=task.pk)
         for tab in (here, there):
             frame = await tab.receive()
@@ -255,7 +255,7 @@ async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cance
         assert ready["schedules"] == []
 
 
-async def test_who_joins_in_the_middle_gets_the_text_so_far(
+async def test_a_tab_that_opens_during_an_answer_gets_the_text_so_far(
     person: User, session: Session, tab: Tab, model: ScriptedModel
 ) -> None:
     model.pause = 0.1
@@ -269,16 +269,16 @@ async def test_who_joins_in_the_middle_gets_the_text_so_far(
     assert partials[0]["offset"] == 0 and partials[0]["text"].startswith("one")
 
 
-async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, session: Session, tab: Tab) -> None:
+async def test_a_tab_that_missed_a_notice_is_greeted_again(person: User, session: Session, tab: Tab) -> None:
     await Invocation.objects.acreate(
         session=session, invocation_id="e-elsewhere", client_id="m", message={}, status="running"
     )
     session_status = await event_log.session_status(session.pk, person.pk)
     assert session_status is not None
-    for _ in range(2):  # once may be a notice that is on its way
-        live().hub.session_status(session.pk, session_status)
+    for _ in range(2):  # A single difference may be a notice that is on its way.
+        live().hub.receive_status(session.pk, session_status)
     ready = await tab.receive()
     assert (ready["type"], ready["invocation"]) == ("ready", {"id": "e-elsewhere", "status": "running"})
-    live().hub.session_status(session.pk, session_status)
+    live().hub.receive_status(session.pk, session_status)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"

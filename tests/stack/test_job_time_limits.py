@@ -25,7 +25,7 @@ from tests.stack.limited.agents import app
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("celery")]
 
 TIMEOUT_SECONDS = 30.0
-TOOK_TOO_LONG = "The job took longer than it may."
+TOOK_TOO_LONG = "The job exceeded its time limit."
 CANCELLED = "The job was cancelled."
 
 

@@ -150,7 +150,7 @@ async def test_a_reader_that_stalls_too_long_is_disconnected_logged_and_may_reco
     ):
         async with open_page(port, door, will_stall=True) as page:
             await page.send(type="message", id="m1", text="go")
-            while f"session {session.pk} has not read" not in (tmp_path / "daphne.log").read_text():
+            while f"session {session.pk} did not read" not in (tmp_path / "daphne.log").read_text():
                 await asyncio.sleep(0.1)
             page.enlarge_buffer()
             with pytest.raises(ConnectionClosed):

@@ -55,7 +55,7 @@ async def test_files_that_no_service_can_keep_are_refused() -> None:
 
 
 def test_live_streaming_is_refused_and_says_what_there_is() -> None:
-    with pytest.raises(ValueError, match=r"BIDI is of live sessions.* Use SSE"):
+    with pytest.raises(ValueError, match=r"BIDI needs live sessions.* Use SSE"):
         RunConfig(streaming_mode=StreamingMode.BIDI)
 
 

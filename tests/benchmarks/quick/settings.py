@@ -2,8 +2,8 @@
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS
-from runtime.engine import contents
+from runtime.engine import contents_cache
 
 INSTALLED_APPS += ["tests.benchmarks.quick"]
 ADK = {"cached_events": 500}
-contents.CONTENTS_KEPT = 500
+contents_cache.MAX_CACHED_CONTENTS = 500

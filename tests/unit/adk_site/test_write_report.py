@@ -6,8 +6,8 @@ import pytest
 
 from adk_site.agents import write_report
 from runtime import types
-from sessions_app.jobs.api import JobAsks, current_job
-from sessions_app.jobs.questions import Question
+from sessions_app.jobs.api import AnswerRequired, current_job
+from sessions_app.jobs.questions import JobQuestion
 
 
 class RecordingJob:
@@ -24,8 +24,8 @@ class RecordingJob:
         self.files[filename] = artifact
         return 0
 
-    def ask(self, question: Question) -> bool | str:
-        raise JobAsks(question)
+    def ask(self, question: JobQuestion) -> bool | str:
+        raise AnswerRequired(question)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_saves_chart_table_and_page_and_returns_the_summary(job: RecordingJob) -
 
 
 def test_a_precise_report_asks_for_approval_before_it_computes(job: RecordingJob) -> None:
-    with pytest.raises(JobAsks, match="some minutes"):
+    with pytest.raises(AnswerRequired, match="some minutes"):
         write_report.func(precise=True)
     assert job.steps == []
 

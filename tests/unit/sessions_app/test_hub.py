@@ -18,11 +18,11 @@ class Others:
     def __init__(self) -> None:
         self.told: list[tuple[int, str]] = []
 
-    def event(self, session_id: UUID, seq: int) -> None: ...
-    def notice(self, session_id: UUID, notice: Notice) -> None: ...
-    def want_text(self, session_id: UUID) -> None: ...
+    def send_log_position(self, session_id: UUID, seq: int) -> None: ...
+    def send_notice(self, session_id: UUID, notice: Notice) -> None: ...
+    def request_text(self, session_id: UUID) -> None: ...
 
-    def chunk(self, session_id: UUID, chunk: TextChunk) -> None:
+    def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
         self.told.append((chunk.offset, chunk.text))
 
 
@@ -45,10 +45,10 @@ async def test_text_that_grows_here_outlives_what_others_believe_of_it() -> None
     others = Others()
     hub = Hub(others)
     say(hub, "one ")
-    hub.receive_chunk(SESSION, TextChunk(stream(), 0, "one "))
-    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_text(SESSION, TextChunk(stream(), 0, "one "))
+    hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "two ")
-    hub.text_is_wanted(SESSION)
+    hub.receive_text_request(SESSION)
     assert others.told == [(0, "one two ")]
 
 
@@ -56,16 +56,16 @@ async def test_text_of_another_process_is_not_told_on() -> None:
     others = Others()
     hub = Hub(others)
     hub.watch(SESSION, NoOne())
-    hub.receive_chunk(SESSION, TextChunk(stream(), 0, "one "))
+    hub.receive_text(SESSION, TextChunk(stream(), 0, "one "))
     assert texts(hub) == ["one "]
-    hub.text_is_wanted(SESSION)
+    hub.receive_text_request(SESSION)
     assert others.told == []
 
 
 async def test_what_a_dead_process_said_is_void_when_this_one_begins_anew() -> None:
     hub = Hub(Others())
     hub.watch(SESSION, NoOne())
-    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "anew")
     assert texts(hub) == ["anew"]
 
@@ -74,26 +74,26 @@ async def test_what_this_process_said_is_void_when_another_has_taken_over() -> N
     hub = Hub(Others())
     hub.watch(SESSION, NoOne())
     say(hub, "before it stood still")
-    hub.receive_chunk(SESSION, TextChunk(stream(lease=3, event_id="newer", author="specialist"), 0, "anew"))
+    hub.receive_text(SESSION, TextChunk(stream(lease=3, event_id="newer", author="specialist"), 0, "anew"))
     assert texts(hub) == ["anew"]
 
 
 async def test_text_of_a_dead_process_is_void_when_postgresql_says_that_another_has_the_session() -> None:
     hub = Hub(Others())
     hub.watch(SESSION, NoOne())
-    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
-    hub.session_status(SESSION, SessionStatus(1, 1, ("invocation", "running"), frozenset({"invocation"})))
+    hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_status(SESSION, SessionStatus(1, 1, ("invocation", "running"), frozenset({"invocation"})))
     assert texts(hub) == ["of a dead process"]
-    hub.session_status(SESSION, SessionStatus(1, 2, ("invocation", "running"), frozenset({"invocation"})))
+    hub.receive_status(SESSION, SessionStatus(1, 2, ("invocation", "running"), frozenset({"invocation"})))
     assert texts(hub) == []
 
 
 class NoOne:
     """Watches, and does nothing with it."""
 
-    def event(self, news: object) -> None: ...
-    def hint(self, seq: int) -> None: ...
-    def chunk(self, frame: str) -> None: ...
-    def notice(self, notice: Notice, frame: str) -> None: ...
-    def session_status(self, session_status: object) -> None: ...
-    def gone(self) -> None: ...
+    def on_event(self, seq: int, frame: str) -> None: ...
+    def on_log_position(self, seq: int) -> None: ...
+    def on_text(self, frame: str) -> None: ...
+    def on_notice(self, notice: Notice, frame: str) -> None: ...
+    def on_status(self, session_status: object) -> None: ...
+    def on_deleted(self) -> None: ...

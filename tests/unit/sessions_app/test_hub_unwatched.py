@@ -18,7 +18,7 @@ def hub_with_text_of_both() -> tuple[Hub, Mock, Mock]:
     hub, first, second = Hub(Mock()), Mock(), Mock()
     hub.watch(SESSION, first)
     hub.watch(SESSION, second)
-    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process"))
+    hub.receive_text(SESSION, TextChunk(THEIRS, 0, "told by another process"))
     hub.publish_text(SESSION, OURS, "told by this one")
     return hub, first, second
 
@@ -40,10 +40,10 @@ async def test_who_comes_back_asks_for_it_anew() -> None:
     outbox, tab = Mock(), Mock()
     hub = Hub(outbox)
     hub.watch(SESSION, tab)
-    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process"))
+    hub.receive_text(SESSION, TextChunk(THEIRS, 0, "told by another process"))
     hub.unwatch(SESSION, tab)
     hub.watch(SESSION, tab)
-    hub.want_text(SESSION)
-    outbox.want_text.assert_called_once_with(SESSION)
-    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process, and more"))
+    hub.request_text(SESSION)
+    outbox.request_text.assert_called_once_with(SESSION)
+    hub.receive_text(SESSION, TextChunk(THEIRS, 0, "told by another process, and more"))
     assert texts(hub) == ["told by another process, and more"]

@@ -254,7 +254,7 @@ def test_artifacts_are_links_to_their_version_and_plain_pictures_are_shown() -> 
     ("body", "sentence"),
     [
         ({"errorCode": "X", "errorMessage": "The model does not answer."}, "The model does not answer."),
-        ({"errorCode": "SAFETY"}, "The answer ended with SAFETY."),
+        ({"errorCode": "SAFETY"}, "The response ended with SAFETY."),
     ],
 )
 def test_an_error_is_a_sentence(body: dict[str, str], sentence: str) -> None:

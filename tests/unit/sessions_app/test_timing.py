@@ -127,7 +127,7 @@ def test_it_is_told_in_words_and_knows_its_shortest_time(every: str, words: str,
         ("0 minutes", "a number and a unit"),
         ("0 9 * * 7", "0-6, Sunday is 0"),
         ("0 0 31 2 *", "never occurs"),
-        ("a b c d e", "no crontab"),
+        ("a b c d e", "not a valid crontab"),
     ],
 )
 def test_what_is_no_interval_is_refused_with_a_remedy(every: str, told: str) -> None:
@@ -153,10 +153,10 @@ def test_a_moment_is_read(text: str, expected: str) -> None:
     ("text", "told"),
     [
         ("2026-12-01T09:00", "has no offset"),
-        ("2026-11-21T13:59+01:00", "is past"),
-        ("at nine", "no time that can be read"),
-        ("in 999999 weeks", "no time that can be read"),
-        ("", "no time that can be read"),
+        ("2026-11-21T13:59+01:00", "is in the past"),
+        ("at nine", "not a valid time"),
+        ("in 999999 weeks", "not a valid time"),
+        ("", "not a valid time"),
     ],
 )
 def test_a_moment_that_cannot_be_is_refused_with_the_time_that_it_is(text: str, told: str) -> None:

@@ -1,4 +1,4 @@
-// What the server is doing for this chat.
+// Statuses of the invocations of this chat.
 
 const OPEN = new Set(["queued", "running"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
@@ -10,21 +10,21 @@ export function hasEnded(status) {
 export class Invocations {
   #statuses = new Map();
 
-  /** The id of the invocation that runs, or else of the one that waits longest; null when there is none. */
+  /** Id of the running invocation, or else of the oldest queued invocation; null without either. */
   get current() {
     const open = [...this.#statuses].filter(([, status]) => OPEN.has(status));
     return (open.find(([, status]) => status === "running") ?? open[0])?.[0] ?? null;
   }
 
-  take({ id, status }) {
+  update({ id, status }) {
     this.#statuses.set(id, status);
   }
 
-  /** Takes what the server says runs now. True when something that was open here has ended meanwhile. */
+  /** Replace the open invocations by the current one. Return true when others have ended in the meantime. */
   replaceOpen(current) {
     const open = [...this.#statuses].filter(([id, status]) => OPEN.has(status) && id !== current?.id);
     for (const [id] of open) this.#statuses.delete(id);
-    if (current) this.take(current);
+    if (current) this.update(current);
     return open.length > 0;
   }
 }
