@@ -145,8 +145,11 @@ jobs AS (
 )"""
 
 _INSERT_EVENT = """
-INSERT INTO sessions_app_event (session_id, seq, body, before)
-SELECT s.id, s.last_seq, %(body)s::jsonb, {before} FROM s
+INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
+SELECT e.session_id, e.seq, e.body, e.before, adk_event_hash(
+    (SELECT p.hash FROM sessions_app_event p WHERE p.session_id = e.session_id AND p.seq = e.seq - 1),
+    e.session_id, e.seq, e.body, e.before)
+FROM (SELECT s.id AS session_id, s.last_seq AS seq, %(body)s::jsonb AS body, {before} AS before FROM s) e
 RETURNING session_id, seq"""
 
 

@@ -51,12 +51,15 @@ class Event(models.Model):
         body: the event's JSON as the ADK API gives it (camelCase); the columns below are derived from it.
         before: what the keys of the state delta held when it was applied, with their prefixes; keys that were
             new are absent.
+        hash: SHA-256 over the previous event's hash and this row, computed by the append statement; null when the
+            row was not written by it.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="events")
     seq = models.BigIntegerField()
     body = models.JSONField()
     before = models.JSONField(null=True)
+    hash = models.BinaryField(null=True)
     event_id = models.GeneratedField(
         expression=_text("id"), output_field=models.TextField(null=True), db_persist=True
     )

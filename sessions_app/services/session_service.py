@@ -22,6 +22,7 @@ from sessions_app.codec import event_from_json, event_to_json, is_storable, user
 from sessions_app.db import event_log
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
+from sessions_app.services.erasing import erasing
 from sessions_app.services.history_cache import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -250,8 +251,8 @@ def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
 
 def _delete(app_name: str, user: Any, key: str) -> None:
     rows = models.Session.objects.filter(app_name=app_name, user_id=user, key=key)
-    with transaction.atomic():
-        # Its row first, as an append does: neither waits for the other in a circle, nor is an event left over.
+    with erasing():
+        # Lock order: session row before its events, as in an append. No deadlock, and no event is left over.
         if session := rows.select_for_update().first():
             session.delete()
 
