@@ -42,15 +42,19 @@ WITH checked AS (
     SELECT e.session_id, e.seq, CASE
         WHEN e.seq - coalesce(lag(e.seq) OVER log, 0) <> 1 THEN 'missing'
         WHEN e.hash IS NULL THEN 'unsealed'
-        WHEN e.hash <> adk_event_hash(lag(e.hash) OVER log, e.session_id, e.seq, e.body, e.before) THEN 'altered'
+        WHEN e.hash <> adk_event_hash(adk_chain_of_log(e.session_id, e.seq, e.body) OVER log, e.before) THEN 'altered'
     END AS problem
     FROM sessions_app_event e WHERE e.session_id = ANY(%(sessions)s)
     WINDOW log AS (PARTITION BY e.session_id ORDER BY e.seq)
 ), found AS (
     SELECT session_id, seq, problem FROM checked WHERE problem IS NOT NULL
     UNION ALL
-    SELECT s.id, s.last_seq, 'cut off' FROM sessions_app_session s
-    WHERE s.id = ANY(%(sessions)s) AND s.last_seq <> coalesce(
-        (SELECT max(e.seq) FROM sessions_app_event e WHERE e.session_id = s.id), 0)
+    SELECT s.id, s.last_seq, 'cut off' FROM sessions_app_session s LEFT JOIN (
+        SELECT session_id, max(seq) AS last_seq, adk_chain_of_log(session_id, seq, body ORDER BY seq) AS chain
+        FROM sessions_app_event WHERE session_id = ANY(%(sessions)s) GROUP BY session_id
+    ) log ON log.session_id = s.id
+    WHERE s.id = ANY(%(sessions)s)
+        AND (s.last_seq <> coalesce(log.last_seq, 0) OR s.log_hash <> coalesce(log.chain, ''))
 )
-SELECT DISTINCT ON (session_id) session_id, seq, problem FROM found ORDER BY session_id, seq"""
+SELECT DISTINCT ON (session_id) session_id, seq, problem FROM found
+ORDER BY session_id, seq, problem = 'cut off'"""

@@ -51,8 +51,8 @@ class Event(models.Model):
         body: the event's JSON as the ADK API gives it (camelCase); the columns below are derived from it.
         before: what the keys of the state delta held when it was applied, with their prefixes; keys that were
             new are absent.
-        hash: SHA-256 over the previous event's hash and this row, computed by the append statement; null when the
-            row was not written by it.
+        hash: over the session's chain at this event, and `before`; null when the append statement did not write
+            the row.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="events")

@@ -30,6 +30,7 @@ class Session(models.Model):
         state: what has no scope prefix; app and user state have rows of their own.
         initial_state: `state` at the creation: what the fold of the deltas starts from.
         last_seq: the order number of the last event.
+        log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
         lease_token: grows with every take-over; an append that carries an older one is refused.
         lease_owner: the process that runs an invocation here; empty when none does.
     """
@@ -42,6 +43,7 @@ class Session(models.Model):
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     initial_state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     last_seq = models.BigIntegerField(default=0, db_default=0)
+    log_hash = models.BinaryField(default=b"", db_default=b"")
     lease_token = models.BigIntegerField(default=0, db_default=0)
     lease_owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     lease_expires_at = models.DateTimeField(null=True, blank=True)
