@@ -79,13 +79,13 @@ async def append(event: Append) -> Committed | None:
 def _append_statement(changes_state: bool, creates_jobs: bool) -> str:
     """Return the statement of an append, with only the parts that the event needs."""
     if changes_state:
-        parts = [_LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
+        parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
     else:
-        parts = [_NEXT_SEQ]
+        parts = [_BODY, _NEXT_SEQ]
     if creates_jobs:
         parts.append(INSERT_JOBS)
-    before = _BEFORE if changes_state else "NULL::jsonb"
-    return f"WITH {', '.join(parts)} {_INSERT_EVENT.format(before=before)}"
+    insert = _INSERT_EVENT_WITH_BEFORE if changes_state else _INSERT_EVENT
+    return f"WITH {', '.join(parts)} {insert}"
 
 
 _MAY_WRITE = """
@@ -94,11 +94,16 @@ _MAY_WRITE = """
         ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
     END"""
 
+# Materialized, so that PostgreSQL parses the JSON once.
+_BODY = "given AS MATERIALIZED (SELECT %(body)s::jsonb AS body)"
+
 _NEXT_SEQ = f"""
 s AS (
-    UPDATE sessions_app_session SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8)
-    WHERE {_MAY_WRITE}
-    RETURNING id, last_seq
+    UPDATE sessions_app_session AS t
+    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8),
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM given WHERE {_MAY_WRITE}
+    RETURNING t.id, t.last_seq, t.log_hash, given.body
 )"""  # noqa: S608
 
 _LOCK_SESSION = f"""
@@ -107,9 +112,10 @@ old AS (SELECT id, state FROM sessions_app_session WHERE {_MAY_WRITE} FOR UPDATE
 _NEXT_SEQ_AND_STATE = """
 s AS (
     UPDATE sessions_app_session AS t
-    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8), state = t.state || %(session_delta)s
-    FROM old WHERE t.id = old.id
-    RETURNING t.id, t.last_seq, old.state AS before
+    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8), state = t.state || %(session_delta)s,
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM old, given WHERE t.id = old.id
+    RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
 )"""
 
 # Lock order: session row, then user state, then app state, also when a row is new. Every writer keeps to it.
@@ -140,9 +146,16 @@ _BEFORE = """
     || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
 
 _INSERT_EVENT = """
-INSERT INTO sessions_app_event (session_id, seq, body, before)
-SELECT s.id, s.last_seq, %(body)s::jsonb, {before} FROM s
+INSERT INTO sessions_app_event (session_id, seq, body, hash)
+SELECT s.id, s.last_seq, s.body, s.log_hash FROM s
 RETURNING session_id, seq"""
+
+# OFFSET 0 keeps PostgreSQL from computing `before` once more for the hash.
+_INSERT_EVENT_WITH_BEFORE = f"""
+INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
+SELECT s.id, s.last_seq, s.body, b.before, adk_event_hash(s.log_hash, b.before)
+FROM s, LATERAL (SELECT {_BEFORE} AS before OFFSET 0) b
+RETURNING session_id, seq"""  # noqa: S608
 
 
 @dataclass(frozen=True)

@@ -51,12 +51,15 @@ class Event(models.Model):
         body: the event's JSON as the ADK API has it (camelCase); PostgreSQL derives the generated columns from it.
         before: values of the state delta's keys, with their prefixes, before the delta was applied; new keys are
             absent.
+        hash: hash over the session's chain at this event, and `before`; null when the append statement did not write
+            the row.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="events")
     seq = models.BigIntegerField()
     body = models.JSONField()
     before = models.JSONField(null=True)
+    hash = models.BinaryField(null=True)
     event_id = models.GeneratedField(
         expression=_text("id"), output_field=models.TextField(null=True), db_persist=True
     )

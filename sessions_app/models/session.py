@@ -30,6 +30,7 @@ class Session(models.Model):
         state: values of keys without a scope prefix; app and user state have their own tables.
         initial_state: `state` at the creation, before any state delta.
         last_seq: sequence number of the last event.
+        log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
         lease_token: fencing token; it grows with every lease, and an append with an older token is refused.
         lease_owner: the process that holds the lease; empty when nothing runs.
     """
@@ -42,6 +43,7 @@ class Session(models.Model):
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     initial_state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     last_seq = models.BigIntegerField(default=0, db_default=0)
+    log_hash = models.BinaryField(default=b"", db_default=b"")
     lease_token = models.BigIntegerField(default=0, db_default=0)
     lease_owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     lease_expires_at = models.DateTimeField(null=True, blank=True)

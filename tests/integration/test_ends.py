@@ -19,6 +19,7 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 BROKEN = ConnectionError("the model is away")
@@ -67,7 +68,7 @@ async def greet(person: User, model: ScriptedModel) -> Session:
 async def replace_last_event(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     """Replace the last event in the log by the given body, and return its former body."""
     event = await Event.objects.filter(session=session).alatest("seq")
-    await Event.objects.filter(pk=event.pk).aupdate(body=body)
+    await tamper_async(lambda: Event.objects.filter(pk=event.pk).update(body=body))
     cache.forget((session.app_name, str(session.user_id), session.key))
     return dict(event.body)
 

@@ -50,6 +50,7 @@ from tests.integration.schedule_helpers import (
     run_invocations,
     schedule,
 )
+from tests.integration.tampering import tamper
 
 TOOLS = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
 
@@ -205,8 +206,8 @@ def test_a_task_ends_after_its_last_run_or_its_end_time(person: User, model: Scr
 def test_a_replayed_call_schedules_once(person: User, model: ScriptedModel) -> None:
     """The state after a process dies between the tool call and the commit of its response event."""
     task = schedule(person, model, every="day")
-    Event.objects.filter(session=task.session, kind="response").delete()
-    Event.objects.filter(session=task.session, text="I will.").delete()
+    tamper(Event.objects.filter(session=task.session, kind="response").delete)
+    tamper(Event.objects.filter(session=task.session, text="I will.").delete)
     Session.objects.filter(pk=task.session_id).update(last_seq=2)
     Invocation.objects.filter(session=task.session).update(status="queued", attempts=1)
     cache.forget(("garden", str(person.pk), task.session.key))  # another process has only the log
@@ -352,7 +353,7 @@ def test_a_rewound_task_does_not_fire_when_the_rewind_crashed_before_it_cancelle
 def test_deleting_a_session_deletes_its_tasks(person: User, model: ScriptedModel) -> None:
     task = schedule(person, model, every="day")
     make_due(task)
-    task.session.delete()
+    tamper(task.session.delete)
     fire_due_tasks()
     assert not ScheduledTask.objects.exists()
 

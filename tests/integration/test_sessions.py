@@ -31,6 +31,7 @@ from tests.integration.session_helpers import (
     text_event,
     texts,
 )
+from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -85,7 +86,7 @@ class TestCache:
         for text in ("old 1", "old 2", "old 3"):
             await DjangoSessionService().append_event(session, text_event(text))
         # As another process would: this process's cache does not learn of the deletion.
-        await models.Session.objects.all().adelete()
+        await tamper_async(models.Session.objects.all().delete)
         again = await create_session(person, session_id="s")
         assert texts(again) == []
         await append_in_another_process(again, "new 1", "new 2", "new 3", "new 4")
@@ -190,7 +191,7 @@ class TestFiles:
         ]
         await DjangoSessionService().delete_session(**owner)
         assert (of_session.exists(), of_user.exists()) == (False, True)
-        await person.adelete()
+        await tamper_async(person.delete)
         assert not of_user.exists()
 
     async def test_a_rolled_back_deletion_keeps_the_files(self, person: User) -> None:

@@ -22,10 +22,8 @@ pytestmark = pytest.mark.stack
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Stack]:
     """A running site with its own data directory."""
-    site = Stack(tmp_path)
-    site.start()
-    yield site
-    site.stop()
+    with Stack(tmp_path) as site:
+        yield site
 
 
 def sign_in(site: Stack, user: str) -> bool:

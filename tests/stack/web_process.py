@@ -6,7 +6,8 @@ import socket
 import sys
 import time
 
-START_SECONDS = 180.0  # of a machine that runs other tests meanwhile
+START_SECONDS = 180.0
+"""Upper bound; a start takes seconds, or most of a minute on a busy machine."""
 
 
 def free_port() -> int:

@@ -28,8 +28,8 @@ def roll_dice(count: int, sides: int = 6) -> None:
     """Roll dice.
 
     Args:
-        count: How many dice to roll.
-        sides: How many sides they have.
+        count: The number of dice to roll.
+        sides: The number of sides of each.
     """
 
 
@@ -123,12 +123,12 @@ async def test_picks_the_tool_that_fits_the_words_and_fills_its_arguments(
 async def test_asks_for_a_required_argument_that_the_words_leave_open() -> None:
     assert (
         await text_of(make_request("roll the dice"))
-        == "For that I need how many dice to roll. Please tell me."
+        == "For that I need the number of dice to roll. Please tell me."
     )
 
 
 async def test_takes_the_next_short_message_as_the_answer_to_its_question() -> None:
-    question = text_content("For that I need how many dice to roll. Please tell me.")
+    question = text_content("For that I need the number of dice to roll. Please tell me.")
     assert await call_of(make_request("roll the dice", question, "4")) == ("roll_dice", {"count": 4})
 
 
