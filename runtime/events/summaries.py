@@ -1,7 +1,7 @@
 """Summaries in a list of events: pure functions (contract R4).
 
-A summary names its first and its last event by timestamp. It replaces the range between them in the order of the log,
-whatever timestamps the events in between have.
+A summary names its first and its last event by timestamp. It replaces the events between these two in the order of
+the log. The timestamps of the events in between do not matter, because clocks may differ.
 """
 
 from __future__ import annotations

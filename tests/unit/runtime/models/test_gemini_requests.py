@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,34 @@ def test_m2_the_key_is_not_in_repr_and_json() -> None:
     assert "very-secret" not in gemini.model_dump_json()
 
 
+EXPECTED_BODY: dict[str, Any] = {
+    "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}]},
+    "generationConfig": {"temperature": 0.5},
+    "labels": {"adk_agent_name": "root"},
+    "tools": [
+        {"googleSearch": {}},
+        {"functionDeclarations": [{"name": "get_weather", "description": "The weather."}]},
+    ],
+    "contents": [
+        {"role": "user", "parts": [{"text": "Weather?"}]},
+        {
+            "role": "model",
+            "parts": [
+                {
+                    "functionCall": {"name": "get_weather", "args": {"city_name": "Kyiv"}},
+                    "thoughtSignature": "-_8=",
+                }
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "get_weather", "response": {"degrees_c": 20}}}],
+        },
+        {"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": "cG5n"}}]},
+    ],
+}
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_q13_the_request_arrives_in_the_json_of_the_api(
     server: ModelServer, gemini: Gemini, stream: bool
@@ -94,32 +123,7 @@ async def test_q13_the_request_arrives_in_the_json_of_the_api(
     sent = server.requests[0]
     assert (sent.model, sent.stream, sent.headers["x-own"]) == ("gemini-other", stream, "1")
     assert sent.headers["x-goog-api-key"] == "test-key"
-    assert sent.body == {
-        "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}]},
-        "generationConfig": {"temperature": 0.5},
-        "labels": {"adk_agent_name": "root"},
-        "tools": [
-            {"googleSearch": {}},
-            {"functionDeclarations": [{"name": "get_weather", "description": "The weather."}]},
-        ],
-        "contents": [
-            {"role": "user", "parts": [{"text": "Weather?"}]},
-            {
-                "role": "model",
-                "parts": [
-                    {
-                        "functionCall": {"name": "get_weather", "args": {"city_name": "Kyiv"}},
-                        "thoughtSignature": "-_8=",
-                    }
-                ],
-            },
-            {
-                "role": "user",
-                "parts": [{"functionResponse": {"name": "get_weather", "response": {"degrees_c": 20}}}],
-            },
-            {"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": "cG5n"}}]},
-        ],
-    }
+    assert sent.body == EXPECTED_BODY
     assert request.config.http_options == types.HttpOptions(headers={"x-own": "1"})
 
 
