@@ -53,8 +53,12 @@ class Conf:
         invocation_attempts: number of claims of an invocation whose processes die, the first claim included.
         job_result_limit: largest job result in characters; a larger one becomes an artifact.
         job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
-        job_resend_seconds: time after which a sent job that has not started is sent to the broker again.
+        job_resend_seconds: time after which a sent job that has not started is sent to the broker again; the pause
+            doubles with each send.
+        sweep_seconds: time after which a sweep leaves the rest of its work to the next one.
         schedule_shortest_seconds: shortest interval of a scheduled task.
+        schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
+            task or a job.
         schedules_per_session: largest number of active scheduled tasks in a session.
         pool_size: PostgreSQL connections of a process.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
@@ -85,7 +89,9 @@ class Conf:
     job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
     job_resend_seconds: float = 60.0
+    sweep_seconds: float = 4.0
     schedule_shortest_seconds: float = 60.0
+    schedule_longest_seconds: float = 3650 * 86_400.0
     schedules_per_session: int = 20
     pool_size: int = 10
     prepared_statements: bool = True

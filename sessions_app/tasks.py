@@ -12,9 +12,10 @@ from sessions_app.agent_registry import apps
 from sessions_app.celery_dispatch import RUN_SESSION, SWEEP, send_run_session
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
-from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.scheduling.firing import fire_due_tasks
+from sessions_app.jobs.sweeper import job_repairs
+from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
+from sessions_app.sweeping import sweep_over
 
 ABANDONED_AFTER_SECONDS = 5.0
 
@@ -30,15 +31,21 @@ def run_session(session_id: str) -> None:
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
     """Recover invocations, queues and jobs of dead processes; start due scheduled tasks."""
-    for session_id in threads.run(_sessions_to_run()):
+    sweep_over([_take_back_expired, _offer_abandoned_queues, *job_repairs(), due_task_repair()])
+
+
+def _take_back_expired(seconds: float) -> bool:
+    released = threads.run(leases.take_back_expired())
+    for session_id in released:
         send_run_session(session_id)
-    sweep_jobs()
-    fire_due_tasks()
+    return len(released) == leases.BATCH_SIZE
 
 
-async def _sessions_to_run() -> set[UUID]:
-    released = await leases.take_back_expired()
-    return {*released, *await leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)}
+def _offer_abandoned_queues(seconds: float) -> bool:
+    """Offer one batch to workers: a worker that has room later takes another queued session by itself."""
+    for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
+        send_run_session(session_id)
+    return False
 
 
 @worker_process_shutdown.connect

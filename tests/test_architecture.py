@@ -59,6 +59,7 @@ SESSIONS_APP_ORDER = (
     "checks",
     "conf_checks",
     "models",
+    "sweeping",
     "celery_dispatch",
     "management",
     "apps",

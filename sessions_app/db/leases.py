@@ -12,6 +12,8 @@ from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.pool import fetch_all, fetch_one
 
+BATCH_SIZE = 100
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -129,6 +131,7 @@ class Finished:
 
 
 # Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete.
+# `adk_has_queued` takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
 _FINISH = """
 WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
@@ -138,9 +141,7 @@ WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lea
 UPDATE sessions_app_invocation i
 SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = now()
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING EXISTS (
-    SELECT FROM sessions_app_invocation q WHERE q.session_id = i.session_id AND q.status = 'queued'
-)"""
+RETURNING adk_has_queued(i.session_id)"""
 
 
 async def hand_over(claim: Claim) -> bool:
@@ -161,17 +162,17 @@ RETURNING i.id"""
 
 
 async def take_back_expired() -> list[UUID]:
-    """Release expired leases and queue their running invocations again; return the sessions.
+    """Release up to `BATCH_SIZE` expired leases and queue their running invocations again; return the sessions.
 
     The fencing token grows: an owner that was only slow can no longer write.
     """
-    return [row[0] for row in await fetch_all(_TAKE_BACK, {})]
+    return [row[0] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
 
 
 _TAKE_BACK = """
 WITH expired AS (
     SELECT id FROM sessions_app_session
-    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED
+    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), freed AS (
     UPDATE sessions_app_session s SET lease_token = lease_token + 1, lease_owner = '', lease_expires_at = NULL
     FROM expired WHERE s.id = expired.id
@@ -190,8 +191,9 @@ async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]
         JOIN sessions_app_session s ON s.id = i.session_id
         WHERE i.status = 'queued' AND s.lease_owner = ''
             AND i.created_at < now() - make_interval(secs => %(age)s)
-        LIMIT 100"""
-    return [row[0] for row in await fetch_all(query, {"age": older_than_seconds})]
+        LIMIT %(limit)s"""
+    params = {"age": older_than_seconds, "limit": BATCH_SIZE}
+    return [row[0] for row in await fetch_all(query, params)]
 
 
 async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> None:
@@ -209,6 +211,7 @@ async def mark_sent(job_id: UUID) -> None:
     A later `sent_at` stays: the job may have run meanwhile and be scheduled for its next attempt.
     """
     query = (
-        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()) WHERE id = %(job)s RETURNING id"
+        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()), sends = sends + 1 "
+        "WHERE id = %(job)s RETURNING id"
     )
     await fetch_one(query, {"job": job_id})

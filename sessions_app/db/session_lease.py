@@ -31,8 +31,6 @@ async def release(session_id: UUID, lease_token: int) -> bool:
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL
         WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
-        RETURNING EXISTS (
-            SELECT FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'queued'
-        )"""
+        RETURNING adk_has_queued(s.id)"""
     row = await fetch_one(query, {"session": session_id, "token": lease_token})
     return bool(row and row[0])

@@ -19,7 +19,6 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
@@ -100,6 +99,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     is_claimed = queued.update(
         status=JobStatus.RUNNING,
         attempts=F("attempts") + 1,
+        sends=0,
         worker=worker,
         started_at=Now(),
         heartbeat_at=Now(),
@@ -166,7 +166,7 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 
 def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
     """Queue the job for a retry after `seconds`. Until then `sent_at` is in the future and the sweep skips it."""
-    due = timezone.now() + timedelta(seconds=seconds)
+    due = Now() + timedelta(seconds=seconds)
     if _this_attempt(job).update(status=JobStatus.QUEUED, error=storable(str(error)), sent_at=due):
         job.refresh_from_db()
         publish_job(job)

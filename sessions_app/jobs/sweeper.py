@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import DurationField, F, Func, Q
 from django.db.models.functions import Greatest, Now
-from django.utils import timezone
 
 from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
@@ -16,29 +15,43 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import ToolJobQuerySet
+from sessions_app.sweeping import OverdueRows, Repair, sweep_over
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 5
+MAX_DOUBLINGS = 10
 
 
 def sweep_jobs() -> None:
-    """Run one sweep."""
-    undelivered = ToolJob.objects.undelivered().order_by("created_at")
-    _recover_lost()
-    _end_cancelled(undelivered)
-    _send_due(undelivered)
-    for job in undelivered.ended()[:100]:
+    """Run one sweep of jobs."""
+    sweep_over(job_repairs())
+
+
+def job_repairs() -> list[Repair]:
+    """Return the parts of a sweep that concern jobs."""
+    return [
+        OverdueRows(_lost, _recover),
+        OverdueRows(_cancelled, lambda job: end_cancelled_job(job.pk)),
+        OverdueRows(_to_send, _send),
+        OverdueRows(lambda: _undelivered().ended(), _answer),
+    ]
+
+
+def _undelivered() -> ToolJobQuerySet:
+    return ToolJob.objects.undelivered().order_by("created_at")
+
+
+def _lost() -> ToolJobQuerySet:
+    """Return the running jobs without a recent heartbeat."""
+    silence = timedelta(seconds=conf().job_lost_seconds)
+    return ToolJob.objects.filter(status=JobStatus.RUNNING, heartbeat_at__lt=Now() - silence)
+
+
+def _recover(job: ToolJob) -> None:
+    """Queue a lost job again; fail it after `MAX_ATTEMPTS`."""
+    if _lost().filter(pk=job.pk, attempts=job.attempts).update(**_recovery_values(job)):
+        job.refresh_from_db()
         publish_job(job)
-        queue_response(job.pk)
-
-
-def _recover_lost() -> None:
-    """Queue running jobs without a recent heartbeat again; fail them after `MAX_ATTEMPTS`."""
-    lost = ToolJob.objects.filter(status=JobStatus.RUNNING, heartbeat_at__lt=_ago(conf().job_lost_seconds))
-    for job in lost[:100]:
-        if lost.filter(pk=job.pk, attempts=job.attempts).update(**_recovery_values(job)):
-            job.refresh_from_db()
-            publish_job(job)
 
 
 def _recovery_values(job: ToolJob) -> dict[str, Any]:
@@ -52,25 +65,34 @@ def _recovery_values(job: ToolJob) -> dict[str, Any]:
     return {"status": JobStatus.FAILED, "finished_at": Now(), "error": error}
 
 
-def _end_cancelled(undelivered: ToolJobQuerySet) -> None:
-    """End cancelled jobs that are not running: no worker will, because workers drop revoked tasks."""
-    cancelled = undelivered.idle().filter(cancel_requested_at__isnull=False)
-    for job_id in cancelled.values_list("pk", flat=True)[:100]:
-        end_cancelled_job(job_id)
+def _cancelled() -> ToolJobQuerySet:
+    """Return the cancelled jobs that are not running: no worker ends them, because workers drop revoked tasks."""
+    return _undelivered().idle().filter(cancel_requested_at__isnull=False)
 
 
-def _send_due(undelivered: ToolJobQuerySet) -> None:
-    """Send due jobs that were never sent, or so long ago that the broker may have lost them.
+def _to_send() -> ToolJobQuerySet:
+    """Return due jobs that were never sent, or so long ago that the broker may have lost them.
 
-    Sending twice is safe: a job is claimed once.
+    The pause doubles with each send: a job may just as well wait in a long queue, which sending makes longer.
     """
-    immediate = Q(run_at__isnull=True, created_at__lt=timezone.now() - SEND_GRACE)
+    immediate = Q(run_at__isnull=True, created_at__lt=Now() - SEND_GRACE)
     unsent = Q(sent_at__isnull=True) & (immediate | Q(run_at__lte=Now()))
-    overdue = Q(sent_at__lt=_ago(conf().job_resend_seconds))
-    for job in undelivered.filter(unsent | overdue, status=JobStatus.QUEUED)[:100]:
-        send_job(job.pk, job.task_name)
-        ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()))
+    pause = Func(
+        F("sends"),
+        template=f"make_interval(secs => %(seconds)s * 2 ^ least(greatest(%(expressions)s - 1, 0), {MAX_DOUBLINGS}))",
+        seconds=float(conf().job_resend_seconds),
+        output_field=DurationField(),
+    )
+    overdue = Q(sent_at__lt=Now() - pause)
+    return _undelivered().filter(unsent | overdue, status=JobStatus.QUEUED)
 
 
-def _ago(seconds: float) -> datetime:
-    return timezone.now() - timedelta(seconds=seconds)
+def _send(job: ToolJob) -> None:
+    """Send the job. Sending twice is safe: a job is claimed once."""
+    send_job(job.pk, job.task_name)
+    ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()), sends=F("sends") + 1)
+
+
+def _answer(job: ToolJob) -> None:
+    publish_job(job)
+    queue_response(job.pk)

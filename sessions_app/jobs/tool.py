@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, overload
 from uuid import UUID, uuid4
 
 from celery import Task, shared_task
-from django.utils import timezone
+from django.conf import settings
 
 from runtime.context import Context
 from runtime.errors import ConfigurationError
@@ -17,11 +18,13 @@ from runtime.tools.function_declaration import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
 from sessions_app.codec import storable_values
+from sessions_app.conf import conf
+from sessions_app.db.clock import database_now
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.run import RetryPolicy, run_job
 from sessions_app.jobs.staging import stage_job
-from sessions_app.timing import parse_moment
+from sessions_app.timing import parse_moment, zone_of
 
 RUN_AT = "run_at"
 
@@ -85,7 +88,7 @@ class JobTool(LongRunningFunctionTool):
         function_args = dict(args)
         start = function_args.pop(RUN_AT, None) if self._is_delayable else None
         try:
-            run_at = parse_moment(start, timezone.localtime()) if start else None
+            run_at = await _parse_start(start) if start else None
         except InvalidInputError as error:
             return ToolError(f"The job was not started. {error}")
         job = StagedJob(
@@ -115,6 +118,11 @@ class JobTool(LongRunningFunctionTool):
             )
         parameters = (*self._signature.parameters, *read_signature(start_parameter).parameters)
         self._signature = replace(self._signature, parameters=parameters)
+
+
+async def _parse_start(start: str) -> datetime:
+    now = (await database_now()).astimezone(zone_of(settings.TIME_ZONE))
+    return parse_moment(start, now, timedelta(seconds=conf().schedule_longest_seconds))
 
 
 @overload

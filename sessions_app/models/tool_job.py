@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.models.scheduled_task import END_OF_CALENDAR
 from sessions_app.statuses import JobStatus
 
 
@@ -42,6 +43,7 @@ class ToolJob(models.Model):
         progress_done: progress in the task's own units, out of `progress_total`; a total that is 0 or not finite
             means unknown.
         run_at: earliest start; None is at once.
+        sends: number of times that the job was sent to the broker since its last claim.
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweeper sends
             jobs without it, and jobs that did not start long after it.
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
@@ -79,6 +81,7 @@ class ToolJob(models.Model):
     cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     run_at = models.DateTimeField(null=True, blank=True)
+    sends = models.PositiveIntegerField(default=0, db_default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
@@ -88,10 +91,13 @@ class ToolJob(models.Model):
     objects = ToolJobQuerySet.as_manager()
 
     class Meta:
-        """One job for a call; partial indexes find undelivered and running jobs."""
+        """One job for a call, a readable start; partial indexes find undelivered and running jobs."""
 
         permissions = [("cancel_tooljob", "Can stop tool job")]
-        constraints = [models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call")]
+        constraints = [
+            models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call"),
+            models.CheckConstraint(condition=Q(run_at__lt=END_OF_CALENDAR), name="tool_job_readable_start"),
+        ]
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
             models.Index(fields=["created_at"], condition=Q(delivered_at__isnull=True), name="tool_job_open"),

@@ -1,9 +1,8 @@
-"""Current time in the time zone of the user."""
+"""Time zone of the user, and the current time in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,19 +16,18 @@ TIME_ZONE_KEY = "user:time_zone"
 
 
 def current_time_instruction(context: ReadonlyContext) -> str:
-    """Return a sentence with the current minute for an agent's instruction; a model has no clock."""
-    now = now_for(context.state)
+    """Return a sentence with the current minute for an agent's instruction; a model has no clock.
+
+    The time is that of this machine, which is exact enough for a minute.
+    """
+    now = timezone.now().astimezone(zone_for(context.state))
     return f"It is {now:%A}, {now.isoformat(timespec='minutes')}, in the time zone {now.tzinfo}."
 
 
-def now_for(state: Mapping[str, Any], time_zone: str | None = None) -> datetime:
-    """Return the time in `time_zone`, or in the zone of `user:time_zone` in the state, or in the site's.
+def zone_for(state: Mapping[str, Any], time_zone: str | None = None) -> ZoneInfo:
+    """Return the zone `time_zone`, or that of `user:time_zone` in the state, or the site's.
 
     Raises:
         InvalidInputError: There is no such time zone.
     """
-    return timezone.now().astimezone(_zone(state, time_zone))
-
-
-def _zone(state: Mapping[str, Any], time_zone: str | None) -> ZoneInfo:
     return zone_of(str(time_zone or state.get(TIME_ZONE_KEY) or settings.TIME_ZONE))

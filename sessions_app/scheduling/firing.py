@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
-from django.db.models.functions import Cast, Concat
-from django.utils import timezone
+from django.db.models.functions import Cast, Concat, Now
 
 from runtime.context import new_invocation_id
 from sessions_app import client_ids
 from sessions_app.celery_dispatch import send_run_session
-from sessions_app.codec import content_to_json
+from sessions_app.codec import content_to_json, storable
 from sessions_app.db import invocation_queue, threads
+from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.event_marks import wake_up
 from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.sweeping import OverdueRows, Repair, sweep_over
 
 logger = logging.getLogger(__name__)
-BATCH_SIZE = 100
 
 
 def fire_due_tasks() -> None:
     """Fire all due tasks. Idempotent: safe to run in parallel and after a crash at any point."""
-    for task in _due_tasks().select_related("session")[:BATCH_SIZE]:
-        try:
-            _fire(task)
-        except Exception:  # one task must not block the others; the next sweep retries
-            logger.exception("Could not fire scheduled task %s", task.pk)
+    sweep_over([due_task_repair()])
+
+
+def due_task_repair() -> Repair:
+    """Return the part of a sweep that fires due tasks."""
+    return OverdueRows(_due_tasks, _fire_or_fail)
+
+
+def _fire_or_fail(task: ScheduledTask) -> None:
+    """Fire the task. If that fails for another reason than an outage, the task fails and is not tried again."""
+    try:
+        _fire(task)
+    except (*UNAVAILABLE, OSError):
+        raise
+    except Exception as error:
+        logger.exception("Could not fire scheduled task %s", task.pk)
+        _fail(task, error)
 
 
 def _fire(task: ScheduledTask) -> None:
@@ -41,10 +54,9 @@ def _fire(task: ScheduledTask) -> None:
     rewound the session may have died before it cancelled the task.
     """
     if _is_rewound(task):
-        publish_notice_from_thread(
-            task.session_id, schedule_notice(cancel_task(task.session_id, task.pk, task.session.user_id))
-        )
+        _publish(cancel_task(task.session_id, task.pk, task.session.user_id))
         return
+    following = task.time_after(_found_at(task))
     run_number = task.runs + 1
     threads.run(
         invocation_queue.enqueue(
@@ -55,16 +67,40 @@ def _fire(task: ScheduledTask) -> None:
             message=content_to_json(wake_up(task.task)),
         )
     )
-    now = timezone.now()
-    unchanged = ScheduledTask.objects.filter(pk=task.pk, runs=task.runs, next_at=task.next_at)
-    if unchanged.update(runs=run_number, last_run_at=now, next_at=task.time_after(now)):
-        publish_notice_from_thread(task.session_id, schedule_notice(ScheduledTask.objects.get(pk=task.pk)))
+    if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):
+        task.runs, task.next_at = run_number, following
+        _publish(task)
     try:
         send_run_session(task.session_id)
     except Exception:  # the broker may be down; the sweeper finds the queued invocation
         logger.warning(
             "Could not notify a worker of scheduled task %s; left to the sweep", task.pk, exc_info=True
         )
+
+
+def _fail(task: ScheduledTask, error: Exception) -> None:
+    reason = storable(f"The task could not be started: {error}")
+    if _unchanged(task).update(next_at=None, error=reason):
+        task.next_at, task.error = None, reason
+        _publish(task)
+
+
+def _publish(task: ScheduledTask) -> None:
+    """Show the task in open tabs. A failure is only logged: the row is stored, and a new connection reads it."""
+    try:
+        publish_notice_from_thread(task.session_id, schedule_notice(task))
+    except Exception:
+        logger.exception("Scheduled task %s was not shown live", task.pk)
+
+
+def _unchanged(task: ScheduledTask) -> QuerySet[ScheduledTask]:
+    return ScheduledTask.objects.filter(pk=task.pk, runs=task.runs, next_at=task.next_at)
+
+
+def _found_at(task: ScheduledTask) -> datetime:
+    """Return the database's time at which `_due_tasks` found the task due."""
+    found_at: datetime = task.found_at  # type: ignore[attr-defined]
+    return found_at
 
 
 def _is_rewound(task: ScheduledTask) -> bool:
@@ -84,4 +120,5 @@ def _due_tasks() -> QuerySet[ScheduledTask]:
     queued = Invocation.objects.filter(
         session=OuterRef("session"), status=InvocationStatus.QUEUED, client_id=last_client_id
     )
-    return ScheduledTask.objects.due().exclude(Exists(queued))
+    due = ScheduledTask.objects.due().exclude(Exists(queued))
+    return due.select_related("session").annotate(found_at=Now())

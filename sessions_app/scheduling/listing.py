@@ -8,5 +8,5 @@ from sessions_app.models import ScheduledTask
 
 
 async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
-    """Return the active tasks of the session, the next one first."""
-    return [task async for task in ScheduledTask.objects.filter(session_id=session_id).active()]
+    """Return the active and failed tasks of the session, the next one first."""
+    return [task async for task in ScheduledTask.objects.filter(session_id=session_id).shown()]

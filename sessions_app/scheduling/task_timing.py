@@ -22,6 +22,11 @@ class TaskTiming:
     most_runs: int | None
 
 
+def longest_delay() -> timedelta:
+    """Return how far away a run of a task may be, and the longest interval."""
+    return timedelta(seconds=conf().schedule_longest_seconds)
+
+
 def check_task(task: str) -> None:
     """Check the text of a task.
 
@@ -49,8 +54,11 @@ def parse_task_timing(
     if most_runs is not None and most_runs < 1:
         raise InvalidInputError(f"'most_runs' is {most_runs}. Give 1 or more, or leave it out.")
     recurrence = _parse_frequency(every, now) if every else None
-    start_at = parse_moment(run_at, now) if run_at else _first_time(recurrence, now)
-    end = parse_moment(ends_at, now) if ends_at else None
+    longest = longest_delay()
+    start_at = parse_moment(run_at, now, longest) if run_at else _first_time(recurrence, now)
+    if start_at > now + longest:
+        raise InvalidInputError(f"{every!r} first occurs in {start_at.year}, which is too far away.")
+    end = parse_moment(ends_at, now, longest) if ends_at else None
     if end is not None and end < start_at:
         raise InvalidInputError(
             f"The task would end ({ends_at!r}) before its first time, {start_at.isoformat(timespec='seconds')}. "
@@ -67,6 +75,11 @@ def _parse_frequency(every: str, now: datetime) -> Recurrence:
         raise InvalidInputError(
             f"{every!r} is more often than this site allows. Leave at least {shortest.total_seconds():.0f} seconds "
             "between two runs."
+        )
+    if recurrence.shortest > longest_delay():
+        raise InvalidInputError(
+            f"{every!r} is less often than this site allows. Leave at most {longest_delay().days} days between two "
+            "runs, or schedule a single run with 'run_at'."
         )
     return recurrence
 

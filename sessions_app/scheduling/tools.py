@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from typing import Any
 
 from runtime.tools import ToolContext
 from sessions_app.codec import user_pk
+from sessions_app.db.clock import database_now
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import ScheduledTask, Session
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.scheduling.clock import now_for
+from sessions_app.scheduling.clock import zone_for
 from sessions_app.scheduling.create import create_task
 from sessions_app.scheduling.task_timing import check_task, parse_task_timing
+from sessions_app.timing import zone_of
 
 
 async def schedule_task(
@@ -43,7 +46,7 @@ async def schedule_task(
     """
     try:
         check_task(task)
-        now = now_for(tool_context.state, time_zone)
+        now = (await database_now()).astimezone(zone_for(tool_context.state, time_zone))
         timing = parse_task_timing(now, run_at, every, ends_at, most_runs)
         session = await _load_session(tool_context)
         row = ScheduledTask(
@@ -63,20 +66,20 @@ async def schedule_task(
     except (InvalidInputError, NotFoundError) as error:
         return {"error": f"Nothing was scheduled. {error}"}
     live().hub.publish_notice(row.session_id, schedule_notice(row))
-    return {"status": "scheduled", **_describe(row, tool_context)}
+    return {"status": "scheduled", **_describe(row)}
 
 
 async def list_scheduled_tasks(tool_context: ToolContext) -> dict[str, Any]:
-    """List the active scheduled tasks of this conversation, with the current time."""
+    """List the active and failed scheduled tasks of this conversation, with the current time."""
     try:
         session = await _load_session(tool_context)
-    except NotFoundError as error:
+        now = (await database_now()).astimezone(zone_for(tool_context.state))
+    except (InvalidInputError, NotFoundError) as error:
         return {"error": str(error)}
-    rows = [row async for row in session.scheduled_tasks.active()]
-    now = now_for(tool_context.state)
+    rows = [row async for row in session.scheduled_tasks.shown()]
     return {
         "now": now.isoformat(timespec="seconds"),
-        "scheduled_tasks": [_describe(row, tool_context) for row in rows],
+        "scheduled_tasks": [_describe(row) for row in rows],
     }
 
 
@@ -108,9 +111,9 @@ async def _load_session(tool_context: ToolContext) -> Session:
     return row
 
 
-def _describe(row: ScheduledTask, tool_context: ToolContext) -> dict[str, Any]:
+def _describe(row: ScheduledTask) -> dict[str, Any]:
     """Return the fields of a task for the model."""
-    next_at = row.next_at and row.next_at.astimezone(now_for(tool_context.state, row.time_zone).tzinfo)
+    next_at = row.next_at and row.next_at.astimezone(_zone_or_utc(row))
     fields = {
         "id": row.pk,
         "task": row.task,
@@ -119,5 +122,14 @@ def _describe(row: ScheduledTask, tool_context: ToolContext) -> dict[str, Any]:
         "runs": row.runs,
         "most_runs": row.most_runs,
         "ends_at": row.ends_at and row.ends_at.isoformat(timespec="seconds"),
+        "error": row.error or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _zone_or_utc(row: ScheduledTask) -> tzinfo:
+    """Return the zone of the task. A zone that is unknown, as after an update of the time zones, becomes UTC."""
+    try:
+        return zone_of(row.time_zone)
+    except InvalidInputError:
+        return UTC

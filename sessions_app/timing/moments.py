@@ -43,18 +43,28 @@ def parse_length(text: str) -> Length | None:
     return Length(count, match[2]) if count else None
 
 
-def parse_moment(text: str, now: datetime) -> datetime:
+def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
     """Parse a future moment: ISO 8601 with an offset, or a delay such as `in 10 minutes`.
 
     Args:
         now: Current time; error messages show times in its time zone.
+        longest: Longest time from now.
 
     Raises:
-        InvalidInputError: The text cannot be parsed, has no offset, or is in the past; the message names the remedy.
+        InvalidInputError: The text cannot be parsed, has no offset, is in the past or too far away; the message names
+            the remedy.
     """
-    moment = _parse(text.strip(), now)
+    too_far = InvalidInputError(
+        f"{text!r} is too far away. {_state_time(now)} Give a time in the next {longest.days} days."
+    )
+    try:
+        moment = _parse(text.strip(), now)
+    except OverflowError as error:
+        raise too_far from error
     if moment <= now:
         raise InvalidInputError(f"{text!r} is in the past: {_state_time(now)} Give a future time.")
+    if moment - now > longest:
+        raise too_far
     return moment
 
 
@@ -76,7 +86,7 @@ def _parse(text: str, now: datetime) -> datetime:
     length = parse_length(text[3:]) if text.lower().startswith("in ") else None
     try:
         moment = now.astimezone(UTC) + length.span if length else datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise InvalidInputError(
             f"{text!r} is not a valid time. Write it in ISO 8601 with an offset, such as "
             f"'{_format_iso(now + timedelta(hours=1))}', or as 'in 10 minutes'. {_state_time(now)}"

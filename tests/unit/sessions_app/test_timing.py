@@ -12,6 +12,7 @@ from sessions_app.timing import parse_moment, parse_recurrence, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=BERLIN)
+TEN_YEARS = timedelta(days=3650)
 
 
 def berlin(text: str, fold: int = 0) -> datetime:
@@ -42,7 +43,7 @@ def test_an_interval_in_hours_is_elapsed_time_across_a_clock_change() -> None:
     expected = [start + timedelta(hours=12), start + timedelta(hours=24)]
     assert following("12 hours", start, 2) == expected
     assert following("12 hours", start.astimezone(BERLIN), 2) == expected
-    assert parse_moment("in 12 hours", start.astimezone(BERLIN)) == expected[0]
+    assert parse_moment("in 12 hours", start.astimezone(BERLIN), TEN_YEARS) == expected[0]
 
 
 @pytest.mark.parametrize("every", ["day", "30 2 * * *"])
@@ -145,7 +146,7 @@ def test_an_invalid_recurrence_is_refused_with_a_remedy(every: str, message: str
     ],
 )
 def test_a_moment_is_parsed(text: str, expected: str) -> None:
-    assert parse_moment(text, NOW) == berlin(expected)
+    assert parse_moment(text, NOW, TEN_YEARS) == berlin(expected)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +155,14 @@ def test_a_moment_is_parsed(text: str, expected: str) -> None:
         ("2026-12-01T09:00", "has no offset"),
         ("2026-11-21T13:59+01:00", "is in the past"),
         ("at nine", "not a valid time"),
-        ("in 999999 weeks", "not a valid time"),
+        ("in 999999 weeks", "too far away"),
+        ("9999-12-31T23:59:59-14:00", "too far away"),
         ("", "not a valid time"),
     ],
 )
 def test_an_invalid_moment_is_refused_with_the_current_time(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=f"{message}.*2026-11-21T14:00:00\\+01:00 now"):
-        parse_moment(text, NOW)
+        parse_moment(text, NOW, TEN_YEARS)
 
 
 @pytest.mark.parametrize("name", ["Mars/Base", "", "../etc/passwd", "CET "])

@@ -1,7 +1,9 @@
-// Panel of the active scheduled tasks of this chat, in the order of their next times.
+// Panel of the active and failed scheduled tasks of this chat, failed ones first, then by their next times.
 
 import { parse } from "./dom.js";
 import { showLocalTimes } from "./times.js";
+
+const time = (frame) => (frame.next_at ? Date.parse(frame.next_at) : 0);
 
 export class Schedules {
   #tasks = new Map();
@@ -22,16 +24,16 @@ export class Schedules {
     this.#render();
   }
 
-  /** Update one task; remove it when it is over or cancelled. */
+  /** Update one task; remove it when it is over, cancelled or dismissed. */
   update(frame) {
-    if (frame.status === "active") this.#tasks.set(frame.id, frame);
+    if (frame.status === "active" || frame.status === "failed") this.#tasks.set(frame.id, frame);
     else this.#tasks.delete(frame.id);
     this.#render();
   }
 
   #render() {
     const hadFocus = this.list.contains(document.activeElement);
-    const tasks = [...this.#tasks.values()].sort((a, b) => Date.parse(a.next_at) - Date.parse(b.next_at));
+    const tasks = [...this.#tasks.values()].sort((a, b) => time(a) - time(b));
     this.list.replaceChildren(...tasks.map((task) => parse(task.html)));
     showLocalTimes(this.list);
     const summary = this.panel.querySelector("summary");
