@@ -167,9 +167,10 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-# The sweep takes over invocations and jobs of dead processes.
+# The sweep takes over invocations and jobs of dead processes. The clocks of beat and worker decide that it has expired
+# and may differ, so it does not expire after five seconds.
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 5.0}},
+    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 60.0}},
 }
 
 # Model of the demo agents

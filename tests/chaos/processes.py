@@ -10,6 +10,7 @@ from pathlib import Path
 
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
+from tests.chaos.clock import SHIFT, SHIFTS
 from tests.stack.outages import kill_postgres, kill_redis, kill_tree
 from tests.stack.web_process import free_port, wait_until_listening, web_command
 
@@ -21,7 +22,7 @@ TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 
 @dataclass
 class Site:
-    """Two web processes, two workers, a beat and a model server, on one PostgreSQL and Redis."""
+    """Two web processes, two workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ."""
 
     data: Path
     database_url: str
@@ -64,6 +65,7 @@ class Site:
     def _start(self, name: str) -> None:
         environment = {
             **os.environ,
+            SHIFT: str(SHIFTS.get(name, 0)),
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
