@@ -30,7 +30,7 @@ def backends() -> int:
         return int(cursor.fetchone()[0])
 
 
-async def most_backends_during(requests: asyncio.Future[object]) -> int:
+async def most_backends_during(requests: asyncio.Future[list[int]]) -> int:
     """Return the highest number of backends until the requests are answered."""
     most = 0
     while not requests.done():
