@@ -128,6 +128,10 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured(
         "DATABASE_URL must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
     )
+# Without it, a process waits for minutes for a server that does not answer at all.
+DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
+    "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
+)
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
 # channels_redis blocks for five seconds per read; a longer silence means that Redis is down.
 REDIS_HOST = {"address": REDIS_URL, "socket_timeout": 15}

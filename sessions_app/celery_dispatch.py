@@ -9,6 +9,7 @@ from uuid import UUID
 from celery import current_app
 
 from sessions_app.db import leases
+from sessions_app.thread_pools import broker_threads
 
 logger = logging.getLogger(__name__)
 JOB_QUEUE = "jobs"
@@ -38,7 +39,7 @@ def send_sweep() -> None:
 async def run_session_elsewhere(session_id: UUID) -> None:
     """Ask a worker to run the session's queue; without a broker, leave the queue to the sweeper."""
     try:
-        await asyncio.to_thread(send_run_session, session_id)
+        await broker_threads.run(send_run_session, session_id)
     except Exception:  # the broker may be unavailable: the sweeper finds the queue
         logger.warning(
             "Session %s could not be sent to a worker; the sweeper will run it", session_id, exc_info=True
@@ -54,7 +55,7 @@ def send_job_soon(job_id: str | UUID, task_name: str) -> None:
 
 async def _send_job(job_id: UUID, task_name: str) -> None:
     try:
-        await asyncio.to_thread(send_job, job_id, task_name)
+        await broker_threads.run(send_job, job_id, task_name)
         await leases.mark_sent(job_id)
     except Exception:  # the broker may be unavailable: the sweeper sends jobs without `sent_at`
         logger.warning("Job %s could not be sent; the sweeper will send it", job_id, exc_info=True)

@@ -61,6 +61,13 @@ class Conf:
             task or a job.
         schedules_per_session: largest number of active scheduled tasks in a session.
         pool_size: PostgreSQL connections of a process.
+        database_threads: threads for queries of the ORM outside of HTTP requests; each has a connection while it works.
+        page_connections: PostgreSQL connections of a web process for pages, the admin and its database threads.
+        page_wait_seconds: longest wait of a page for one of these connections.
+        statement_seconds: longest duration of a statement in a web process; 0 is no limit.
+        tool_threads: number of synchronous tools that a process runs at once; others wait.
+        download_threads: number of downloads for which a process reads a piece of a file at once.
+        broker_threads: number of tasks that a process sends to the broker at once.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
         cached_events: number of events of recently used sessions that a process caches.
@@ -94,6 +101,13 @@ class Conf:
     schedule_longest_seconds: float = 3650 * 86_400.0
     schedules_per_session: int = 20
     pool_size: int = 10
+    database_threads: int = 4
+    page_connections: int = 10
+    page_wait_seconds: float = 10.0
+    statement_seconds: float = 30.0
+    tool_threads: int = 32
+    download_threads: int = 8
+    broker_threads: int = 2
     prepared_statements: bool = True
     cached_events: int = 200_000
     message_limit: int = 32_000

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import Http404
 
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
 
@@ -19,7 +20,7 @@ async def own_session(user: User, session_id: UUID) -> Session:
     Raises:
         NotFoundError: there is no such session, or it belongs to someone else.
     """
-    session = await Session.objects.owned_by(user).filter(pk=session_id).afirst()
+    session = await in_thread(Session.objects.owned_by(user).filter(pk=session_id).first)
     if session is None:
         raise NotFoundError("There is no such conversation here.")
     return session

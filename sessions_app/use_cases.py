@@ -37,7 +37,7 @@ async def create_session(user: User, app_name: str) -> Session:
     """
     app = get_app(app_name)
     created = await DjangoSessionService().create_session(app_name=app.name, user_id=str(user.pk))
-    return await Session.objects.owned_by(user).aget(app_name=app.name, key=created.id)
+    return await in_thread(Session.objects.owned_by(user).get, app_name=app.name, key=created.id)
 
 
 async def send_message(user: User, session_id: UUID, client_id: str, text: str) -> tuple[str, str]:
@@ -93,7 +93,7 @@ async def edit_message(
     try:
         await rewind_before(session, replaces)
     except (ConflictError, NotFoundError):
-        is_repeated = await session.invocations.filter(client_id=client_id).aexists()
+        is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
             raise
     return await send_message(user, session_id, client_id, text)
@@ -122,7 +122,7 @@ async def answer_call(
         ConflictError: the call was answered already.
     """
     session = await own_session(user, session_id)
-    if await ToolJob.objects.filter(session=session, call_id=call_id).aexists():
+    if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
         raise PermissionDeniedError("This call is answered by its job, not by a person.")
     await _check_is_pending(session, call_id, name)
     part = types.FunctionResponse(id=call_id, name=name, response=response)
@@ -210,7 +210,7 @@ async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, an
 
 async def _check_job(user: User, session_id: UUID, job_id: UUID) -> None:
     session = await own_session(user, session_id)
-    if not await ToolJob.objects.filter(session=session, pk=job_id).aexists():
+    if not await in_thread(ToolJob.objects.filter(session=session, pk=job_id).exists):
         raise NotFoundError("There is no such job in this conversation.")
 
 

@@ -53,6 +53,7 @@ SESSIONS_APP_ORDER = (
     "errors",
     "conf",
     "loop_local",
+    "thread_pools",
     "agent_registry",
     "codec",
     "timing",
@@ -232,6 +233,22 @@ def test_only_one_module_imports_the_content_types() -> None:
         if any(imported.startswith("google.genai.types") for imported in module.imports())
     }
     assert importers == {"runtime.types"}
+
+
+def test_coroutines_query_the_orm_through_in_thread_only() -> None:
+    """Django's own asynchronous queries keep a connection that nobody replaces when PostgreSQL restarts."""
+    queries = (
+        "get first last exists count create update delete save aggregate in_bulk get_or_create bulk_create"
+    )
+    bypassing = {f"a{name}" for name in [*queries.split(), "iterator", "refresh_from_db", "update_or_create"]}
+    found = [
+        f"{module.name} calls {node.attr}"
+        for module in modules().values()
+        if module.name.startswith("sessions_app.")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in bypassing
+    ]
+    assert found == []
 
 
 QUESTION_WORDS = frozenset("What Whether Who Whoever Whom Those Where Which How That".split())

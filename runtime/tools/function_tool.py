@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,6 +14,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import is_context_parameter, underlying_function
 from runtime.tools.function_declaration import read_signature
 from runtime.tools.tool_result import ToolError
+from runtime.tools.tool_threads import run_in_tool_thread
 
 Predicate = Callable[..., bool | Awaitable[bool]]
 
@@ -80,7 +80,7 @@ class FunctionTool(BaseTool):
     async def _invoke(self, arguments: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(underlying_function(self.func)):
             return await self.func(**arguments)
-        result = await asyncio.to_thread(self.func, **arguments)
+        result = await run_in_tool_thread(self.func, **arguments)
         return await result if inspect.isawaitable(result) else result
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -16,9 +15,11 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
 from runtime.sessions.state import State
+from sessions_app.db.threads import in_thread
 from sessions_app.models import Artifact, Session
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.html import INLINE_IMAGES
+from sessions_app.thread_pools import download_threads
 
 CHUNK_BYTES = 256 * 1024
 TEXT = "text/plain; charset=utf-8"
@@ -46,7 +47,7 @@ async def _find_artifact(session: Session, filename: str, version: str) -> Artif
     )
     if version:
         files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
-    row = await files.order_by("-version").afirst()
+    row = await in_thread(files.order_by("-version").first)
     if row is None:
         raise Http404(f"There is no file {filename!r} in this chat.")
     return row
@@ -71,9 +72,9 @@ def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
 
 
 async def _chunks(stored: FieldFile) -> AsyncIterator[bytes]:
-    await asyncio.to_thread(stored.open, "rb")
+    await download_threads.run(stored.open, "rb")
     try:
-        while chunk := await asyncio.to_thread(stored.read, CHUNK_BYTES):
+        while chunk := await download_threads.run(stored.read, CHUNK_BYTES):
             yield chunk
     finally:
-        await asyncio.to_thread(stored.close)
+        await download_threads.run(stored.close)

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString
 
 from sessions_app.codec import event_to_show
-from sessions_app.db.threads import in_thread
+from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import RewoundRange, rewound_ranges
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
@@ -59,7 +59,7 @@ async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRa
     for part in rewound:
         events = events.exclude(seq__range=(part.first, part.last))
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
-    return [event async for event in wanted[: PAGE_EVENTS + 1]]
+    return await fetch_rows(wanted[: PAGE_EVENTS + 1])
 
 
 def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
@@ -81,7 +81,7 @@ async def _log_page(session: Session, newest_first: list[Event], others: Q) -> L
         articles=[render_event(session.id, event.seq, event_to_show(event.body), jobs) for event in events],
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
-        invocations=[_fields(row, has_events=row.invocation_id in shown) async for row in rows],
+        invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
     )
 
 
@@ -89,7 +89,7 @@ async def _jobs(session: Session, events: list[Event]) -> Mapping[str, ToolJob]:
     call_ids = [call_id for event in events for call_id in event.body.get("longRunningToolIds", ())]
     if not call_ids:
         return {}
-    return {job.call_id: job async for job in session.jobs.filter(call_id__in=call_ids)}
+    return {job.call_id: job for job in await fetch_rows(session.jobs.filter(call_id__in=call_ids))}
 
 
 def _invocation_ids(events: list[Event]) -> set[str]:

@@ -17,6 +17,7 @@ from runtime.sessions.state import State
 from sessions_app import agent_registry, use_cases
 from sessions_app.chat.log_page import newest_page, older_page
 from sessions_app.conf import conf
+from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation, Session, UserState
 from sessions_app.models.session import SessionQuerySet
@@ -33,7 +34,7 @@ async def home(request: HttpRequest) -> HttpResponse:
     person = await request.auser()
     page = _page_number(request.GET.get("page", "1"))
     start = (page - 1) * SESSIONS_ON_A_PAGE
-    listed = [item async for item in _session_list(person)[start : start + SESSIONS_ON_A_PAGE + 1]]
+    listed = await fetch_rows(_session_list(person)[start : start + SESSIONS_ON_A_PAGE + 1])
     apps = list(agent_registry.apps().values())
     context = {
         "person": person,
@@ -68,7 +69,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "person": person,
         "banner": _banner(),
         "session": session,
-        "sessions": [item async for item in _session_list(person)[:SESSIONS_ON_A_PAGE]],
+        "sessions": await fetch_rows(_session_list(person)[:SESSIONS_ON_A_PAGE]),
         "log_page": await newest_page(session),
         "state": await _visible_state(session),
         "message_limit": conf().message_limit,
@@ -95,7 +96,7 @@ def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
 async def _visible_state(session: Session) -> dict[str, str]:
     """Return the session's and the person's state in words. The app's state is shared by everybody and left out."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
-    shared = await rows.afirst()
+    shared = await in_thread(rows.first)
     state: dict[str, Any] = (
         {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
     )

@@ -10,7 +10,7 @@ from django.db.models.functions import Concat, Now
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app import client_ids
-from sessions_app.db.threads import in_thread
+from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
@@ -40,8 +40,8 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str]) -> None
     """Cancel the jobs of rewound calls, and mark them as delivered so that they never answer."""
     unsettled = ToolJob.objects.undelivered() | ToolJob.objects.open()
     jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
-    job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
-    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
+    job_ids = await fetch_rows(jobs.values_list("pk", flat=True))
+    await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=Now())
     for job_id in job_ids:
         await in_thread(cancel_job, job_id, by=session.user_id)
 
@@ -49,7 +49,7 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str]) -> None
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
     """Cancel queued answers of rewound calls' jobs: an answer may be queued just before the rewind."""
     rewound_jobs = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
-    answers = [client_ids.of_job(job_id) async for job_id in rewound_jobs.values_list("pk", flat=True)]
+    answers = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
     await _cancel_rows(
         session, session.invocations.filter(status=InvocationStatus.QUEUED, client_id__in=answers)
     )
@@ -62,10 +62,9 @@ async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]
 
 
 async def _cancel_rows(session: Session, rows: QuerySet[Invocation]) -> None:
-    async for row in rows:
-        await session.invocations.filter(pk=row.pk).aupdate(
-            status=InvocationStatus.CANCELLED, finished_at=Now()
-        )
+    for row in await fetch_rows(rows):
+        same_row = session.invocations.filter(pk=row.pk)
+        await in_thread(same_row.update, status=InvocationStatus.CANCELLED, finished_at=Now())
         notice = invocation_notice(row.invocation_id, row.client_id, InvocationStatus.CANCELLED)
         live().hub.publish_notice(session.pk, notice)
 
@@ -74,24 +73,21 @@ async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
     """Accept answers again for calls whose answers were rewound; finished jobs answer at once."""
     delivered = ToolJob.objects.ended().filter(session=session, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
-    queued_client_ids = {client_id async for client_id in queued_rows.values_list("client_id", flat=True)}
-    delivered_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]
+    queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
+    delivered_ids = await fetch_rows(delivered.values_list("pk", flat=True))
     job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in queued_client_ids]
     answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
     # Rewound invocations give up their client ids: else the next answer would count as a repetition.
-    await (
-        session.invocations.filter(client_id__in=answers)
-        .exclude(client_id__in=queued_client_ids)
-        .aupdate(client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
-    )
-    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
+    rewound = session.invocations.filter(client_id__in=answers).exclude(client_id__in=queued_client_ids)
+    await in_thread(rewound.update, client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
+    await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=None)
     for job_id in job_ids:
         await in_thread(queue_response, job_id)
 
 
 async def _cancel_rewound_tasks(session: Session) -> None:
     """Cancel scheduled tasks that rewound invocations created, and their queued runs."""
-    tasks = [task async for task in session.scheduled_tasks.active()]
+    tasks = await fetch_rows(session.scheduled_tasks.active())
     if not tasks:
         return
     loaded = await DjangoSessionService().get_session(

@@ -11,6 +11,7 @@ from runtime.runners import Runner
 from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import session_lease
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.invocations.reconcile import reconcile_after_rewind
@@ -58,10 +59,10 @@ async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
     """Return True when a rewind to this place is the last event of the session, apart from changes of state."""
-    last = await session.events.rewinds().order_by("-seq").afirst()
+    last = await in_thread(session.events.rewinds().order_by("-seq").first)
     if last is None or last.body["actions"]["rewindBeforeInvocationId"] != invocation_id:
         return False
-    return not await session.events.after(last.seq).exclude(kind=EventKind.STATE).aexists()
+    return not await in_thread(session.events.after(last.seq).exclude(kind=EventKind.STATE).exists)
 
 
 async def _rewind(session: Session, invocation_id: str, lease_token: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from runtime.context import new_invocation_id
+from runtime.tools.tool_threads import set_tool_threads
 from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
@@ -189,7 +190,12 @@ class InvocationWorker:
             self._compacting.discard(session_id)
 
 
-_workers = LoopLocal(lambda: InvocationWorker(live()))
+def _make_worker() -> InvocationWorker:
+    set_tool_threads(conf().tool_threads)
+    return InvocationWorker(live())
+
+
+_workers = LoopLocal(_make_worker)
 
 
 def worker() -> InvocationWorker:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from sessions_app.db.threads import fetch_rows
 from sessions_app.models import ToolJob
 
 
 async def jobs_of_session(session_id: UUID) -> list[ToolJob]:
     """Return all jobs of the session, oldest first."""
-    return [job async for job in ToolJob.objects.filter(session_id=session_id).order_by("created_at")]
+    return await fetch_rows(ToolJob.objects.filter(session_id=session_id).order_by("created_at"))

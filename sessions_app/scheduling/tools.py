@@ -8,7 +8,7 @@ from typing import Any
 from runtime.tools import ToolContext
 from sessions_app.codec import user_pk
 from sessions_app.db.clock import database_now
-from sessions_app.db.threads import in_thread
+from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
@@ -76,7 +76,7 @@ async def list_scheduled_tasks(tool_context: ToolContext) -> dict[str, Any]:
         now = (await database_now()).astimezone(zone_for(tool_context.state))
     except (InvalidInputError, NotFoundError) as error:
         return {"error": str(error)}
-    rows = [row async for row in session.scheduled_tasks.shown()]
+    rows = await fetch_rows(session.scheduled_tasks.shown())
     return {
         "now": now.isoformat(timespec="seconds"),
         "scheduled_tasks": [_describe(row) for row in rows],
@@ -102,7 +102,7 @@ async def _load_session(tool_context: ToolContext) -> Session:
     """Return the row of the session in which the tool is called."""
     session = tool_context.session
     rows = Session.objects.filter(app_name=session.app_name, user_id=user_pk(session.user_id), key=session.id)
-    row = await rows.afirst()
+    row = await in_thread(rows.first)
     if row is None:
         raise NotFoundError(
             "Tasks can only be scheduled in sessions that the site stores. An agent that is used as a tool has no "

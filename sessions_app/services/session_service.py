@@ -147,7 +147,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
         rows = models.Session.objects.filter(app_name=app_name, user_id=_pk_or_none(user_id), key=session_id)
-        return await rows.values_list("initial_state", flat=True).afirst() or {}
+        return await in_thread(rows.values_list("initial_state", flat=True).first) or {}
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         return ListSessionsResponse(sessions=await in_thread(_list, app_name, user_id))

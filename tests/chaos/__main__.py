@@ -7,6 +7,9 @@ import asyncio
 import os
 import random
 import sys
+import traceback
+from pathlib import Path
+from tempfile import mkdtemp
 
 from tests.benchmarks.servers import bench_site
 
@@ -40,10 +43,24 @@ def _run(options: argparse.Namespace) -> int:
         try:
             site.start()
             report = asyncio.run(run(site, **vars(options)))
+        except BaseException:
+            _keep_evidence(options.seed, traceback.format_exc(), settings.DATA_DIR)
+            raise
         finally:
             site.stop()
-        print(report)
-        return 1 if report.verdict.problems else 0
+        if report.verdict.problems:
+            evidence = "\n".join([str(report), *report.verdict.evidence])
+            _keep_evidence(options.seed, evidence, settings.DATA_DIR)
+    print(report, flush=True)
+    return 1 if report.verdict.problems else 0
+
+
+def _keep_evidence(seed: int, evidence: str, data: Path) -> None:
+    """Write the evidence and the logs of all processes to a file that outlives the run, and print its path."""
+    logs = [f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(data.glob("*.log"))]
+    path = Path(mkdtemp(prefix="adk-chaos-")) / f"seed-{seed}.txt"
+    path.write_text("\n".join([evidence, *logs]))
+    print(f"chaos, seed {seed}: evidence in {path}", flush=True)
 
 
 sys.exit(main())

@@ -12,8 +12,11 @@ from itertools import chain, islice
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 
+from sessions_app.db.pool import close_pool
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
-from tests.benchmarks.doors import make_doors
+from sessions_app.use_cases import create_session
+from tests.benchmarks.doors import sign_in
+from tests.benchmarks.people import make_person
 from tests.chaos.browser import Browser
 from tests.chaos.conversation import Conversation
 from tests.chaos.evidence import describe
@@ -41,10 +44,10 @@ class Report:
         kills = ", ".join(f"{name} {count}" for name, count in sorted(self.kills.items()))
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         checked = "\n".join(f"  checked: {count} {name}" for name, count in self.verdict.checked.items())
-        problems = "\n".join(f"  PROBLEM {problem}" for problem in self.verdict.problems)
+        problems = [f"  PROBLEM {problem}" for problem in self.verdict.problems]
         head = f"chaos, seed {self.seed}: {sum(self.kills.values())} kills ({kills}); {counts}"
-        verdict = problems or "  nothing lost, nothing repeated"
-        return "\n".join([head, checked, verdict, *self.verdict.evidence])
+        verdict = f"{len(problems)} problems" if problems else "nothing lost, nothing repeated"
+        return "\n".join([head, checked, *problems, f"chaos, seed {self.seed}: {verdict}"])
 
 
 async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, pause: float) -> Report:
@@ -60,7 +63,7 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
     """
     choices = random.Random(seed)
     timeout = RECOVERY_SECONDS + people * SECONDS_PER_PERSON
-    talkers = await sync_to_async(_make_people)(people, list(site.ports.values()), seed, timeout)
+    talkers = await _make_people(people, list(site.ports.values()), seed, timeout)
     first_verbs = _shuffled_forever(VERBS, choices)
     async with asyncio.TaskGroup() as tasks:
         killer = tasks.create_task(_kill_repeatedly(site, choices, kills, pause))
@@ -133,15 +136,17 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
     }
 
 
-def _make_people(count: int, ports: list[int], seed: int, timeout: float) -> list[Person]:
+async def _make_people(count: int, ports: list[int], seed: int, act_seconds: float) -> list[Person]:
     """Create signed-in people, each with a session of an obedient app; some share a user."""
     groups = [APPS[number % len(APPS)] for number in range(len(APPS) * USERS_PER_APP)]
-    sizes = [len(range(number, count, len(groups))) for number in range(len(groups))]
-    doors = [door for app, size in zip(groups, sizes, strict=True) for door in make_doors(size, app)]
+    users = [await sync_to_async(make_person)() for _ in groups]
+    cookies = [await sync_to_async(sign_in)(user) for user in users]
     people = []
-    for number, door in enumerate(doors):
-        session = Session.objects.get(pk=door.path.split("/")[3])
+    for number in range(count):
+        group = number % len(groups)
+        session = await create_session(users[group], groups[group])
         # The number of reconnects depends on timing, so the browser's choices must not advance the person's.
-        browser = Browser(session.pk, door.cookie, ports, random.Random(f"{seed} browser {number}"))
-        people.append(Person(number, browser, random.Random(f"{seed} person {number}"), timeout))
+        browser = Browser(session.pk, cookies[group], ports, random.Random(f"{seed} browser {number}"))
+        people.append(Person(number, browser, random.Random(f"{seed} person {number}"), act_seconds))
+    await close_pool()
     return people
