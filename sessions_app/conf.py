@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from django.conf import settings
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
@@ -33,7 +33,8 @@ class Conf:
     """Settings of a site in `settings.ADK`. Durations are in seconds.
 
     Attributes:
-        apps: overrides by app name, of `queue_policy`, `invocations_of_app` and the limits of an invocation.
+        apps: overrides by app name, of `queue_policy`, `invocations_of_app`, `retention_days` and the limits of an
+            invocation.
         queue_policy: treatment of a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or
             cancel the other invocation (`interrupt`).
         invocations_of_person: number of invocations that a user may have running at once; 0 is no limit.
@@ -56,6 +57,8 @@ class Conf:
         job_resend_seconds: time after which a sent job that has not started is sent to the broker again.
         schedule_shortest_seconds: shortest interval of a scheduled task.
         schedules_per_session: largest number of active scheduled tasks in a session.
+        retention_days: days without use after which a session is erased; 0 keeps sessions.
+        retention_batch: largest number of sessions that one run of the daily housekeeping erases.
         pool_size: PostgreSQL connections of a process.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
@@ -87,6 +90,8 @@ class Conf:
     job_resend_seconds: float = 60.0
     schedule_shortest_seconds: float = 60.0
     schedules_per_session: int = 20
+    retention_days: int = Field(default=0, ge=0)
+    retention_batch: int = Field(default=10_000, ge=1)
     pool_size: int = 10
     prepared_statements: bool = True
     cached_events: int = 200_000
