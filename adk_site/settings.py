@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import environ
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -175,6 +176,8 @@ CELERY_TIMEZONE = TIME_ZONE
 # and may differ, so it does not expire after five seconds.
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 60.0}},
+    # By the clock: beat forgets intervals when its container is replaced.
+    "housekeeping": {"task": "sessions_app.housekeeping", "schedule": crontab(hour="3", minute="17")},
 }
 
 # Model of the demo agents

@@ -1,5 +1,6 @@
 """Django app configuration: registers the system checks."""
 
+from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -19,10 +20,14 @@ class SessionsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks; `manage.py check --tag agents` runs them alone."""
+        """Register the system checks and the receiver of account deletions.
+
+        `manage.py check --tag agents` runs the checks alone.
+        """
         register(check_agents, "agents")
         register(check_settings, "agents")
         setting_changed.connect(_follow_setting)
+        import_module("sessions_app.data_protection.account")  # models can be imported from now on
 
 
 def _follow_setting(setting: str, **kwargs: Any) -> None:

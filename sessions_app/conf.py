@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from django.conf import settings
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
@@ -33,7 +33,8 @@ class Conf:
     """Settings of a site in `settings.ADK`. Durations are in seconds.
 
     Attributes:
-        apps: overrides by app name, of `queue_policy`, `invocations_of_app` and the limits of an invocation.
+        apps: overrides by app name, of `queue_policy`, `invocations_of_app`, `retention_days` and the limits of an
+            invocation.
         queue_policy: treatment of a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or
             cancel the other invocation (`interrupt`).
         invocations_of_person: number of invocations that a user may have running at once; 0 is no limit.
@@ -60,6 +61,8 @@ class Conf:
         schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
             task or a job.
         schedules_per_session: largest number of active scheduled tasks in a session.
+        retention_days: days without use after which a session is erased; 0 keeps sessions.
+        retention_batch: largest number of sessions that one run of the daily housekeeping erases.
         pool_size: PostgreSQL connections of a process.
         database_threads: threads for queries of the ORM outside of HTTP requests; each has a connection while it works.
         page_connections: PostgreSQL connections of a web process for pages, the admin and its database threads.
@@ -100,6 +103,8 @@ class Conf:
     schedule_shortest_seconds: float = 60.0
     schedule_longest_seconds: float = 3650 * 86_400.0
     schedules_per_session: int = 20
+    retention_days: int = Field(default=0, ge=0)
+    retention_batch: int = Field(default=10_000, ge=1)
     pool_size: int = 10
     database_threads: int = 4
     page_connections: int = 10

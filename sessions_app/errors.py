@@ -19,6 +19,10 @@ class ConflictError(AdkError):
     """The request conflicts with the current state: refresh and try again."""
 
 
+class LegalHoldError(ConflictError):
+    """A legal hold forbids to erase this."""
+
+
 class StaleLeaseError(AdkError):
     """Another process has taken over the session; this one may no longer write to it."""
 

@@ -1,7 +1,9 @@
-"""Celery tasks: run queued invocations and sweep. Job tools register a task each."""
+"""Celery tasks: run queued invocations, sweep, keep house. Job tools register a task each."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +11,9 @@ from celery import shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_registry import apps
-from sessions_app.celery_dispatch import RUN_SESSION, SWEEP, send_run_session
+from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, SWEEP, send_run_session
+from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
+from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
 from sessions_app.jobs.sweeper import job_repairs
@@ -17,6 +21,7 @@ from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over
 
+logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0
 
 apps()  # importing the agents registers the Celery tasks of their job tools
@@ -46,6 +51,21 @@ def _offer_abandoned_queues(seconds: float) -> bool:
     for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
         send_run_session(session_id)
     return False
+
+
+@shared_task(name=HOUSEKEEPING, ignore_result=True)
+def keep_house() -> None:
+    """Erase expired sessions, orphaned files and expired logins."""
+    steps: tuple[Callable[[], object], ...] = (
+        erase_expired_sessions,
+        delete_orphaned_files,
+        clear_expired_logins,
+    )
+    for step in steps:
+        try:
+            step()
+        except Exception:  # one step must not keep the others from running
+            logger.exception("Housekeeping: %s failed; the next run tries again", step)
 
 
 @worker_process_shutdown.connect

@@ -72,6 +72,7 @@ SESSIONS_APP_ORDER = (
     "jobs",
     "scheduling",
     "invocations",
+    "data_protection",
     "admin",
     "templatetags",
     "shutdown",

@@ -3,24 +3,29 @@
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.invocation import Invocation
+from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
 from sessions_app.models.state import AppState, UserState
+from sessions_app.models.tombstone import ErasedKind, Tombstone
 from sessions_app.models.tool_job import ToolJob
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
     "AppState",
     "Artifact",
+    "ErasedKind",
     "Event",
     "EventKind",
     "Invocation",
     "InvocationStatus",
     "JobStatus",
+    "LegalHold",
     "MemoryEntry",
     "ScheduledTask",
     "Session",
+    "Tombstone",
     "ToolJob",
     "UserState",
 ]

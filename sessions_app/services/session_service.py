@@ -23,7 +23,7 @@ from sessions_app.db import event_log
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
-from sessions_app.services.erasing import erasing
+from sessions_app.services.erasing import delete_session_row
 from sessions_app.services.history_cache import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -250,11 +250,7 @@ def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
 
 
 def _delete(app_name: str, user: Any, key: str) -> None:
-    rows = models.Session.objects.filter(app_name=app_name, user_id=user, key=key)
-    with erasing():
-        # Lock order: session row before its events, as in an append; avoids deadlocks and orphaned events.
-        if session := rows.select_for_update().first():
-            session.delete()
+    delete_session_row(models.Session.objects.filter(app_name=app_name, user_id=user, key=key))
 
 
 def _list(app_name: str, user_id: str | None) -> list[Session]:

@@ -13,13 +13,13 @@ from sessions_app.db.pool import fetch_all
 
 
 @asynccontextmanager
-async def held(statement: str) -> AsyncIterator[None]:
-    """Run a statement in a separate transaction that holds its locks for the block, at most 10 seconds; then commit."""
+async def held(statement: str, seconds: float = 10) -> AsyncIterator[None]:
+    """Run a statement in a separate transaction that holds its locks for the block, for a limited time; then commit."""
     parameters = connections["default"].get_connection_params()
     parameters = {
         name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")
     }
-    async with asyncio.timeout(10), await AsyncConnection.connect(**parameters) as connection:
+    async with asyncio.timeout(seconds), await AsyncConnection.connect(**parameters) as connection:
         await connection.execute(statement)
         yield
 
