@@ -50,6 +50,11 @@ class EventFilter(forms.Form):
         return {name: value for name in names if (value := self.cleaned_data.get(name))}
 
     @property
+    def complaints(self) -> list[tuple[str, list[str]]]:
+        """The messages about invalid values, by field name."""
+        return [(name, list(messages)) for name, messages in self.errors.items()]
+
+    @property
     def requested_page(self) -> str:
         return self.cleaned_data.get("page") or ""
 

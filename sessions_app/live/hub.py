@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import EventFrame, InvocationFrame, Notice, PartialFrame
@@ -120,12 +121,12 @@ class Hub:
                 watcher.on_event(seq, frame)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
-        """Publish text of a partial event at the next flush."""
+        """Publish text of a partial event at the next flush, with U+FFFD where no socket could send it."""
         texts = self._texts[session_id]
         if stream not in texts:
             _drop_superseded(texts, stream)
             texts[stream] = GrowingText(stream, is_local=True)
-        texts[stream].add(text)
+        texts[stream].add(text if text.isascii() else storable(text))
         self._unflushed.add(session_id)
         self._schedule_flush()
 

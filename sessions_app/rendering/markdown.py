@@ -18,6 +18,8 @@ from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
+from sessions_app.codec import storable
+
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 
 _cleaner = nh3.Cleaner(
@@ -42,7 +44,7 @@ _cleaner = nh3.Cleaner(
 
 def render_markdown(text: str) -> SafeString:
     """Render the text as sanitised HTML without embedded HTML, scripts or images; links open in a new tab."""
-    return mark_safe(_cleaner.clean(_markdown.render(text)))  # noqa: S308  (sanitised here)
+    return mark_safe(_cleaner.clean(_markdown.render(storable(text))))  # noqa: S308  (sanitised here)
 
 
 def _fence(
