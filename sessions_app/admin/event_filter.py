@@ -50,9 +50,11 @@ class EventFilter(forms.Form):
         return {name: value for name in names if (value := self.cleaned_data.get(name))}
 
     @property
-    def complaints(self) -> list[tuple[str, list[str]]]:
+    def complaints(self) -> list[tuple[str, str]]:
         """The messages about invalid values, by field name."""
-        return [(name, list(messages)) for name, messages in self.errors.items()]
+        return [
+            (name, " ".join(str(message) for message in messages)) for name, messages in self.errors.items()
+        ]
 
     @property
     def requested_page(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,8 +14,10 @@ from sessions_app.admin.formatting import excerpt, format_call, format_duration,
 from sessions_app.history.rewinds import RewoundRange
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
-from sessions_app.rendering.failures import log_once
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
@@ -116,7 +119,7 @@ def build_row_or_none(event: Event, *, raw: str, gap: timedelta | None, links: E
     try:
         return build_row(event, raw=raw, gap=gap, links=links)
     except Exception:  # One odd event must not take down the page.
-        log_once(f"Event {event.seq} of session {event.session_id} cannot be shown in the admin")
+        logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
         return None
 
 

@@ -1,19 +1,32 @@
-"""Log of rows that cannot be rendered. A page that is loaded again does not log them again."""
+"""Filter of the log of rows that cannot be rendered. A page that is loaded again does not log them again."""
 
 from __future__ import annotations
 
 import logging
 
-logger = logging.getLogger(__name__)
 LARGEST_MEMORY = 10_000
-_logged: set[str] = set()
 
 
-def log_once(sentence: str) -> None:
-    """Log the exception that is being handled under a sentence that names the row, once in this process."""
-    if sentence in _logged:
-        return
-    if len(_logged) >= LARGEST_MEMORY:
-        _logged.clear()
-    _logged.add(sentence)
-    logger.exception(sentence)
+class OnceFilter(logging.Filter):
+    """Lets each message pass once in this process, as long as it is remembered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if message in self._logged:
+            return False
+        if len(self._logged) >= LARGEST_MEMORY:
+            self._logged.clear()
+        self._logged.add(message)
+        return True
+
+    def forget(self) -> None:
+        """Let every message pass again."""
+        self._logged.clear()
+
+
+once = OnceFilter()
+"""Filter of the loggers that report such rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import mimetypes
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,8 +21,10 @@ from runtime.sessions.state import State
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
-from sessions_app.rendering.failures import log_once
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 NO_JOBS: Mapping[str, ToolJob] = {}
 
@@ -49,7 +52,7 @@ def render_event(
     try:
         return _render_event(session_id, seq, event, jobs)
     except Exception:  # One odd event must not take down the page or the socket.
-        log_once(f"Event {seq} of session {session_id} cannot be rendered")
+        logger.exception("Event %s of session %s cannot be rendered", seq, session_id)
         return format_html(
             '<article id="event-{0}" class="event quiet" data-seq="{0}" data-event-id="{1}" data-invocation="{2}"'
             ' data-time="{3}">\n<p class="error">Event {0} ({1}) cannot be shown. It is kept.</p>\n</article>',
@@ -65,7 +68,7 @@ def render_job(job: ToolJob) -> SafeString:
     try:
         return _render_job(job)
     except Exception:  # One odd job must not take down the page or the socket.
-        log_once(f"Job {job.id} cannot be rendered")
+        logger.exception("Job %s cannot be rendered", job.id)
         return format_html(
             '<section id="job-{0}" class="job" data-status="{1}" data-call-id="{2}">\n'
             '<p class="error">Job {0} cannot be shown.</p>\n</section>',
@@ -80,7 +83,7 @@ def render_schedule(task: ScheduledTask) -> SafeString:
     try:
         return render_to_string("chat/schedule.html", {"task": task})
     except Exception:  # One odd task must not take down the page or the socket.
-        log_once(f"Scheduled task {task.pk} cannot be rendered")
+        logger.exception("Scheduled task %s cannot be rendered", task.pk)
         return format_html(
             '<li id="schedule-{0}" class="schedule" data-status="{1}">'
             '<p class="error">Scheduled task {0} cannot be shown.</p></li>',

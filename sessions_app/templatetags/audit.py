@@ -1,5 +1,8 @@
 """Template filters and tags of the audit pages."""
 
+import logging
+from collections.abc import Mapping
+
 from django import template
 from django.template import Context
 from django.template.loader import get_template
@@ -7,8 +10,10 @@ from django.utils.safestring import SafeString
 
 from sessions_app.admin.formatting import format_json, truncate
 from sessions_app.admin.session_page import TimelineEntry
-from sessions_app.rendering.failures import log_once
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 register = template.Library()
 FOLDER = "admin/sessions_app/session"
 
@@ -28,10 +33,12 @@ def audit_row(context: Context, entry: TimelineEntry) -> SafeString:
             return _render(f"{FOLDER}/_event.html", context, values)
         except Exception:  # One odd event must not take down the page.
             event = entry.event
-            log_once(f"Event {event.seq} of session {event.session_id} cannot be shown in the admin")
+            logger.exception(
+                "Event %s of session %s cannot be shown in the admin", event.seq, event.session_id
+            )
     return _render(f"{FOLDER}/_event_unreadable.html", context, values)
 
 
-def _render(name: str, context: Context, values: dict[str, object]) -> SafeString:
+def _render(name: str, context: Context, values: Mapping[str, object]) -> SafeString:
     with context.push(**values):
         return get_template(name).template.render(context)  # type: ignore[attr-defined, no-any-return]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from runtime.tools import ToolContext
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import threads
 from sessions_app.models import Event, ScheduledTask, Session, ToolJob, UserState
-from sessions_app.rendering import failures
+from sessions_app.rendering.event_html import cache
+from sessions_app.rendering.failures import once
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import MODELS, append_event, make_job, make_scheduled_task, page_of
@@ -65,9 +65,9 @@ def session(person: User) -> Session:
 
 
 @pytest.fixture(autouse=True)
-def new_process() -> Iterator[None]:
-    failures._logged.clear()
-    yield
+def new_process() -> None:
+    once.forget()
+    cache.clear()
 
 
 def frames_of(person: User, session: Session, count: int) -> list[dict[str, Any]]:
