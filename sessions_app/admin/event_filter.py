@@ -50,6 +50,13 @@ class EventFilter(forms.Form):
         return {name: value for name in names if (value := self.cleaned_data.get(name))}
 
     @property
+    def complaints(self) -> list[tuple[str, str]]:
+        """The messages about invalid values, by field name."""
+        return [
+            (name, " ".join(str(message) for message in messages)) for name, messages in self.errors.items()
+        ]
+
+    @property
     def requested_page(self) -> str:
         return self.cleaned_data.get("page") or ""
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from django.db.models import Q
 
-from sessions_app.admin.timeline import EventLinks, call_ids
+from sessions_app.admin.timeline import EventLinks, call_ids, mapping
 from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
 
@@ -61,7 +61,7 @@ def _find_in_session(session: Session, part_name: PartName, ids: set[str]) -> Se
 
 def _artifacts(session: Session, events: Iterable[Event]) -> dict[tuple[str, int], Artifact]:
     names = {
-        name for event in events for name in (event.body.get("actions") or {}).get("artifactDelta") or {}
+        name for event in events for name in mapping(mapping(event.body.get("actions")).get("artifactDelta"))
     }
     if not names:
         return {}

@@ -13,7 +13,7 @@ from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
 from sessions_app.admin.event_links import load_event_links
 from sessions_app.admin.formatting import elapsed_time
 from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
-from sessions_app.admin.timeline import Row, build_row
+from sessions_app.admin.timeline import Row, build_row_or_none
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 
@@ -45,6 +45,14 @@ class InvocationView:
 
 
 @dataclass(frozen=True)
+class TimelineEntry:
+    """An event of the page; `row` is None when the event cannot be shown."""
+
+    event: Event
+    row: Row | None
+
+
+@dataclass(frozen=True)
 class SessionPage:
     """Template context of the page.
 
@@ -65,7 +73,7 @@ class SessionPage:
     scheduled_task_count: int
     filter: EventFilter
     page: Page[Event]
-    rows: list[Row]
+    rows: list[TimelineEntry]
     highlighted: int | None
     state: StateSnapshot | None
 
@@ -175,7 +183,10 @@ def _with_gap_and_raw(events: EventQuerySet) -> QuerySet[Event]:
     )
 
 
-def _build_rows(session: Session, page: Page[Event]) -> list[Row]:
+def _build_rows(session: Session, page: Page[Event]) -> list[TimelineEntry]:
     events = list(page.object_list)
     links = load_event_links(session, events)
-    return [build_row(event, raw=event.raw, gap=event.gap, links=links) for event in events]  # type: ignore[attr-defined]
+    return [
+        TimelineEntry(event, build_row_or_none(event, raw=event.raw, gap=event.gap, links=links))  # type: ignore[attr-defined]
+        for event in events
+    ]

@@ -56,8 +56,6 @@ def load_state_snapshot(session: Session, seq: int) -> StateSnapshot:
 
 def _load_deltas(session: Session, seq: int) -> list[tuple[int, dict[str, Any]]]:
     with_delta = session.events.filter(seq__lte=seq, body__actions__stateDelta__isnull=False)
-    return list(
-        with_delta.exclude(body__actions__stateDelta={})
-        .order_by("seq")
-        .values_list("seq", "body__actions__stateDelta")
-    )
+    found = with_delta.exclude(body__actions__stateDelta={}).order_by("seq")
+    rows = found.values_list("seq", "body__actions__stateDelta")
+    return [(number, delta) for number, delta in rows if isinstance(delta, dict)]

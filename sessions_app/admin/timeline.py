@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,7 +14,10 @@ from sessions_app.admin.formatting import excerpt, format_call, format_duration,
 from sessions_app.history.rewinds import RewoundRange
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
@@ -89,18 +93,34 @@ class Row:
 
 def parts_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the parts of an event's content, in order."""
-    content = body.get("content") or {}
-    return content.get("parts") or []
+    parts = mapping(body.get("content")).get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def call_ids(body: Mapping[str, Any], key: Literal["functionCall", "functionResponse"]) -> list[str]:
     """Return the call ids of the event's function calls or function responses."""
-    return [part[key]["id"] for part in parts_of(body) if (part.get(key) or {}).get("id")]
+    found = (mapping(part.get(key)).get("id") for part in parts_of(body))
+    return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
 def summarize_event(event: Event) -> str:
     """Return a one-line summary of the event."""
-    return build_row(event, raw="", gap=None, links=EventLinks()).summary
+    row = build_row_or_none(event, raw="", gap=None, links=EventLinks())
+    return _("This event cannot be shown.") if row is None else row.summary
+
+
+def build_row_or_none(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row | None:
+    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+    try:
+        return build_row(event, raw=raw, gap=gap, links=links)
+    except Exception:  # One odd event must not take down the page.
+        logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
+        return None
 
 
 def build_row(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.consumer import get_handler_name
+from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from pydantic import ValidationError
 
@@ -56,9 +57,16 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         except UNAVAILABLE as error:
             logger.warning("Closing a socket of session %s: PostgreSQL is away (%s)", self._session_id, error)
             await self._viewer.end(protocol.CLOSE_TRY_AGAIN)
+        except StopConsumer:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            await self._viewer.fail(error)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Handle a frame. A bad frame is answered with an `error` frame, and the socket stays open."""
+        """Handle a frame. A frame that is bad or fails is answered with an `error` frame; the socket stays open.
+
+        A `hello` that fails closes the socket, because the browser waits for `ready`.
+        """
         if not await self._is_allowed(text_data):
             return
         reply_to = None
@@ -76,7 +84,17 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             case Ping():
                 self._viewer.post(PongFrame().json())
             case _:
-                await handle_frame(frame, self._user, self._session_id)
+                await self._call_use_case(frame)
+
+    async def _call_use_case(self, frame: AnyClientFrame) -> None:
+        try:
+            await handle_frame(frame, self._user, self._session_id)
+        except (AdkError, *UNAVAILABLE):
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            reference = self._viewer.log_failure(error)
+            reply_to = frame.id if isinstance(frame, Message) else None
+            self._viewer.post(protocol.failure_frame(reference, reply_to).json())
 
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})

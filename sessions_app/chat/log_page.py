@@ -5,19 +5,20 @@ Rewound events are left out, and so are the rewinds themselves (contract R3).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import RewoundRange, rewound_ranges
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
-from sessions_app.rendering import render_event
+from sessions_app.rendering.event_html import event_html
 
 PAGE_EVENTS = 50
 
@@ -78,15 +79,21 @@ async def _log_page(session: Session, newest_first: list[Event], others: Q) -> L
     shown = _invocation_ids(events)
     rows = session.invocations.filter(Q(invocation_id__in=shown) | others).order_by("id")
     return LogPage(
-        articles=[render_event(session.id, event.seq, event_to_show(event.body), jobs) for event in events],
+        articles=[await _article(event, jobs) for event in events],
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
     )
 
 
+async def _article(event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+    body = json.dumps(event.body, ensure_ascii=False)
+    html = await event_html(event.session_id, event.seq, event_to_show(event.body), body, jobs)
+    return mark_safe(html)  # noqa: S308 - made by a template
+
+
 async def _jobs(session: Session, events: list[Event]) -> Mapping[str, ToolJob]:
-    call_ids = [call_id for event in events for call_id in event.body.get("longRunningToolIds", ())]
+    call_ids = [call_id for event in events for call_id in event.body.get("longRunningToolIds") or ()]
     if not call_ids:
         return {}
     return {job.call_id: job for job in await fetch_rows(session.jobs.filter(call_id__in=call_ids))}

@@ -131,6 +131,12 @@ def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
     return ErrorFrame(error_code(error), str(error), in_reply_to)
 
 
+def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
+    """Return the frame of a failure that the log explains under the reference."""
+    message = f"Something went wrong (reference {reference}). Try again."
+    return ErrorFrame("internal", message, in_reply_to)
+
+
 def error_code(error: AdkError) -> str:
     """Return the code of an error in frames."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), "error")

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sessions_app.chat import protocol
 from sessions_app.chat.send_queue import SendQueue
@@ -20,7 +20,7 @@ from sessions_app.jobs.listing import jobs_of_session
 from sessions_app.live.frames import EventFrame, Notice, ReadyFrame
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
-from sessions_app.rendering import render_event
+from sessions_app.rendering.event_html import event_html
 from sessions_app.scheduling.listing import tasks_of_session
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,19 @@ class Viewer:
         self._stop_sending()
         await self._close(code)
 
+    async def fail(self, error: Exception) -> None:
+        """Log an unexpected error under a reference, tell the browser the reference, and close: it connects again."""
+        reference = self.log_failure(error)
+        await self.end(protocol.CLOSE_TRY_AGAIN, protocol.failure_frame(reference).json())
+
+    def log_failure(self, error: Exception) -> str:
+        """Log an unexpected error; return the reference under which the log has it."""
+        reference = uuid4().hex[:8]
+        logger.error(
+            "A socket of session %s failed (reference %s)", self._session_id, reference, exc_info=error
+        )
+        return reference
+
     def leave(self) -> None:
         """Stop watching after the socket was closed. Running invocations go on."""
         self._stop_sending()
@@ -166,9 +179,9 @@ class Viewer:
                 event = event_to_show(json.loads(body))
                 is_rewind = event.actions.rewind_before_invocation_id is not None
                 rewound = await rewound_from(self._session_id, seq) if is_rewind else None
+                html = await event_html(self._session_id, seq, event, body)
                 if seq != self._seq + 1:
                     break  # The hub brought this event meanwhile, or the browser asked for earlier ones.
-                html = render_event(self._session_id, seq, event)
                 if not self.post(EventFrame(seq, body, html, rewound).json()):
                     return
                 self._seq = seq
@@ -199,3 +212,5 @@ class Viewer:
         except UNAVAILABLE as error:
             logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
             await self.end(protocol.CLOSE_TRY_AGAIN)
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            await self.fail(error)

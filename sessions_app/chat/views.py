@@ -93,15 +93,15 @@ def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
     return Session.objects.owned_by(person).newest_first().annotate(is_busy=Exists(active))
 
 
-async def _visible_state(session: Session) -> dict[str, str]:
-    """Return the session's and the person's state in words. The app's state is shared by everybody and left out."""
+async def _visible_state(session: Session) -> list[tuple[str, str]]:
+    """Return the session's and the person's state as pairs of words. The app's state is everybody's and left out."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
     shared = await in_thread(rows.first)
     state: dict[str, Any] = (
         {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
     )
     items = sorted({**session.state, **state}.items())
-    return {key: one_line(value) for key, value in items if value is not None}
+    return [(key, one_line(value)) for key, value in items if value is not None]
 
 
 def _banner() -> str:

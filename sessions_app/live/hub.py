@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import EventFrame, InvocationFrame, Notice, PartialFrame
@@ -104,28 +105,32 @@ class Hub:
     # News of this process
 
     def publish_event(
-        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[], EventFrame]
+        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[], EventFrame | None]
     ) -> None:
         """Publish a committed event, which replaces its streamed text.
 
         Args:
-            make_frame: called once for all watchers, and not at all when there are none.
+            make_frame: called once for all watchers, and not at all when there are none. None when the frame takes
+                long to make: the watchers read the event from PostgreSQL.
         """
         self._keep_texts(session_id, lambda stream: stream.event_id != event_id)
         self._outbox.send_log_position(session_id, seq)
         watchers = self.watchers(session_id)
-        if watchers:
-            frame = make_frame().json()
-            for watcher in watchers:
-                watcher.on_event(seq, frame)
+        frame = make_frame() if watchers else None
+        if frame is None:
+            self.receive_log_position(session_id, seq)
+            return
+        text = frame.json()
+        for watcher in watchers:
+            watcher.on_event(seq, text)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
-        """Publish text of a partial event at the next flush."""
+        """Publish text of a partial event at the next flush, with U+FFFD where no socket could send it."""
         texts = self._texts[session_id]
         if stream not in texts:
             _drop_superseded(texts, stream)
             texts[stream] = GrowingText(stream, is_local=True)
-        texts[stream].add(text)
+        texts[stream].add(text if text.isascii() else storable(text))
         self._unflushed.add(session_id)
         self._schedule_flush()
 

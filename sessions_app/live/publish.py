@@ -26,7 +26,7 @@ from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
-from sessions_app.rendering import render_event
+from sessions_app.rendering.event_html import html_now
 from sessions_app.services.session_service import CommittedEvent
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,6 @@ def publish_notice_from_thread(session_id: UUID, notice: Notice) -> None:
     threads.run(publish())
 
 
-def _event_frame(committed: CommittedEvent, rewound_from: int | None) -> EventFrame:
-    html = render_event(committed.session_id, committed.seq, committed.event)
-    return EventFrame(committed.seq, committed.body, html, rewound_from)
+def _event_frame(committed: CommittedEvent, rewound_from: int | None) -> EventFrame | None:
+    html = html_now(committed.session_id, committed.seq, committed.event, committed.body)
+    return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from)

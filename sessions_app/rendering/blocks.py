@@ -50,7 +50,7 @@ class CallBlock:
     kind: ClassVar = "call"
     call_id: str
     name: str
-    args: dict[str, str]
+    args: list[tuple[str, str]]
     is_long_running: bool
     job: ToolJob | None
 
@@ -63,7 +63,7 @@ class ConfirmationRequestBlock:
     call_id: str
     hint: str
     name: str
-    args: dict[str, str]
+    args: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,9 @@ def _confirmation_request_block(call: types.FunctionCall) -> ConfirmationRequest
     )
 
 
-def _readable_args(args: Mapping[str, Any] | None) -> dict[str, str]:
-    return {name: readable(value) for name, value in sorted((args or {}).items())}
+def _readable_args(args: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return pairs, because a template would take an argument named `items` for the method of a dict."""
+    return [(name, readable(value)) for name, value in sorted((args or {}).items())]
 
 
 def _response_block(response: types.FunctionResponse) -> ResponseBlock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import mimetypes
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from uuid import UUID
 
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
@@ -19,7 +21,10 @@ from runtime.sessions.state import State
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 NO_JOBS: Mapping[str, ToolJob] = {}
 
@@ -39,9 +44,55 @@ def render_event(
 ) -> SafeString:
     """Render an event as `<article id="event-<seq>">`; empty when there is nothing to show.
 
+    An event that cannot be rendered becomes an article that says so.
+
     Args:
         jobs: Jobs of the session by call id; each is rendered below its call.
     """
+    try:
+        return _render_event(session_id, seq, event, jobs)
+    except Exception:  # One odd event must not take down the page or the socket.
+        logger.exception("Event %s of session %s cannot be rendered", seq, session_id)
+        return format_html(
+            '<article id="event-{0}" class="event quiet" data-seq="{0}" data-event-id="{1}" data-invocation="{2}"'
+            ' data-time="{3}">\n<p class="error">Event {0} ({1}) cannot be shown. It is kept.</p>\n</article>',
+            seq,
+            event.id,
+            event.invocation_id,
+            repr(event.timestamp),
+        )
+
+
+def render_job(job: ToolJob) -> SafeString:
+    """Render a job as `<section id="job-<uuid>">`: status, progress, questions and answers, files, error."""
+    try:
+        return _render_job(job)
+    except Exception:  # One odd job must not take down the page or the socket.
+        logger.exception("Job %s cannot be rendered", job.id)
+        return format_html(
+            '<section id="job-{0}" class="job" data-status="{1}" data-call-id="{2}">\n'
+            '<p class="error">Job {0} cannot be shown.</p>\n</section>',
+            job.id,
+            job.status,
+            job.call_id,
+        )
+
+
+def render_schedule(task: ScheduledTask) -> SafeString:
+    """Render a scheduled task as `<li id="schedule-<id>">`: text, next time, recurrence, cancel button."""
+    try:
+        return render_to_string("chat/schedule.html", {"task": task})
+    except Exception:  # One odd task must not take down the page or the socket.
+        logger.exception("Scheduled task %s cannot be rendered", task.pk)
+        return format_html(
+            '<li id="schedule-{0}" class="schedule" data-status="{1}">'
+            '<p class="error">Scheduled task {0} cannot be shown.</p></li>',
+            task.pk,
+            task.status,
+        )
+
+
+def _render_event(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
     blocks = blocks_of(event, jobs)
     actions = event.actions
     content = {
@@ -67,8 +118,7 @@ def render_event(
     return render_to_string("chat/event.html", context)
 
 
-def render_job(job: ToolJob) -> SafeString:
-    """Render a job as `<section id="job-<uuid>">`: status, progress, questions and answers, files, error."""
+def _render_job(job: ToolJob) -> SafeString:
     context = {
         "job": job,
         "question": job.question and _parse_times(job.question),
@@ -76,11 +126,6 @@ def render_job(job: ToolJob) -> SafeString:
         "files": file_links(job.session_id, job.artifacts),
     }
     return render_to_string("chat/job.html", context)
-
-
-def render_schedule(task: ScheduledTask) -> SafeString:
-    """Render a scheduled task as `<li id="schedule-<id>">`: text, next time, recurrence, cancel button."""
-    return render_to_string("chat/schedule.html", {"task": task})
 
 
 def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:

@@ -18,6 +18,9 @@ from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
+from sessions_app.codec import storable
+from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
+
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 
 _cleaner = nh3.Cleaner(
@@ -42,7 +45,9 @@ _cleaner = nh3.Cleaner(
 
 def render_markdown(text: str) -> SafeString:
     """Render the text as sanitised HTML without embedded HTML, scripts or images; links open in a new tab."""
-    return mark_safe(_cleaner.clean(_markdown.render(text)))  # noqa: S308  (sanitised here)
+    parsed, rest = split_at_limit(storable(text))
+    html = _markdown.render(parsed) + (_code_block(rest) if rest else "")
+    return mark_safe(_cleaner.clean(html))  # noqa: S308  (sanitised here)
 
 
 def _fence(
@@ -52,7 +57,11 @@ def _fence(
     token = tokens[index]
     words = token.info.split()
     language = f' data-language="{words[0]}"' if words and LANGUAGE.fullmatch(words[0]) else ""
-    return f'<pre tabindex="0"{language}><code>{escapeHtml(token.content)}</code></pre>\n'
+    return _code_block(token.content, language)
+
+
+def _code_block(text: str, attributes: str = "") -> str:
+    return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}</code></pre>\n'
 
 
 def _image(
@@ -107,6 +116,7 @@ def _make_markdown() -> MarkdownIt:
     }
     for name, rule in rules.items():
         markdown.add_render_rule(name, rule)
+    limit_markdown(markdown)
     return markdown
 
 

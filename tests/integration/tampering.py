@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sessions_app.db.threads import in_thread
+from sessions_app.rendering import event_html
 from sessions_app.services.erasing import erasing
 
 
 def tamper(change: Callable[[], object]) -> None:
-    """Make a change that the append-only trigger refuses otherwise."""
+    """Make a change that the append-only trigger refuses otherwise; then nothing is cached, as in a new process."""
     with erasing():
         change()
+    event_html.cache.clear()
 
 
 async def tamper_async(change: Callable[[], object]) -> None:

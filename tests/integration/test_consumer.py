@@ -19,6 +19,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.chat import viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.live.process import live
@@ -284,3 +285,50 @@ async def test_a_tab_that_missed_a_notice_is_greeted_again(person: User, session
     live().hub.receive_status(session.pk, session_status)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"
+
+
+async def test_an_unexpected_error_of_a_frame_is_told_with_a_reference_and_the_socket_stays_open(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*args: object) -> None:
+        raise KeyError("odd row")
+
+    monkeypatch.setattr(use_cases, "send_message", fail)
+    await tab.send(type="message", id="m1", text="hi")
+    frame = await tab.receive()
+    assert (frame["type"], frame["code"], frame["in_reply_to"]) == ("error", "internal", "m1")
+    assert frame["message"].endswith("Try again.") and "odd row" not in frame["message"]
+    assert reference_of(frame) in caplog.text and "odd row" in caplog.text
+    await tab.send(type="ping")
+    assert (await tab.receive())["type"] == "pong"
+
+
+async def test_an_unexpected_error_of_a_greeting_is_told_and_the_browser_is_asked_to_connect_again(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*args: object) -> None:
+        raise ValueError("odd row")
+
+    monkeypatch.setattr(viewer, "tasks_of_session", fail)
+    tab = Tab(person, session)
+    frame = await tab.open()
+    assert frame["type"] == "error" and reference_of(frame) in caplog.text
+    assert await tab.close_code() == 4503
+
+
+async def test_an_unexpected_error_while_catching_up_is_told_and_the_browser_is_asked_to_connect_again(
+    tab: Tab, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*args: object) -> None:
+        raise ValueError("odd row")
+
+    monkeypatch.setattr(event_log, "events_after", fail)
+    live().hub.receive_log_position(session.pk, 9)
+    frame = await tab.receive()
+    assert frame["type"] == "error" and reference_of(frame) in caplog.text
+    assert await tab.close_code() == 4503
+
+
+def reference_of(frame: dict[str, Any]) -> str:
+    """Return the reference to the log in an `error` frame."""
+    return str(frame["message"]).split("reference ")[1].split(")")[0]

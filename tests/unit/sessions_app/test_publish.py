@@ -10,9 +10,9 @@ import pytest
 
 from runtime.events import Event
 from sessions_app.codec import event_to_json
-from sessions_app.live import publish
 from sessions_app.live.hub import Hub
 from sessions_app.live.publish import publish_committed
+from sessions_app.rendering import event_html
 from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
 
@@ -33,8 +33,9 @@ def hub(outbox: Mock) -> Hub:
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> Mock:
     """The renderer of events, which keeps its calls."""
+    event_html.cache.clear()
     renderer = Mock(return_value="<p>Hello.</p>")
-    monkeypatch.setattr(publish, "render_event", renderer)
+    monkeypatch.setattr(event_html, "render_event", renderer)
     return renderer
 
 
