@@ -66,8 +66,9 @@ class LegalHoldAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         hold = self.get_object(request, object_id)
-        can_be_lifted = hold is not None and hold.lifted_at is None and self.has_lift_permission(request)
-        lift_url = reverse("admin:sessions_app_legalhold_lift", args=[hold.pk]) if can_be_lifted else None
+        lift_url = None
+        if hold is not None and hold.lifted_at is None and self.has_lift_permission(request):
+            lift_url = reverse("admin:sessions_app_legalhold_lift", args=[hold.pk])
         return super().change_view(
             request, object_id, form_url, {"lift_url": lift_url, **(extra_context or {})}
         )

@@ -23,7 +23,7 @@ SESSIONS_PER_QUERY = 100
 
 @dataclass(frozen=True)
 class ErasureOrder:
-    """Who erases, and why.
+    """Author and reason of an erasure.
 
     Attributes:
         by: primary key of the user; None for the site itself and for a management command.

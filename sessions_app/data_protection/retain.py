@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -41,7 +42,7 @@ def expired_sessions() -> Iterator[tuple[int, QuerySet[Session]]]:
 
 
 def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
-    in_use = (
+    in_use: tuple[QuerySet[Any], ...] = (
         Invocation.objects.filter(status__in=InvocationStatus.active()),
         ToolJob.objects.filter(status__in=JobStatus.active()),
         ScheduledTask.objects.filter(next_at__isnull=False),

@@ -116,7 +116,7 @@ async def test_appends_during_the_erasure_are_refused(ada: User) -> None:
     row = await Session.objects.afirst()
     assert row is not None
     service = DjangoSessionService()
-    names = {"app_name": row.app_name, "user_id": str(ada.pk), "session_id": row.key}
+    names: dict[str, Any] = {"app_name": row.app_name, "user_id": str(ada.pk), "session_id": row.key}
     session = await service.get_session(**names)
     assert session is not None
     erasure = in_thread(erase_session, row.pk, ORDER)

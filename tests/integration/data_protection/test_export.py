@@ -100,7 +100,7 @@ def test_secrets_are_redacted(session: Session, tmp_path: Path) -> None:
 
 def test_a_missing_file_does_not_stop_the_export(ada: User, tmp_path: Path) -> None:
     lost = Artifact.objects.filter(filename="ada-lovelace 0.txt").get()
-    lost.file.storage.delete(lost.file.name)
+    lost.file.delete(save=False)
     export_person(ada.pk, tmp_path / "out")
     paths = {artifact["filename"]: artifact["path"] for artifact in read(tmp_path / "out", "artifacts.json")}
     assert paths["ada-lovelace 0.txt"] == ""
@@ -129,7 +129,7 @@ def fill(session: Session, last_seq: int) -> None:
         INSERT INTO sessions_app_event (session_id, seq, body)
         SELECT %(session)s, seq, jsonb_build_object('author', 'clerk', 'timestamp', 1, 'id', seq::text)
         FROM generate_series(%(first)s, %(last)s) AS seq"""
-    names = {"session": session.pk, "first": session.last_seq + 1, "last": last_seq}
+    names: dict[str, Any] = {"session": session.pk, "first": session.last_seq + 1, "last": last_seq}
     with connection.cursor() as cursor:
         cursor.execute(query, names)
     session.last_seq = last_seq

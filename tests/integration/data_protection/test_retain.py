@@ -102,12 +102,12 @@ def test_files_without_a_row_go_after_a_day(old: Callable[..., Session], setting
     artifact = make_artifact(old("files"), "kept.txt")
     folder: Path = settings.MEDIA_ROOT / "artifacts"
     yesterday = (timezone.now() - timedelta(days=1, minutes=1)).timestamp()
-    for name, is_old in (("orphan", True), ("being saved", False), (Path(artifact.file.name).name, True)):
+    for name, is_old in (("orphan", True), ("being saved", False), (Path(artifact.file.path).name, True)):
         (folder / name).touch()
         if is_old:
             os.utime(folder / name, (yesterday, yesterday))
     keep_house()
-    assert {path.name for path in folder.iterdir()} == {"being saved", Path(artifact.file.name).name}
+    assert {path.name for path in folder.iterdir()} == {"being saved", Path(artifact.file.path).name}
     assert Artifact.objects.count() == 1
 
 
