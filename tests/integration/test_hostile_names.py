@@ -163,7 +163,7 @@ async def test_names_of_arguments_and_keys_break_no_live_frame(
     await socket.connect()
     await socket.send_to(text_data=json.dumps({"v": 1, "type": "hello", "after": 0}))
     await socket.send_to(text_data=json.dumps({"v": 1, "type": "message", "id": "m", "text": "hi"}))
-    html = {}
+    html: dict[int, str] = {}
     while len(html) < 4:
         frame = json.loads(await socket.receive_from(timeout=5))
         if frame["type"] == "event":
