@@ -16,6 +16,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from sessions_app import agent_registry
 from sessions_app.models import Invocation, Session, ToolJob, UserState
 from tests.integration.page_helpers import add_event, file_url, page, save_artifact
+from tests.integration.tampering import tamper
 
 LOGIN_QUERIES = 2  # Django's session and the user
 
@@ -84,7 +85,8 @@ def test_an_unreadable_event_does_not_break_the_page(browser_of_person: Client, 
     for text in ("before", "written later", "behind"):
         add_event(session, text)
     stored = session.events.get(seq=2)
-    session.events.filter(pk=stored.pk).update(body={**stored.body, "actions": {"unheardOf": 1}})
+    body = {**stored.body, "actions": {"unheardOf": 1}}
+    tamper(lambda: session.events.filter(pk=stored.pk).update(body=body))
     shown = browser_of_person.get(page(session)).content.decode()
     assert "before" in shown and "behind" in shown and "written later" not in shown
     assert "another version of the site" in shown
@@ -289,7 +291,7 @@ def test_the_page_shows_the_state_of_the_session_and_the_person(
 ) -> None:
     session.state = {"order": "A-1", "closed": None}
     session.save()
-    UserState.objects.create(app_name="help_desk", user=session.user, state={"language": "en"})
+    UserState.objects.filter(app_name="help_desk", user=session.user).update(state={"language": "en"})
     UserState.objects.create(app_name="other", user=session.user, state={"language": "xx"})
     html = browser_of_person.get(page(session)).content.decode()
     assert "<dt>order</dt><dd>A-1</dd>" in html and "<dt>closed</dt>" not in html

@@ -75,8 +75,12 @@ def create_one_of_each(session: Session, person: User) -> dict[str, Any]:
         "tooljob": make_job(session),
         "scheduledtask": make_scheduled_task(session),
         "artifact": make_artifact(session, "notes.txt"),
-        "appstate": AppState.objects.create(app_name="help_desk", state={"total": 2}),
-        "userstate": UserState.objects.create(app_name="help_desk", user=person, state={"name": "Ada"}),
+        "appstate": AppState.objects.update_or_create(app_name="help_desk", defaults={"state": {"total": 2}})[
+            0
+        ],
+        "userstate": UserState.objects.update_or_create(
+            app_name="help_desk", user=person, defaults={"state": {"name": "Ada"}}
+        )[0],
     }
 
 

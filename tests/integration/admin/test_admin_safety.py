@@ -46,8 +46,8 @@ def test_hostile_text_is_escaped_on_every_page_and_no_style_or_script_is_inline(
     )
     job = make_job(session, tool_name=HOSTILE, error=HOSTILE, args={"a": HOSTILE}, progress_message=HOSTILE)
     artifact = make_artifact(session, HOSTILE)
-    state = AppState.objects.create(app_name=HOSTILE, state=delta)
-    UserState.objects.create(app_name=HOSTILE, user=person, state=delta)
+    state, _ = AppState.objects.update_or_create(app_name=HOSTILE, defaults={"state": delta})
+    UserState.objects.update_or_create(app_name=HOSTILE, user=person, defaults={"state": delta})
     pages = [
         *[reverse(f"admin:sessions_app_{model}_changelist") for model in MODELS],
         page_of(session, "?at=2"),
