@@ -38,6 +38,9 @@ class Viewer:
     Args:
         send: sends a frame, and returns when the socket has room for the next one.
         close: closes the socket with a code.
+
+    Attributes:
+        has_ended: True from the beginning of `end` on; frames that still arrive are ignored.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Viewer:
         self._close = close
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
+        self.has_ended = False
         self._seq = self._log_position = 0
         self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
         self._active_at_last_tick: frozenset[str] | None = None
@@ -96,7 +100,10 @@ class Viewer:
         return False
 
     async def end(self, code: int, frame: str = "") -> None:
-        """Close the socket, after a last frame if the browser reads it within a second."""
+        """Close the socket, after a last frame if the browser reads it within a second. Idempotent."""
+        if self.has_ended:
+            return
+        self.has_ended = True
         if frame and self.post(frame):
             await self._send_queue.drained(FAREWELL_SECONDS)
         self._stop_sending()
@@ -151,6 +158,11 @@ class Viewer:
     def on_deleted(self) -> None:
         """Close the socket."""
         self._create_task(self.end(protocol.CLOSE_NOT_FOUND))
+
+    def on_signed_out(self) -> None:
+        """Close the socket: its person is no longer signed in."""
+        self._stop_sending()
+        self._create_task(self.end(protocol.CLOSE_NOT_SIGNED_IN))
 
     # Tasks
 

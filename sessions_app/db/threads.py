@@ -26,11 +26,11 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     loop, because Redis's channel layer refuses a second. The coroutine must not use `in_thread`: the thread that
     waits here may be Django's database thread.
     """
-    loop = _calling_loop() or background_loop()
+    loop = calling_loop() or background_loop()
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
 
-def _calling_loop() -> asyncio.AbstractEventLoop | None:
+def calling_loop() -> asyncio.AbstractEventLoop | None:
     """Return the loop that waits for this thread (a synchronous view, `in_thread`); None in a Celery process."""
     loop: asyncio.AbstractEventLoop | None = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     return loop if loop is not None and loop.is_running() else None
