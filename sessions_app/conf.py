@@ -59,7 +59,8 @@ class Conf:
         pool_size: PostgreSQL connections of a process.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
-        cached_events: number of events of recently used sessions that a process caches.
+        cached_bytes: memory for the events of recently used sessions that a process caches, estimated.
+        streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
         message_limit: largest message in characters.
         frame_limit: largest websocket frame in characters.
         frames_per_minute: number of frames that a socket may send in a minute.
@@ -89,7 +90,8 @@ class Conf:
     schedules_per_session: int = 20
     pool_size: int = 10
     prepared_statements: bool = True
-    cached_events: int = 200_000
+    cached_bytes: int = 256_000_000
+    streamed_bytes: int = 64_000_000
     message_limit: int = 32_000
     frame_limit: int = 256_000
     frames_per_minute: int = 240

@@ -79,7 +79,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _handle(self, frame: AnyClientFrame) -> None:
         match frame:
             case Hello(after=after):
-                await self._viewer.greet(after)
+                await self._viewer.on_hello(after)
             case Ping():
                 self._viewer.post(PongFrame().json())
             case _:

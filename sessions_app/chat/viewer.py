@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from uuid import UUID
@@ -16,7 +17,7 @@ from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.jobs.listing import jobs_of_session
+from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.frames import EventFrame, Notice, ReadyFrame
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
@@ -26,6 +27,8 @@ from sessions_app.scheduling.listing import tasks_of_session
 logger = logging.getLogger(__name__)
 CATCH_UP_ROWS = 50
 FAREWELL_SECONDS = 1.0
+GREETING_SECONDS = 1.0
+"""Shortest time between two greetings that the browser asks for."""
 
 
 class Viewer:
@@ -62,6 +65,25 @@ class Viewer:
         self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
+        self._next_greeting_at = 0.0
+        self._greeting: asyncio.Task[None] | None = None
+
+    async def on_hello(self, after: int) -> None:
+        """Greet the browser, which has the events up to `after`; events that this socket has sent are not sent again.
+
+        Greetings that follow too closely are one later greeting, however many the browser asks for.
+        """
+        wait = self._next_greeting_at - time.monotonic()
+        if wait <= 0:
+            self._next_greeting_at = time.monotonic() + GREETING_SECONDS
+            await self.greet(max(after, self._seq))
+        elif self._greeting is None or self._greeting.done():
+            self._greeting = self._create_task(self._greet_later(wait))
+
+    async def _greet_later(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._next_greeting_at = time.monotonic() + GREETING_SECONDS
+        await self.greet(self._seq)
 
     async def greet(self, after: int) -> None:
         """Send the session's status, then the events after `after`, and watch the hub from now on."""
@@ -71,8 +93,8 @@ class Viewer:
         if session_status is None:
             await self.end(protocol.CLOSE_NOT_FOUND)
             return
-        # Read after the status, so that every job which it counts as active is among these.
-        jobs = [job_notice(job) for job in await jobs_of_session(self._session_id)]
+        # Read after the status, so that the jobs which it counts as active are among these.
+        jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
         for invocation_id in streaming - session_status.active:
             hub.drop_text(self._session_id, invocation_id)
