@@ -4,7 +4,6 @@ import os
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
@@ -19,10 +18,11 @@ http = get_asgi_application()
 from adk_site.backpressure import with_backpressure  # noqa: E402
 from adk_site.garbage_collection import tune_garbage_collection  # noqa: E402
 from adk_site.health import with_health  # noqa: E402
+from adk_site.origin import from_own_pages  # noqa: E402
 from adk_site.shutdown import shut_down_before_reactor  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 
 shut_down_before_reactor()
-websocket = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+websocket = from_own_pages(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 application = ProtocolTypeRouter({"http": with_health(http), "websocket": with_backpressure(websocket)})
 tune_garbage_collection()

@@ -73,13 +73,14 @@ class Conf:
         broker_threads: number of tasks that a process sends to the broker at once.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
-        cached_events: number of events of recently used sessions that a process caches.
         cached_html_bytes: size of the HTML of events that a process caches.
         markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
         markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.
         markdown_nesting: depth of lists and quotations in a text; what is deeper is shown as it is.
         inline_render_seconds: estimated time above which an event is rendered in a thread, so that others need not
             wait for it.
+        cached_bytes: memory for the events of recently used sessions that a process caches, estimated.
+        streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
         message_limit: largest message in characters.
         frame_limit: largest websocket frame in characters.
         frames_per_minute: number of frames that a socket may send in a minute.
@@ -120,12 +121,13 @@ class Conf:
     download_threads: int = 8
     broker_threads: int = 2
     prepared_statements: bool = True
-    cached_events: int = 200_000
     cached_html_bytes: int = 32_000_000
     markdown_limit: int = 100_000
     markdown_cells: int = 2_000
     markdown_nesting: int = 16
     inline_render_seconds: float = 0.03
+    cached_bytes: int = 256_000_000
+    streamed_bytes: int = 64_000_000
     message_limit: int = 32_000
     frame_limit: int = 256_000
     frames_per_minute: int = 240

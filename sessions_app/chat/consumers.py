@@ -22,6 +22,8 @@ from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.errors import InvalidInputError
 from sessions_app.live.frames import PongFrame
+from sessions_app.live.process import live
+from sessions_app.live.sign_ins import SignIn
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +42,16 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         await self.accept()
         if not self._user.is_authenticated:
             await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
-        elif await event_log.session_status(self._session_id, self._user.pk) is None:
+            return
+        self._sign_in = SignIn.of_scope(self.scope)
+        live().sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
+        if await event_log.session_status(self._session_id, self._user.pk) is None:
             await self._viewer.end(protocol.CLOSE_NOT_FOUND)
 
     async def disconnect(self, code: int) -> None:
         """Stop watching. Running invocations go on."""
+        if self._user.is_authenticated:
+            live().sign_ins.unwatch(self._sign_in, self._viewer.on_signed_out)
         self._viewer.leave()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -67,7 +74,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
         A `hello` that fails closes the socket, because the browser waits for `ready`.
         """
-        if not await self._is_allowed(text_data):
+        if self._viewer.has_ended or not await self._is_allowed(text_data):
             return
         reply_to = None
         try:
@@ -80,15 +87,19 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _handle(self, frame: AnyClientFrame) -> None:
         match frame:
             case Hello(after=after):
-                await self._viewer.greet(after)
+                await self._viewer.on_hello(after)
             case Ping():
                 self._viewer.post(PongFrame().json())
             case _:
-                await self._call_use_case(frame)
+                await self._write(frame)
 
-    async def _call_use_case(self, frame: AnyClientFrame) -> None:
+    async def _write(self, frame: AnyClientFrame) -> None:
+        """Handle a frame that changes something, if its person is still signed in."""
         try:
-            await handle_frame(frame, self._user, self._session_id)
+            if await live().sign_ins.is_valid(self._sign_in):
+                await handle_frame(frame, self._user, self._session_id)
+            else:
+                await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
         except (AdkError, *UNAVAILABLE):
             raise
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser

@@ -21,6 +21,7 @@ LARGEST_ID = 2**63 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
+"""Nobody is signed in, or the sign-in has ended: signed out, deactivated, another password."""
 CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_LARGE = 4413

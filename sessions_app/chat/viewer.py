@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,7 +17,7 @@ from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.jobs.listing import jobs_of_session
+from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.frames import EventFrame, Notice, ReadyFrame
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
@@ -26,6 +27,8 @@ from sessions_app.scheduling.listing import tasks_of_session
 logger = logging.getLogger(__name__)
 CATCH_UP_ROWS = 50
 FAREWELL_SECONDS = 1.0
+GREETING_SECONDS = 1.0
+"""Shortest time between two greetings that the browser asks for."""
 
 
 class Viewer:
@@ -38,6 +41,9 @@ class Viewer:
     Args:
         send: sends a frame, and returns when the socket has room for the next one.
         close: closes the socket with a code.
+
+    Attributes:
+        has_ended: True from the beginning of `end` on; frames that still arrive are ignored.
     """
 
     def __init__(
@@ -53,11 +59,31 @@ class Viewer:
         self._close = close
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
+        self.has_ended = False
         self._seq = self._log_position = 0
         self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
         self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
+        self._next_greeting_at = 0.0
+        self._greeting: asyncio.Task[None] | None = None
+
+    async def on_hello(self, after: int) -> None:
+        """Greet the browser, which has the events up to `after`; events that this socket has sent are not sent again.
+
+        Greetings that follow too closely are one later greeting, however many the browser asks for.
+        """
+        wait = self._next_greeting_at - time.monotonic()
+        if wait <= 0:
+            self._next_greeting_at = time.monotonic() + GREETING_SECONDS
+            await self.greet(max(after, self._seq))
+        elif self._greeting is None or self._greeting.done():
+            self._greeting = self._create_task(self._greet_later(wait))
+
+    async def _greet_later(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._next_greeting_at = time.monotonic() + GREETING_SECONDS
+        await self.greet(self._seq)
 
     async def greet(self, after: int) -> None:
         """Send the session's status, then the events after `after`, and watch the hub from now on."""
@@ -67,8 +93,8 @@ class Viewer:
         if session_status is None:
             await self.end(protocol.CLOSE_NOT_FOUND)
             return
-        # Read after the status, so that every job which it counts as active is among these.
-        jobs = [job_notice(job) for job in await jobs_of_session(self._session_id)]
+        # Read after the status, so that the jobs which it counts as active are among these.
+        jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
         for invocation_id in streaming - session_status.active:
             hub.drop_text(self._session_id, invocation_id)
@@ -96,7 +122,10 @@ class Viewer:
         return False
 
     async def end(self, code: int, frame: str = "") -> None:
-        """Close the socket, after a last frame if the browser reads it within a second."""
+        """Close the socket, after a last frame if the browser reads it within a second. Idempotent."""
+        if self.has_ended:
+            return
+        self.has_ended = True
         if frame and self.post(frame):
             await self._send_queue.drained(FAREWELL_SECONDS)
         self._stop_sending()
@@ -164,6 +193,11 @@ class Viewer:
     def on_deleted(self) -> None:
         """Close the socket."""
         self._create_task(self.end(protocol.CLOSE_NOT_FOUND))
+
+    def on_signed_out(self) -> None:
+        """Close the socket: its person is no longer signed in."""
+        self._stop_sending()
+        self._create_task(self.end(protocol.CLOSE_NOT_SIGNED_IN))
 
     # Tasks
 

@@ -45,7 +45,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
     The coroutine gets a new context, because what it starts may outlive the HTTP request of the calling thread.
     """
-    loop = _calling_loop() or background_loop()
+    loop = calling_loop() or background_loop()
     return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
@@ -73,7 +73,7 @@ def _caller_has_thread() -> bool:
     return in_request or getattr(AsyncToSync.executors, "current", None) is not None
 
 
-def _calling_loop() -> asyncio.AbstractEventLoop | None:
+def calling_loop() -> asyncio.AbstractEventLoop | None:
     """Return the loop that waits for this thread (a synchronous view, `in_thread`); None in a Celery process."""
     loop: asyncio.AbstractEventLoop | None = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     return loop if loop is not None and loop.is_running() else None

@@ -7,6 +7,7 @@ idle and a longer one under load, so that its cost does not grow with the number
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -18,6 +19,7 @@ from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import EventFrame, InvocationFrame, Notice, PartialFrame
 from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
 
+logger = logging.getLogger(__name__)
 SECONDS_PER_GROWING_SESSION = 0.0005
 """Bounds flushing to about 20% of the process's CPU: sending a chunk takes about 0.1 ms."""
 
@@ -184,6 +186,7 @@ class Hub:
         unseen = texts[stream].take_pending()
         if unseen:
             self._show_text(session_id, unseen)
+        self._schedule_flush()  # bounds the memory
 
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
         """Show a notice to the watchers; the end of an invocation drops its streamed text."""
@@ -226,6 +229,7 @@ class Hub:
         """Send the text gathered since the last flush. The more sessions have some, the longer the next window."""
         self._is_flush_scheduled = False
         unflushed, self._unflushed = self._unflushed, set()
+        self._bound_memory()
         for session_id in unflushed:
             for text in self._texts.get(session_id, {}).values():
                 chunk = text.take_pending()
@@ -235,6 +239,23 @@ class Hub:
                         self._outbox.send_text(session_id, chunk)
         shortest, longest = conf().merge_seconds, conf().merge_seconds_under_load
         self._window = min(max(shortest, SECONDS_PER_GROWING_SESSION * len(unflushed)), longest)
+
+    def _bound_memory(self) -> None:
+        """Cut the longest texts until all take no more memory than `streamed_bytes`."""
+        texts = [text for of_session in self._texts.values() for text in of_session.values()]
+        excess = sum(text.bytes for text in texts) - conf().streamed_bytes
+        if excess <= 0:
+            return
+        for text in sorted(texts, key=lambda text: text.bytes, reverse=True):
+            if excess <= 0:
+                return
+            logger.warning(
+                "The text of event %s is shown only when complete: all streamed texts together exceed %d bytes",
+                text.stream.event_id,
+                conf().streamed_bytes,
+            )
+            excess -= text.bytes
+            text.cut()
 
     def _show_text(self, session_id: UUID, chunk: TextChunk) -> None:
         watchers = self.watchers(session_id)

@@ -1,4 +1,4 @@
-"""Hub and relay of this process, and the slow tick that compares watched sessions with PostgreSQL."""
+"""Hub, relay and sign-ins of this process, and the slow tick that compares them with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sessions_app.conf import conf
 from sessions_app.db.event_log import session_statuses
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
+from sessions_app.live.sign_ins import SignIns
 from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
@@ -17,22 +18,25 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Live:
-    """Hub and relay of an event loop, with the tasks that keep them going."""
+    """Hub, relay and sign-ins of an event loop, with the tasks that keep them going."""
 
     hub: Hub
     relay: Relay
+    sign_ins: SignIns
     tasks: tuple[asyncio.Task[None], ...]
 
 
 def _start() -> Live:
     relay = Relay()
-    hub = Hub(relay)
+    hub, sign_ins = Hub(relay), SignIns()
     tasks = (
         asyncio.create_task(relay.listen(hub), name="relay: listen"),
         asyncio.create_task(relay.stay_joined(), name="relay: stay joined"),
         asyncio.create_task(_compare_with_database(hub), name="live: slow tick"),
+        asyncio.create_task(_check_sign_ins(sign_ins), name="live: check sign-ins"),
     )
-    return Live(hub, relay, tasks)
+    relay.on_sign_out, relay.on_account_change = sign_ins.end_session, sign_ins.request_check
+    return Live(hub, relay, sign_ins, tasks)
 
 
 _lives = LoopLocal(_start)
@@ -59,6 +63,16 @@ async def close_live() -> None:
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
         listening.cancel()
     await asyncio.gather(*closing.tasks, return_exceptions=True)
+
+
+async def _check_sign_ins(sign_ins: SignIns) -> None:
+    """Check the sign-ins on request and on every heartbeat, in case messages were lost or SQL changed an account."""
+    while True:
+        await sign_ins.check_requested(conf().heartbeat_seconds)
+        try:
+            await sign_ins.check_all()
+        except Exception:  # PostgreSQL may be away for a moment.
+            logger.warning("Sign-ins could not be checked; the next tick tries again", exc_info=True)
 
 
 async def _compare_with_database(hub: Hub) -> None:

@@ -35,6 +35,8 @@ class Relay:
 
     Attributes:
         on_cancel: called with the id of an invocation that another process wants cancelled.
+        on_sign_out: called with the digest of a Django session that was signed out elsewhere.
+        on_account_change: called with the id of a user whose account was changed elsewhere.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,8 @@ class Relay:
         self._has_joined = asyncio.Event()
         self._next_send_at = 0.0
         self.on_cancel: Callable[[str], object] | None = None
+        self.on_sign_out: Callable[[str], object] | None = None
+        self.on_account_change: Callable[[str], object] | None = None
 
     # Sending
 
@@ -70,6 +74,16 @@ class Relay:
     def send_cancel(self, invocation_id: str) -> None:
         """Ask the process that runs the invocation to cancel it, without waiting for more news to send with it."""
         self._post({"kind": "cancel", "invocation": invocation_id})
+        self._is_urgent.set()
+
+    def send_sign_out(self, session_digest: str) -> None:
+        """Report that a person has signed out."""
+        self._post({"kind": "sign_out", "digest": session_digest})
+        self._is_urgent.set()
+
+    def send_account_change(self, user_id: str) -> None:
+        """Report that a user's account was changed."""
+        self._post({"kind": "account", "user": user_id})
         self._is_urgent.set()
 
     def _post(self, news: dict[str, Any]) -> None:
@@ -155,9 +169,8 @@ class Relay:
     def _dispatch(self, news: dict[str, Any]) -> None:
         assert self._hub is not None  # noqa: S101 - set by `listen`
         kind = news["kind"]
-        if kind == "cancel":
-            if self.on_cancel:
-                self.on_cancel(news["invocation"])
+        if kind in ("cancel", "sign_out", "account"):
+            self._dispatch_to_process(kind, news)
             return
         session_id = UUID(news["session"])
         if kind == "event":
@@ -169,6 +182,15 @@ class Relay:
             self._receive_notice(self._hub, session_id, news["notice"])
         elif kind == "want_text":
             self._hub.receive_text_request(session_id)
+
+    def _dispatch_to_process(self, kind: str, news: dict[str, Any]) -> None:
+        """Pass on news that belong to no session's viewers."""
+        if kind == "cancel" and self.on_cancel:
+            self.on_cancel(news["invocation"])
+        elif kind == "sign_out" and self.on_sign_out:
+            self.on_sign_out(news["digest"])
+        elif kind == "account" and self.on_account_change:
+            self.on_account_change(news["user"])
 
     def _receive_notice(self, hub: Hub, session_id: UUID, values: dict[str, Any]) -> None:
         notice = NOTICE_TYPES[values["kind"]](**values["fields"])

@@ -48,6 +48,7 @@ class GrowingText:
         is_local: True when this process runs the invocation, False when another process sends the text.
         pending: pieces that no flush has taken yet.
         pending_from: offset of the first pending piece.
+        is_cut: True when the text took too much memory: it is no longer kept or shown, and the whole event will be.
     """
 
     stream: StreamKey
@@ -56,9 +57,21 @@ class GrowingText:
     length: int = 0
     pending: list[str] = field(default_factory=list)
     pending_from: int = 0
+    is_cut: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Estimated memory of the text."""
+        return 0 if self.is_cut else 2 * self.length
+
+    def cut(self) -> None:
+        """Drop the text so far and all that follows."""
+        self.is_cut, self.pieces, self.pending = True, [], []
 
     def add(self, text: str) -> None:
         """Append a piece; it stays pending until `take_pending`."""
+        if self.is_cut:
+            return
         self.pieces.append(text)
         self.pending.append(text)
         self.length += utf16_length(text)
@@ -73,12 +86,14 @@ class GrowingText:
         return chunk
 
     def whole(self) -> TextChunk:
-        """Return the text from its beginning."""
+        """Return the text from its beginning; an empty chunk when it is cut."""
         self.pieces = ["".join(self.pieces)]
         return self._chunk(0, self.pieces[0])
 
     def receive(self, chunk: TextChunk) -> bool:
         """Add a chunk of another process. Returns False when text before the chunk is missing."""
+        if self.is_cut:
+            return True
         if chunk.offset > self.length:
             return False
         if chunk.offset == self.length:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from runtime.events.event import Event
+from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
+
+BYTES_OF_EVENT = 3_500
+"""Memory of an event's objects without its texts, as measured with tracemalloc."""
 
 SessionName = tuple[str, str, str]
 """App name, user id and session id of the ADK API."""
@@ -21,6 +26,7 @@ class History:
         skipped: number of events before the tail; a summary covers them (contract R4).
         invocations: the ids of the events' invocations.
         is_plain: true when all events are in effect: none is a rewind or a summary.
+        bytes: estimated memory of the events.
     """
 
     session_id: UUID
@@ -28,19 +34,23 @@ class History:
     events: list[Event] = field(default_factory=list)
     invocations: set[str] = field(default_factory=set)
     is_plain: bool = True
+    bytes: int = 0
 
     @property
     def last_seq(self) -> int:
         """Sequence number of the last event."""
         return self.skipped + len(self.events)
 
-    def add(self, after: int, events: list[Event]) -> int:
-        """Append the events that follow `after`, unless there is a gap; return the number of new events."""
-        new = events[self.last_seq - after :] if after <= self.last_seq else []
+    def add(self, after: int, bodies: list[str]) -> int:
+        """Append the events, given as JSON, that follow `after`, unless there is a gap; return their memory."""
+        new_bodies = bodies[self.last_seq - after :] if after <= self.last_seq else []
+        new = [event_from_json(body) for body in new_bodies]
         self.events += new
         self.invocations.update(event.invocation_id for event in new)
         self.is_plain = self.is_plain and not any(_changes_effective_events(event) for event in new)
-        return len(new)
+        added = sum(BYTES_OF_EVENT + sys.getsizeof(body) for body in new_bodies)
+        self.bytes += added
+        return added
 
 
 class HistoryCache:
@@ -64,30 +74,33 @@ class HistoryCache:
         """Cache the history of a session."""
         self.forget(name)
         self._histories[name] = history
-        self._size += len(history.events)
+        self._size += history.bytes
         self._evict_least_recently_used()
 
-    def extend(self, name: SessionName, session_id: UUID, after: int, events: list[Event]) -> None:
-        """Append the events that follow `after`.
+    def extend(self, name: SessionName, session_id: UUID, after: int, bodies: list[str]) -> None:
+        """Append the events, given as JSON, that follow `after`.
 
         A summary drops the history instead: few of the cached events are still in effect, so the next load is cheaper.
         """
         history = self.get(name)
         if history is None:
             return
-        if history.session_id != session_id or any(event.actions.compaction for event in events):
+        if history.session_id != session_id:
             self.forget(name)
             return
-        self._size += history.add(after, events)
+        known = len(history.events)
+        self._size += history.add(after, bodies)
+        if any(event.actions.compaction for event in history.events[known:]):
+            self.forget(name)
         self._evict_least_recently_used()
 
     def forget(self, name: SessionName) -> None:
         """Drop the history of a session."""
         history = self._histories.pop(name, None)
-        self._size -= len(history.events) if history else 0
+        self._size -= history.bytes if history else 0
 
     def _evict_least_recently_used(self) -> None:
-        while self._size > conf().cached_events and len(self._histories) > 1:
+        while self._size > conf().cached_bytes and self._histories:
             self.forget(next(iter(self._histories)))
 
 

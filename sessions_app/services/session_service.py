@@ -125,7 +125,7 @@ class DjangoSessionService(BaseSessionService):
             return None if _lacks_rewound_summary(history) else (preloaded, history)
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
-            cache.extend(name, loaded.session_id, after, _events(loaded))
+            cache.extend(name, loaded.session_id, after, loaded.events)
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
@@ -137,7 +137,7 @@ class DjangoSessionService(BaseSessionService):
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
-        history.add(history.skipped, _events(loaded))
+        history.add(history.skipped, loaded.events)
         if _lacks_rewound_summary(history):
             cache.forget(name)
             return await self._load_stored(name, whole=True)
@@ -173,7 +173,7 @@ class DjangoSessionService(BaseSessionService):
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # Cache a copy: later changes of the writer's event object are not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, [event_from_json(body)])
+        cache.extend(name, committed.session_id, committed.seq - 1, [body])
         session.last_seq = committed.seq
         if self._on_commit:
             self._on_commit(CommittedEvent(committed.session_id, committed.seq, event, body, append.jobs))

@@ -31,6 +31,7 @@ from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.hub import Hub
 from sessions_app.live.process import Live, live
 from sessions_app.live.relay import Relay
+from sessions_app.live.sign_ins import SignIns
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call, say, text_content
 
@@ -89,7 +90,7 @@ async def another_process() -> AsyncIterator[InvocationWorker]:
     while not relay._channel:
         await asyncio.sleep(0.01)
     await relay.join()
-    other = InvocationWorker(Live(hub, relay, (listening,)))
+    other = InvocationWorker(Live(hub, relay, SignIns(), (listening,)))
     try:
         yield other
     finally:

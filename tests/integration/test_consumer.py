@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +15,7 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, User
+from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -23,7 +24,7 @@ from sessions_app.chat import viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.live.process import live
-from sessions_app.models import Event, Invocation, ScheduledTask, Session
+from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.integration.tampering import tamper_async
@@ -332,3 +333,55 @@ async def test_an_unexpected_error_while_catching_up_is_told_and_the_browser_is_
 def reference_of(frame: dict[str, Any]) -> str:
     """Return the reference to the log in an `error` frame."""
     return str(frame["message"]).split("reference ")[1].split(")")[0]
+
+
+async def test_ready_has_the_open_and_latest_jobs_without_their_results(
+    person: User, session: Session
+) -> None:
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    await ToolJob.objects.abulk_create(
+        ToolJob(
+            session=session,
+            call_id=f"c{number}",
+            tool_name="count",
+            status="succeeded" if number else "running",
+            finished_at=long_ago + timedelta(hours=number) if number else None,
+            result={"secret": "x" * 10_000},
+        )
+        for number in range(200)
+    )
+    async with open_tab(person, session) as (_, ready):
+        calls = [job["call_id"] for job in ready["jobs"]]
+    assert calls == ["c0", *(f"c{number}" for number in range(199, 150, -1))]
+    assert "x" * 100 not in json.dumps(ready)
+
+
+async def test_repeated_hellos_send_no_event_again_and_are_answered_together(
+    person: User, session: Session
+) -> None:
+    async with open_tab(person, session) as (tab, _):
+        await tab.send(type="message", id="m1", text="hi")
+        await tab.until_done()
+        for _ in range(50):
+            await tab.send(type="hello", after=0)
+        await tab.send(type="message", id="m2", text="hi")
+        frames = await tab.until_done()
+        while frames[-1]["type"] != "ready":
+            frames.append(await tab.receive())
+        assert await tab.socket.receive_nothing(timeout=1.5)
+    assert [frame["seq"] for frame in frames if frame["type"] == "event"] == [3, 4]
+    assert len([frame for frame in frames if frame["type"] == "ready"]) == 1
+
+
+async def test_streamed_text_above_the_memory_for_it_is_shown_only_when_complete(
+    person: User, session: Session, model: ScriptedModel, settings: Settings
+) -> None:
+    settings.ADK = {"streamed_bytes": 2_000}
+    model.rule, model.pause = lambda request: "word " * 1_000, 0.0001
+    async with open_tab(person, session) as (tab, _):
+        await tab.send(type="message", id="m1", text="hi")
+        frames = await tab.until_done()
+    streamed = "".join(frame["text"] for frame in frames if frame["type"] == "partial")
+    (answer,) = [frame for frame in frames if frame["type"] == "event" and frame["seq"] == 2]
+    whole = answer["event"]["content"]["parts"][0]["text"]
+    assert len(streamed) < len(whole) // 2 and whole.startswith(streamed[:100])

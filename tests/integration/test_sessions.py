@@ -14,6 +14,7 @@ from runtime import types
 from runtime.events import Event
 from runtime.sessions import Session
 from sessions_app import conf, models
+from sessions_app.codec import event_to_json
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
@@ -93,23 +94,37 @@ class TestCache:
         assert texts(await load_session(again)) == ["new 1", "new 2", "new 3", "new 4"]
 
     def test_the_least_recently_used_history_is_evicted_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_events=4))
+        monkeypatch.setattr(
+            "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
+        )
         cache = HistoryCache()
         for name in "ab":
-            cache.keep((APP, "1", name), History(_uuid(name), events=[text_event(name), text_event(name)]))
+            cache.keep((APP, "1", name), _history(name, "x" * 10_000, "y" * 10_000))
         cache.get((APP, "1", "a"))
-        cache.keep((APP, "1", "c"), History(_uuid("c"), events=[text_event("c")]))
+        cache.keep((APP, "1", "c"), _history("c", "z" * 10_000))
         assert [cache.get((APP, "1", name)) is None for name in "abc"] == [False, True, False]
+
+    def test_a_history_that_alone_is_larger_than_the_cache_is_not_kept(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
+        )
+        cache, name = HistoryCache(), (APP, "1", "a")
+        cache.keep(name, _history("a", "x" * 40_000))
+        assert cache.get(name) is not None
+        cache.extend(name, _uuid("a"), 1, _bodies("y" * 40_000))
+        assert cache.get(name) is None
 
     def test_a_history_with_a_gap_is_not_extended(self) -> None:
         cache, name = HistoryCache(), (APP, "1", "a")
-        history = History(_uuid("a"), events=[text_event("1")])
+        history = _history("a", "1")
         cache.keep(name, history)
-        cache.extend(name, _uuid("a"), 2, [text_event("3")])
+        cache.extend(name, _uuid("a"), 2, _bodies("3"))
         assert len(history.events) == 1
-        cache.extend(name, _uuid("a"), 0, [text_event("1"), text_event("2"), text_event("3")])
+        cache.extend(name, _uuid("a"), 0, _bodies("1", "2", "3"))
         assert [event.text() for event in history.events] == ["1", "2", "3"]
-        cache.extend(name, _uuid("b"), 3, [text_event("4")])
+        cache.extend(name, _uuid("b"), 3, _bodies("4"))
         assert cache.get(name) is None
 
 
@@ -231,6 +246,16 @@ async def test_a_session_id_that_cannot_be_stored_is_refused_with_a_sentence(
 
 def _uuid(name: str) -> UUID:
     return UUID(int=ord(name))
+
+
+def _bodies(*texts: str) -> list[str]:
+    return [event_to_json(text_event(text)) for text in texts]
+
+
+def _history(name: str, *texts: str) -> History:
+    history = History(_uuid(name))
+    history.add(0, _bodies(*texts))
+    return history
 
 
 def _job(call_id: str) -> StagedJob:

@@ -5,5 +5,5 @@ from adk_site.settings import INSTALLED_APPS
 from runtime.engine import contents_cache
 
 INSTALLED_APPS += ["tests.benchmarks.quick"]
-ADK = {"cached_events": 500}
+ADK = {"cached_bytes": 2_000_000}
 contents_cache.MAX_CACHED_CONTENTS = 500

@@ -36,8 +36,8 @@ const { session, socket: socketPath, events: eventsUrl } = main.dataset;
 const GAP_REQUEST_INTERVAL = 1000;
 const LONGEST_TITLE = 80;
 let lastGapRequest = 0;
-const conversation = new Conversation(main, { onGap });
-const live = new LiveText(byId("live"), { onGap });
+const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
+const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 const jobs = new Jobs(conversation.log, {
   onCancel: (id) => socket.send("cancel_job", { id }),
   onAnswer: (answer) => socket.send("answer_job", answer),
@@ -124,11 +124,11 @@ function onState(state) {
   }
 }
 
-// Request missing events, but not again for every frame that arrives before the response.
-function onGap() {
+// Request what is missing, but not again for every frame that arrives before the response.
+function onGap(request) {
   if (Date.now() - lastGapRequest < GAP_REQUEST_INTERVAL) return;
   lastGapRequest = Date.now();
-  socket.hello();
+  request();
 }
 
 function handleInvocation(frame) {

@@ -52,6 +52,11 @@ export class ChatSocket {
     this.send("hello", { after: this.after() });
   }
 
+  /** Connect anew: on one connection the server sends an event only once. */
+  reconnect() {
+    this.#disconnect();
+  }
+
   #connect() {
     clearTimeout(this.#retryTimer);
     const socket = new WebSocket(this.url);
