@@ -12,6 +12,7 @@ from sessions_app.agent_registry import apps
 from sessions_app.celery_dispatch import RUN_SESSION, SWEEP, send_run_session
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
+from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.shutdown import shut_down
@@ -29,9 +30,13 @@ def run_session(session_id: str) -> None:
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Recover invocations, queues and jobs of dead processes; start due scheduled tasks."""
+    """Recover invocations, queues and jobs of dead processes; start due scheduled tasks.
+
+    Credentials that are kept for too long are deleted.
+    """
     for session_id in threads.run(_sessions_to_run()):
         send_run_session(session_id)
+    delete_expired_credentials()
     sweep_jobs()
     fire_due_tasks()
 

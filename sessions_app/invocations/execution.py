@@ -29,6 +29,7 @@ from sessions_app.invocations.closing_events import (
     resumed_event,
     without_failures,
 )
+from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
@@ -136,7 +137,11 @@ class Execution:
             custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
-            user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
+            user_id=str(claim.user_id),
+            session_id=claim.session_key,
+            run_config=config,
+            credentials=decrypt(claim.credentials),
+            **run,
         )
         async with aclosing(events):
             async for event in events:

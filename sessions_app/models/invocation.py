@@ -28,7 +28,9 @@ class Invocation(models.Model):
     Attributes:
         invocation_id: the ADK id, which every event of the invocation carries.
         client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
-        message: the content to run, as JSON.
+        message: the content to run, as JSON, without credentials.
+        credentials: the credentials of the message, encrypted by `sessions_app.invocations.credentials`; empty when
+            there are none, and from the end of the invocation.
         owner: the process that runs the invocation.
         error_code: reason of a failure, for programs; `error_message` is for people. Both stay during a retry.
         attempts: number of claims since the invocation was queued or retried.
@@ -39,6 +41,7 @@ class Invocation(models.Model):
     invocation_id = models.CharField(max_length=64, unique=True)
     client_id = models.CharField(max_length=160)
     message = models.JSONField()
+    credentials = models.TextField(blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
@@ -67,6 +70,9 @@ class Invocation(models.Model):
         ]
         indexes = [
             models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
+            models.Index(
+                fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
+            ),
         ]
 
     def __str__(self) -> str:
