@@ -54,6 +54,7 @@ SESSIONS_APP_ORDER = (
     "loop_local",
     "agent_registry",
     "codec",
+    "error_detail",
     "timing",
     "db",
     "checks",

@@ -108,7 +108,7 @@ RETURNING s.id, (
 
 
 async def finish(
-    claim: Claim, *, status: str, error_code: str = "", error_message: str = ""
+    claim: Claim, *, status: str, error_code: str = "", error_message: str = "", error_detail: str = ""
 ) -> Finished | None:
     """End the invocation and release the lease. None, with nothing written, when the lease was lost."""
     params = {
@@ -118,6 +118,7 @@ async def finish(
         "status": status,
         "code": error_code,
         "message": error_message,
+        "detail": error_detail,
     }
     row = await fetch_one(_FINISH, params)
     return Finished(row[0]) if row else None
@@ -138,7 +139,8 @@ WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lea
     RETURNING id
 )
 UPDATE sessions_app_invocation i
-SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = now(), credentials = ''
+SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
+    finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
 RETURNING EXISTS (
     SELECT FROM sessions_app_invocation q WHERE q.session_id = i.session_id AND q.status = 'queued'

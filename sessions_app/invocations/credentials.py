@@ -51,7 +51,8 @@ def delete_expired_credentials() -> None:
 
 
 def _fernet() -> MultiFernet:
-    secrets = conf().credential_keys or (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    keys_of_site: list[str | bytes] = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    secrets = conf().credential_keys or keys_of_site
     return MultiFernet([Fernet(_key(force_bytes(secret))) for secret in secrets])
 
 
