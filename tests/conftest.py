@@ -17,7 +17,7 @@ BROWSER = "tests/browser/"
 LONGEST_FIRST = (BROWSER, "tests/chaos/", "tests/stack/", "tests/integration/", "tests/")
 
 
-class WholeFiles(LoadScopeScheduling):
+class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
     """Gives each process whole files, and all browser tests, which share a site, to one process."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -6,6 +6,7 @@ Imports under `TYPE_CHECKING` count like all others.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -61,7 +62,6 @@ SESSIONS_APP_ORDER = (
     "conf_checks",
     "models",
     "celery_dispatch",
-    "management",
     "apps",
     "ownership",
     "services",
@@ -76,6 +76,7 @@ SESSIONS_APP_ORDER = (
     "shutdown",
     "use_cases",
     "tasks",
+    "management",
     "chat",
     "routing",
     "urls",
@@ -231,3 +232,38 @@ def test_only_one_module_imports_the_content_types() -> None:
         if any(imported.startswith("google.genai.types") for imported in module.imports())
     }
     assert importers == {"runtime.types"}
+
+
+QUESTION_WORDS = frozenset("What Whether Who Whoever Whom Those Where Which How That".split())
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of every docstring, in tests too."""
+    for package in (*PACKAGES, "adk_site", "tests"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                    if text := ast.get_docstring(node):
+                        yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", text
+
+
+def test_a_docstring_begins_with_a_verb_or_names_its_subject() -> None:
+    first_words = ((place, text.split(maxsplit=1)[0].strip(",.:;")) for place, text in docstrings())
+    assert [f"{place}: {word}" for place, word in first_words if word in QUESTION_WORDS] == []
+
+
+def test_a_source_that_is_cited_is_in_the_repository() -> None:
+    """The runtime's points are cited as `(contract R1)`; `tests/docs/test_contract.py` checks the numbers."""
+    foreign = re.compile(r"\bspec [A-Z]\d|design\.md|\bexamples\.md|\bissue \d", re.IGNORECASE)
+    texts = [
+        path
+        for folder in (*PACKAGES, "adk_site", "tests", "templates", "docs", "deploy")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".js", ".css", ".html", ".md", ".sql"} and path != Path(__file__)
+    ]
+    cited = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in texts
+        if (found := foreign.search(path.read_text()))
+    ]
+    assert cited == []

@@ -1,10 +1,10 @@
 """Find and stop the processes of a data directory's site, even when their parent was killed.
 
-Each process was started with the data directory in its environment (the mark), which other processes can read and
-forks share. So there is no pid file that could be stale.
+Each process carries the data directory in its environment (the mark), so there is no pid file that could be stale.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import psutil
@@ -13,6 +13,16 @@ from adk_site.processes import kill, wait_until_gone
 
 MARK = "ADK_STACK"
 STOP_SECONDS = 6.0
+
+
+def restart_with_mark(data: Path) -> None:
+    """Re-execute this program with the mark, unless it was started with it.
+
+    Other processes see only the environment that a program was started with, so the mark cannot be added later.
+    Child processes do not inherit the mark, because the embedded servers may outlive this program.
+    """
+    if os.environ.pop(MARK, None) != str(data):
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **mark_variables(data)})  # noqa: S606 (itself)
 
 
 def mark_variables(data: Path) -> dict[str, str]:

@@ -1,31 +1,39 @@
-"""Output of all processes in one terminal, each line with the time and the name of its process."""
+"""Terminal output of `make run`."""
 
 import sys
-from datetime import datetime
+from dataclasses import dataclass, field
+
+from honcho.manager import SYSTEM_PRINTER_NAME
+from honcho.printer import Message, Printer
 
 READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready."}
-"""Process name -> the text that Daphne and Celery log once they accept connections and work."""
-COLOURS = {"web": 36, "worker": 33, "jobs": 32, "beat": 35}
+"""Process name -> the text that Daphne or Celery logs once it accepts connections or tasks."""
 
 
+@dataclass
 class Terminal:
-    """Prints lines of processes, and a welcome when all processes are ready."""
+    """Honcho printer that prints the lines of all processes, and the welcome once all of them are ready.
 
-    def __init__(self) -> None:
-        self._starting = set(READY)
-        self._welcome = ""
+    Attributes:
+        welcome: Text to print when the site is ready.
+        width: Width of the process name column; honcho sets it.
+        first_exit: Honcho's line about the first process that ended; None while all processes run.
+    """
 
-    def expect_ready(self, welcome: str) -> None:
-        """Print the welcome when the last process becomes ready."""
-        self._welcome = welcome
+    welcome: str
+    width: int = 0
+    first_exit: str | None = None
+    _starting: set[str] = field(default_factory=lambda: set(READY))
+    _printer: Printer = field(default_factory=lambda: Printer(sys.stdout))
 
-    def show(self, name: str, line: str) -> None:
-        """Print one line of a process."""
-        prefix = f"{datetime.now().astimezone():%H:%M:%S} {name:6} | "
-        if sys.stdout.isatty() and name in COLOURS:
-            prefix = f"\033[{COLOURS[name]}m{prefix}\033[0m"
-        print(prefix + line)
-        if name in self._starting and READY[name] in line:
-            self._starting.remove(name)
+    def write(self, message: Message) -> None:
+        """Print one line; honcho's manager calls this for each."""
+        line = message.data.decode(errors="replace") if isinstance(message.data, bytes) else message.data
+        self._printer.width = self.width
+        self._printer.write(message)
+        if message.name in self._starting and READY[message.name] in line:
+            self._starting.remove(message.name)
             if not self._starting:
-                print(self._welcome)
+                print(self.welcome, flush=True)
+        if message.name == SYSTEM_PRINTER_NAME and " stopped (rc=" in line and self.first_exit is None:
+            self.first_exit = line.strip()

@@ -1,4 +1,4 @@
-"""Where the data, the sockets and the programs of the embedded servers are."""
+"""Paths of the data, the sockets and the programs of the embedded servers."""
 
 import hashlib
 import os
@@ -12,12 +12,12 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 def data_dir() -> Path:
-    """Where a checkout keeps its data: `ADK_DATA_DIR`, or `.data` in the checkout."""
+    """Return the data directory of a checkout: `ADK_DATA_DIR`, or `.data` in the checkout."""
     return Path(os.environ.get("ADK_DATA_DIR") or CHECKOUT / ".data").resolve()
 
 
 def socket_dir(data: Path) -> Path:
-    """Where the Unix sockets of the servers of `data` are.
+    """Return the directory of the Unix sockets of the servers of `data`.
 
     Not inside `data`, because the path of a Unix socket may have about a hundred bytes only.
     """

@@ -78,7 +78,8 @@ class Postgres:
         return [word for name, value in values.items() for word in ("-c", f"{name}={value}")]
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        return [*_as_unprivileged_user(), str(_programs_dir() / program), *arguments]
+        path = _programs_dir() / program
+        return [*_as_unprivileged_user(), str(path), *arguments]
 
     def _pg_ctl(self, *arguments: str) -> list[str]:
         return self._command("pg_ctl", "-D", str(self._cluster), *arguments)
@@ -88,7 +89,7 @@ class Postgres:
         return subprocess.run(command, stdin=subprocess.DEVNULL).returncode  # noqa: S603
 
     def _make_cluster(self) -> None:
-        """Create the database, in another place first: an initdb that is killed leaves no half of one."""
+        """Create the database under another name first: a killed initdb then leaves no incomplete database."""
         if self._cluster.exists():
             return
         kill_servers({"postgres"}, f"-D {self._cluster} ")

