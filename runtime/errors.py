@@ -69,10 +69,12 @@ class ModelError(AdkError):
 
     Attributes:
         code: the provider's status name, for example `RESOURCE_EXHAUSTED`.
-        message: a readable sentence.
+        message: a readable sentence for the person, without the provider's words.
+        detail: the provider's words, for the people who run the site.
     """
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
+    def __init__(self, code: str, message: str, detail: str = "") -> None:
+        super().__init__(f"{code}: {detail or message}")
         self.code = code
         self.message = message
+        self.detail = detail

@@ -8,7 +8,7 @@ Partial events are yielded and never committed.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, contextmanager
 from typing import Any
 
@@ -24,6 +24,7 @@ from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from runtime.auth.auth_credential import AuthCredential
 from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event
 from runtime.engine.cancellation import CancellableRun
@@ -103,6 +104,7 @@ class Runner:
         invocation_id: str | None = None,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
+        credentials: Mapping[str, AuthCredential] | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one invocation: commit the message, run the agent, commit and yield its events.
 
@@ -111,6 +113,7 @@ class Runner:
             invocation_id: Id of an interrupted invocation to resume (contract R1), or the id for a new one. Function
                 responses that continue an invocation need no id (contract T5).
             state_delta: State changes to commit with the message or the resume.
+            credentials: Credentials by credential key, taken out of the message before (contract T8).
 
         Raises:
             SessionNotFoundError: the session does not exist.
@@ -127,6 +130,7 @@ class Runner:
                 config = run_config or RunConfig()
                 ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
+                ctx.scope.credentials.update(credentials or {})
                 stream = self._run_invocation(ctx, message, state_delta)
                 stream = stream_as_writer(self._session_key(user_id, session_id), stream)
                 async with aclosing(run.events(stream)) as events:

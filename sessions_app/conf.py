@@ -85,6 +85,10 @@ class Conf:
         frame_limit: largest websocket frame in characters.
         frames_per_minute: number of frames that a socket may send in a minute.
         slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
+        error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
+        credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
+            decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
+        credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
     """
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -132,6 +136,9 @@ class Conf:
     frame_limit: int = 256_000
     frames_per_minute: int = 240
     slow_reader_seconds: float = 20.0
+    error_detail_limit: int = 8_000
+    credential_keys: tuple[str, ...] = field(default=(), repr=False)
+    credential_seconds: float = 3600.0
 
     def of_app(self, app_name: str) -> Conf:
         """Return the settings with the app's overrides."""

@@ -16,6 +16,7 @@ from sessions_app.data_protection.leftovers import clear_expired_logins, delete_
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
+from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
@@ -35,8 +36,16 @@ def run_session(session_id: str) -> None:
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Recover invocations, queues and jobs of dead processes; start due scheduled tasks."""
-    sweep_over([_take_back_expired, _offer_abandoned_queues, *job_repairs(), due_task_repair()])
+    """Recover invocations, queues and jobs of dead processes; start due tasks; delete expired credentials."""
+    sweep_over(
+        [
+            _take_back_expired,
+            _offer_abandoned_queues,
+            _delete_expired_credentials,
+            *job_repairs(),
+            due_task_repair(),
+        ]
+    )
 
 
 def _take_back_expired(seconds: float) -> bool:
@@ -44,6 +53,11 @@ def _take_back_expired(seconds: float) -> bool:
     for session_id in released:
         send_run_session(session_id)
     return len(released) == leases.BATCH_SIZE
+
+
+def _delete_expired_credentials(seconds: float) -> bool:
+    delete_expired_credentials()
+    return False
 
 
 def _offer_abandoned_queues(seconds: float) -> bool:

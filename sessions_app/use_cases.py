@@ -6,15 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
-from runtime.events.calls import find_call_event, pending_calls
 from sessions_app import celery_dispatch, client_ids
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
-from sessions_app.history.effective_events import effective_events
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.invocations.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
 from sessions_app.invocations.rewind import rewind_before
@@ -118,37 +117,33 @@ async def answer_call(
 
     Raises:
         NotFoundError: the user has no such session, or the session no such call.
-        PermissionDeniedError: a job answers the call.
+        PermissionDeniedError: a job answers the call, or its tool names somebody else.
         ConflictError: the call was answered already.
+        InvalidInputError: the answer is a credential that cannot be read.
     """
     session = await own_session(user, session_id)
-    if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
-        raise PermissionDeniedError("This call is answered by its job, not by a person.")
-    await _check_is_pending(session, call_id, name)
-    part = types.FunctionResponse(id=call_id, name=name, response=response)
-    content = types.Content(role="user", parts=[types.Part(function_response=part)])
-    queued = await worker().start(
-        session_id,
-        user_id=user.pk,
-        client_id=client_ids.of_answer(call_id),
-        message=content_to_json(content),
-    )
-    if queued is None:
-        raise NotFoundError("There is no such conversation here.")
-    if queued.is_repeated:
-        raise ConflictError("This was answered already.")
-    return queued.invocation_id, queued.status
-
-
-async def _check_is_pending(session: Session, call_id: str, name: str) -> None:
-    """Raise unless the call is part of the session and waits for an answer."""
-    events = await effective_events(session)
-    call_event = find_call_event(events, call_id)
-    calls = call_event.get_function_calls() if call_event else []
-    if call_event is None or name not in [call.name for call in calls if call.id == call_id]:
+    call = await find_waiting_call(session, call_id)
+    if call.name != name:
         raise NotFoundError("There is no such question in this conversation.")
-    if call_id not in pending_calls(events):
-        raise ConflictError("This was answered already.")
+    await check_may_answer(user, session, call)
+    return await queue_answer(session, call, response)
+
+
+async def answer_long_running_call(
+    session: Session, call_id: str, response: dict[str, Any], *, by: User | None = None
+) -> tuple[str, str]:
+    """Answer a call in any session, for the site's own code: a webhook, or a page on which managers approve.
+
+    Args:
+        by: the user who answers, whom the tool of the call must let answer. Without a user the site's code answers,
+            which may answer every call but a job's.
+
+    Returns and raises the same as `answer_call`.
+    """
+    call = await find_waiting_call(session, call_id)
+    if by is not None:
+        await check_may_answer(by, session, call)
+    return await queue_answer(session, call, response)
 
 
 async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:

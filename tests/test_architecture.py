@@ -56,6 +56,7 @@ SESSIONS_APP_ORDER = (
     "thread_pools",
     "agent_registry",
     "codec",
+    "error_detail",
     "timing",
     "db",
     "checks",

@@ -7,6 +7,7 @@ from typing import Any
 
 from runtime import _platform, types
 from runtime.context import InvocationContext
+from runtime.errors import ModelError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.models.llm_request import DeclaredTool
@@ -123,9 +124,9 @@ def new_call_id() -> str:
     return f"{CALL_ID_PREFIX}{_platform.new_id()}"
 
 
-def error_response(code: str, message: str) -> LlmResponse:
+def error_response(error: ModelError) -> LlmResponse:
     """Return a model error as a response (contract E7)."""
-    return LlmResponse(error_code=code, error_message=message)
+    return LlmResponse(error_code=error.code, error_message=error.message, error_detail=error.detail or None)
 
 
 def _event(

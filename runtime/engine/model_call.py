@@ -95,7 +95,7 @@ async def _model_responses(
         if replacement is not None:
             yield replacement
         elif isinstance(error, ModelError):
-            yield error_response(error.code, error.message)
+            yield error_response(error)
         else:
             raise
 

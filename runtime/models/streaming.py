@@ -72,6 +72,7 @@ class StreamedAnswer:
         response = LlmResponse.create(self._response)
         if failure is not None:
             response.error_code, response.error_message = failure.code, failure.message
+            response.error_detail = failure.detail or None
         return response
 
     def _add_part(self, part: types.Part) -> None:

@@ -16,8 +16,11 @@ class BaseTool:
         name: the name that the model calls; unique among the tools of an agent.
         description: the text by which the model decides whether to call the tool.
         is_long_running: True when a call may be answered later, from outside (contract T5).
+        answered_by: the party that may answer a long-running call from outside: see `LongRunningFunctionTool`.
         custom_metadata: data of the tool's author, not used by the runtime.
     """
+
+    answered_by: str = "site"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.tools.long_running_tool import LongRunningFunctionTool
+from runtime.tools.long_running_tool import PERSON, LongRunningFunctionTool
 from runtime.tools.tool_context import ToolContext
 
 
@@ -17,4 +17,4 @@ def get_user_choice(
     tool_context.actions.skip_summarization = True
 
 
-get_user_choice_tool = LongRunningFunctionTool(get_user_choice)
+get_user_choice_tool = LongRunningFunctionTool(get_user_choice, answered_by=PERSON)

@@ -16,6 +16,7 @@ from sessions_app.admin.event_links import find_call
 from sessions_app.admin.links import call_link, session_link, session_url
 from sessions_app.models import Artifact, Event, Invocation, ScheduledTask, ToolJob
 
+VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
 SessionRow = Artifact | Event | Invocation | ScheduledTask | ToolJob
 CallRow = ScheduledTask | ToolJob
 
@@ -65,6 +66,11 @@ class SessionRowAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).defer("session__state", "session__initial_state")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out the details of errors, unless the user may see them."""
+        may_see = request.user.has_perm(VIEW_ERROR_DETAIL)
+        return [field for field in super().get_fields(request, obj) if may_see or field != "error_detail"]
 
     @admin.display(description=_("Session"))
     def of_session(self, row: SessionRow) -> SafeString | None:

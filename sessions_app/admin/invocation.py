@@ -31,7 +31,8 @@ class InvocationAdmin(StoppableAdmin):
     fields = (
         ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by",
-        "cancel_reason", "error_code", "error_message", "content",
+        "cancel_reason", "error_code", "error_message",
+        "error_detail", "content",
     )  # fmt: skip
 
     def stop(self, row: Invocation, by: Any, reason: str) -> None:

@@ -39,7 +39,8 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "arguments",
+        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "error_detail",
+        "arguments",
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
 

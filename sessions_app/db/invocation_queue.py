@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -59,13 +59,14 @@ class Queued:
     interrupts: bool = False
 
 
-async def enqueue(
+async def enqueue(  # noqa: PLR0913 - the values of the row
     session_id: UUID,
     *,
     user_id: Any,
     invocation_id: str,
     client_id: str,
     message: dict[str, Any],
+    credentials: str = "",
     title: str = "",
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
@@ -73,7 +74,7 @@ async def enqueue(
     """Add an invocation; with a `lease`, claim it at once when the session has no other active invocation.
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
-    such session.
+    such session. The message holds no credentials; `credentials` has them, encrypted.
     """
     limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
@@ -82,6 +83,7 @@ async def enqueue(
         "invocation": invocation_id,
         "client": client_id,
         "message": Json(message),
+        "credentials": credentials,
         "title": title,
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
@@ -98,8 +100,8 @@ async def enqueue(
     last_seq, updated_at, of_session, of_user, of_app = state
     preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
-    claim = Claim(*names, stored_id, client_id, message, lease_token, preloaded=preloaded, excess=excess)
-    return Queued(stored_id, status, claim)
+    claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
+    return Queued(stored_id, status, replace(claim, credentials=credentials))
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.
@@ -115,8 +117,8 @@ WITH s AS (
     FROM s
 ), added AS (
     INSERT INTO sessions_app_invocation
-        (session_id, invocation_id, client_id, message, status, owner, attempts, started_at)
-    SELECT s.id, %(invocation)s, %(client)s, %(message)s, decided.status,
+        (session_id, invocation_id, client_id, message, credentials, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(credentials)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN now() END

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,7 @@ class Claim:
         attempts: number of claims so far, this one included; from the second on the log may hold a part of the run.
         is_retried: true when the invocation had failed and a user asked for a retry.
         is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
+        credentials: the encrypted credentials of the message.
         excess: the limit on invocations at once that it exceeds: "person", "app" or "".
         preloaded: the session's row and state at the claim, when the claiming statement returned them.
     """
@@ -39,6 +40,7 @@ class Claim:
     attempts: int = 1
     is_retried: bool = False
     is_cancelled: bool = False
+    credentials: str = field(default="", repr=False)
     excess: str = ""
     preloaded: Loaded | None = None
 
@@ -74,7 +76,7 @@ UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
 FROM s, next WHERE i.id = next.id
 RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
-    i.error_code <> '', i.cancel_requested_at IS NOT NULL,
+    i.error_code <> '', i.cancel_requested_at IS NOT NULL, i.credentials,
     CASE WHEN i.attempts > 1 OR i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END"""  # noqa: S608
 
 
@@ -108,7 +110,7 @@ RETURNING s.id, (
 
 
 async def finish(
-    claim: Claim, *, status: str, error_code: str = "", error_message: str = ""
+    claim: Claim, *, status: str, error_code: str = "", error_message: str = "", error_detail: str = ""
 ) -> Finished | None:
     """End the invocation and release the lease. None, with nothing written, when the lease was lost."""
     params = {
@@ -118,6 +120,7 @@ async def finish(
         "status": status,
         "code": error_code,
         "message": error_message,
+        "detail": error_detail,
     }
     row = await fetch_one(_FINISH, params)
     return Finished(row[0]) if row else None
@@ -139,7 +142,8 @@ WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lea
     RETURNING id
 )
 UPDATE sessions_app_invocation i
-SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = now()
+SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
+    finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
 RETURNING adk_has_queued(i.session_id)"""
 

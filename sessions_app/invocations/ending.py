@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
 from sessions_app import celery_dispatch
 from sessions_app.db import cancel_requests, leases
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import UNAVAILABLE
+from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.outcome import (
@@ -63,7 +64,7 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
         return Ending(HANDED_OVER)
     except NotResumableError as error:
         logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
-        return Ending(RESTARTED)
+        return Ending(replace(RESTARTED, error_detail=masked(str(error))))
     except LlmCallsLimitExceededError as error:
         logger.warning("Invocation %s was stopped: %s", invocation_id, error)
         return Ending(TOO_MANY_CALLS)
@@ -89,6 +90,7 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool
             status=outcome.status,
             error_code=outcome.error_code,
             error_message=outcome.error_message,
+            error_detail=outcome.error_detail,
         )
     except (StaleLeaseError, SessionNotFoundError) as error:
         logger.warning("Invocation %s ends in this process: %s", claim.invocation_id, error)

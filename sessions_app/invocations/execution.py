@@ -21,6 +21,7 @@ from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
 from sessions_app.db.leases import Claim
+from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.history.event_marks import scheduled_mark
 from sessions_app.invocations.closing_events import (
@@ -29,6 +30,7 @@ from sessions_app.invocations.closing_events import (
     resumed_event,
     without_failures,
 )
+from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
@@ -136,7 +138,11 @@ class Execution:
             custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
-            user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
+            user_id=str(claim.user_id),
+            session_id=claim.session_key,
+            run_config=config,
+            credentials=decrypt(claim.credentials),
+            **run,
         )
         async with aclosing(events):
             async for event in events:
@@ -221,5 +227,6 @@ class Execution:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
             message = last.error_message or "The model could not answer."
-            return Outcome(InvocationStatus.FAILED, storable(last.error_code[:64]), storable(message))
+            code, detail = storable(last.error_code[:64]), masked(last.error_detail or "")
+            return Outcome(InvocationStatus.FAILED, code, storable(message), detail)
         return WAITING if pending_calls(self._events) else COMPLETED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.error_detail import describe
 from sessions_app.models import InvocationStatus
 
 
@@ -13,11 +14,13 @@ class Outcome:
 
     Attributes:
         error_message: a sentence for the person.
+        error_detail: the error itself, for staff.
     """
 
     status: str
     error_code: str = ""
     error_message: str = ""
+    error_detail: str = ""
 
     @property
     def is_failure(self) -> bool:
@@ -49,9 +52,9 @@ def limit_exceeded(message: str) -> Outcome:
 
 
 def failure(invocation_id: str, error: Exception) -> Outcome:
-    """Return the outcome of an unexpected error: a sentence for the person. The details stay in the server's log."""
+    """Return the outcome of an unexpected error: a sentence for the person, the traceback for staff."""
     message = (
         "Something went wrong while answering. Your message is kept; try again, or tell the people who run this "
         f"site that {invocation_id} failed."
     )
-    return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message)
+    return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message, describe(error))

@@ -50,6 +50,7 @@ class InvocationWorker:
         user_id: Any,
         client_id: str,
         message: dict[str, Any],
+        credentials: str = "",
         title: str = "",
         policies: Mapping[str, str] | None = None,
     ) -> invocation_queue.Queued | None:
@@ -65,6 +66,7 @@ class InvocationWorker:
             invocation_id=new_invocation_id(),
             client_id=client_id,
             message=message,
+            credentials=credentials,
             title=title,
             lease=None if self._is_closing else lease,
             rules=invocation_queue.AdmissionRules(policies or {}, _limits()),

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from runtime import types
-from runtime.errors import ConfigurationError
+from runtime.errors import AdkError, ConfigurationError
 from sessions_app.codec import storable
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 
@@ -26,6 +26,13 @@ class RunningJob(Protocol):
 
 
 current_job: ContextVar[RunningJob | None] = ContextVar("current_job", default=None)
+
+
+class JobError(AdkError):
+    """The job failed.
+
+    Raise it with a sentence for the person and the model. Of other exceptions both learn only that the job failed.
+    """
 
 
 class JobCancelled(Exception):

@@ -24,7 +24,8 @@ from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
 from sessions_app.codec import storable, storable_values
 from sessions_app.conf import conf
-from sessions_app.jobs.api import AnswerRequired, JobCancelled, save_artifact
+from sessions_app.error_detail import describe
+from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
 from sessions_app.jobs.cancel import CANCELLED, cancellation_error, end_cancelled_job
 from sessions_app.jobs.questions import JobQuestion
 from sessions_app.jobs.report import JobReporter, publish_job
@@ -54,6 +55,7 @@ class JobOutcome:
     status: JobStatus
     result: dict[str, Any] | None = None
     error: str = ""
+    error_detail: str = ""
 
 
 def run_job(
@@ -79,7 +81,7 @@ def run_job(
             raise task.retry(countdown=seconds, max_retries=None) from error
         else:
             logger.exception("Job %s failed", job.id)
-            outcome = JobOutcome(JobStatus.FAILED, error=f"The job failed: {error}")
+            outcome = JobOutcome(JobStatus.FAILED, error=_sentence(error), error_detail=describe(error))
     if isinstance(outcome, JobQuestion):
         if _pause(job, outcome):
             return
@@ -104,6 +106,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
         started_at=Now(),
         heartbeat_at=Now(),
         error="",
+        error_detail="",
     )
     return ToolJob.objects.select_related("session").get(pk=job_id) if is_claimed else None
 
@@ -167,7 +170,8 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
     """Queue the job for a retry after `seconds`. Until then `sent_at` is in the future and the sweep skips it."""
     due = Now() + timedelta(seconds=seconds)
-    if _this_attempt(job).update(status=JobStatus.QUEUED, error=storable(str(error)), sent_at=due):
+    texts = {"error": storable(f"{_sentence(error)} It will be retried."), "error_detail": describe(error)}
+    if _this_attempt(job).update(status=JobStatus.QUEUED, sent_at=due, **texts):
         job.refresh_from_db()
         publish_job(job)
 
@@ -179,6 +183,7 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
         status=outcome.status,
         result=storable_values(outcome.result),
         error=storable(outcome.error),
+        error_detail=outcome.error_detail,
         artifacts=job.artifacts,
         progress_message=job.progress_message,
         finished_at=Now(),
@@ -187,6 +192,11 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
     if is_written:
         job.refresh_from_db()
         publish_job(job)
+
+
+def _sentence(error: Exception) -> str:
+    """Return the sentence for the person and the model; other exceptions than JobError may hold hosts and secrets."""
+    return f"The job failed: {error}" if isinstance(error, JobError) else "The job failed."
 
 
 def _this_attempt(job: ToolJob) -> QuerySet[ToolJob]:

@@ -28,9 +28,12 @@ class Invocation(models.Model):
     Attributes:
         invocation_id: the ADK id, which every event of the invocation carries.
         client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
-        message: the content to run, as JSON.
+        message: the content to run, as JSON, without credentials.
+        credentials: the credentials of the message, encrypted by `sessions_app.invocations.credentials`; empty when
+            there are none, and from the end of the invocation.
         owner: the process that runs the invocation.
-        error_code: reason of a failure, for programs; `error_message` is for people. Both stay during a retry.
+        error_code: reason of a failure, for programs; `error_message` is for people, and
+            `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
         attempts: number of claims since the invocation was queued or retried.
         cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
     """
@@ -39,11 +42,13 @@ class Invocation(models.Model):
     invocation_id = models.CharField(max_length=64, unique=True)
     client_id = models.CharField(max_length=160)
     message = models.JSONField()
+    credentials = models.TextField(blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     error_code = models.CharField(max_length=64, blank=True, default="", db_default="")
     error_message = models.TextField(blank=True, default="", db_default="")
+    error_detail = models.TextField(blank=True, default="", db_default="", editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -58,7 +63,10 @@ class Invocation(models.Model):
     class Meta:
         """The database enforces one invocation for a client id and one running invocation in a session."""
 
-        permissions = [("cancel_invocation", "Can stop invocation")]
+        permissions = [
+            ("cancel_invocation", "Can stop invocation"),
+            ("view_error_detail", "Can view details of errors of invocations and jobs"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
             models.UniqueConstraint(
@@ -67,6 +75,9 @@ class Invocation(models.Model):
         ]
         indexes = [
             models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
+            models.Index(
+                fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
+            ),
         ]
 
     def __str__(self) -> str:

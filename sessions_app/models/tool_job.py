@@ -48,6 +48,8 @@ class ToolJob(models.Model):
             jobs without it, and jobs that did not start long after it.
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
         heartbeat_at: time of the worker's last heartbeat.
+        error: reason of a failure, for people and the model; `error_detail` is for staff with the permission
+            `view_error_detail`.
         artifacts: the files that the job saved, {filename: version}.
         question: the open question while the job waits: the fields of `sessions_app.jobs.questions.JobQuestion`.
         answers: the answered questions in order, each with `answer`, `by` (the user's name) and `at` (the time).
@@ -70,6 +72,7 @@ class ToolJob(models.Model):
     progress_message = models.CharField(max_length=500, blank=True, default="", db_default="")
     result = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, default="", db_default="")
+    error_detail = models.TextField(blank=True, default="", db_default="", editable=False)
     artifacts = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     question = models.JSONField(null=True, blank=True)
     answers = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))

@@ -37,7 +37,7 @@ def ask_somebody(about: str) -> None:
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
-    tools = [LongRunningFunctionTool(ask_somebody)]
+    tools = [LongRunningFunctionTool(ask_somebody, answered_by="person")]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     return scripted

@@ -118,7 +118,8 @@ def test_a_failure_is_delivered_and_not_retried(
 ) -> None:
     job = run_job(person, model, what=what)
     assert (job.status, job.attempts) == (JobStatus.FAILED, 1)
-    assert error in job.error
+    assert job.error == "The job failed."
+    assert error in job.error_detail
     assert delivered_response(job, model) == {"status": "error", "error": job.error}
 
 
@@ -126,7 +127,9 @@ def test_the_error_before_a_retry_is_stored(person: User, model: ScriptedModel) 
     with pytest.raises(Retry):
         run_job(person, model, what="be unreachable")
     job = ToolJob.objects.get()
-    assert (job.status, job.attempts, job.error) == (JobStatus.QUEUED, 1, STORED)
+    assert (job.status, job.attempts) == (JobStatus.QUEUED, 1)
+    assert job.error == "The job failed. It will be retried."
+    assert STORED in job.error_detail
 
 
 def test_progress_messages_are_stored(person: User, model: ScriptedModel) -> None:

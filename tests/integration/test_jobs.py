@@ -118,7 +118,7 @@ def test_a_failure_reaches_the_model_as_an_error(person: User, model: ScriptedMo
     run_task(job)
     run_invocations(session, model, "That failed.")
     job.refresh_from_db()
-    assert job.status == JobStatus.FAILED and "no such data" in job.error
+    assert job.status == JobStatus.FAILED and "no such data" in job.error_detail
     assert responses(session)[0]["response"]["status"] == "error"
 
 
@@ -127,7 +127,7 @@ def test_an_error_of_retry_on_is_retried_then_delivered(person: User, model: Scr
     with pytest.raises(Retry):
         run_task(job)
     job.refresh_from_db()
-    assert job.status == JobStatus.QUEUED and "does not answer" in job.error and not responses(session)
+    assert job.status == JobStatus.QUEUED and "does not answer" in job.error_detail and not responses(session)
     run_task(job)
     run_invocations(session, model)
     job.refresh_from_db()

@@ -2,8 +2,10 @@
 
 A call of `adk_request_credential`, without secrets, asks the person. The secret is removed from the answer before
 plugins, models and the session service see it: the stored event only records that a credential was given. The
-credential itself is kept in the memory of the invocation that the answer starts. When the process dies before the call
-has run, the credential is lost and the tool asks again. Exchanging an OAuth code for a token is left to the tool.
+credential itself is kept in the memory of the invocation that the answer starts. An application that takes the
+credentials out of the message itself gives them to `Runner.run_async`, also when it resumes the invocation. Otherwise
+a credential is lost when the process dies before the call has run, and the tool asks again. Exchanging an OAuth code
+for a token is left to the tool.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ PENDING = {
     "status": "pending",
     "message": "This call requires a credential from the person. It has not run yet; do not call it again.",
 }
+_KEY, _GIVEN = "credentialKey", "given"
 _ANSWER: TypeAdapter[AuthConfig | AuthCredential] = TypeAdapter(AuthConfig | AuthCredential)
 
 
@@ -43,7 +46,8 @@ def extract_credentials(
 ) -> tuple[types.Content, dict[str, AuthCredential]]:
     """Return the message without secrets, and its credentials by credential key.
 
-    The key is taken from the recorded request. Credentials that answer no recorded request are dropped.
+    The key is taken from the recorded request. Credentials that answer no recorded request are dropped. An answer whose
+    credential was taken out before stays as it is.
 
     Raises:
         InvalidAnswerError: an answer is not a credential.
@@ -52,15 +56,13 @@ def extract_credentials(
     credentials: dict[str, AuthCredential] = {}
     for part in message.parts or []:
         response = part.function_response
-        if response is None or response.name != REQUEST_CREDENTIAL:
+        if response is None or response.name != REQUEST_CREDENTIAL or _is_redacted(response):
             parts.append(part)
             continue
         key, given = _requested_key(response, events), _read_credential(response)
         if key and given:
             credentials[key] = given
-        redacted = response.model_copy(
-            update={"response": {"credentialKey": key, "given": given is not None}}
-        )
+        redacted = response.model_copy(update={"response": {_KEY: key, _GIVEN: given is not None}})
         parts.append(part.model_copy(update={"function_response": redacted}))
     return message.model_copy(update={"parts": parts}), credentials
 
@@ -69,6 +71,11 @@ def _request(call_id: str, config: AuthConfig) -> types.FunctionCall:
     arguments = AuthToolArguments(function_call_id=call_id, auth_config=config)
     args = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
     return types.FunctionCall(id=new_call_id(), name=REQUEST_CREDENTIAL, args=args)
+
+
+def _is_redacted(response: types.FunctionResponse) -> bool:
+    fields = response.response or {}
+    return fields.keys() == {_KEY, _GIVEN} and isinstance(fields[_GIVEN], bool)
 
 
 def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
