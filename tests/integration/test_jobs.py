@@ -132,7 +132,7 @@ def test_an_error_of_retry_on_is_retried_then_delivered(person: User, model: Scr
     run_invocations(session, model)
     job.refresh_from_db()
     assert (job.status, job.attempts) == (JobStatus.FAILED, 2)
-    assert "does not answer" in responses(session)[0]["response"]["error"]
+    assert responses(session)[0]["response"]["error"] == "The job failed."
 
 
 def test_a_large_result_becomes_a_file(person: User, model: ScriptedModel) -> None:

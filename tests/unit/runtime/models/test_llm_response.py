@@ -46,7 +46,8 @@ def test_e7_a_complete_answer_is_no_error(reason: str | None) -> None:
 @pytest.mark.parametrize("content", [None, HELLO])
 def test_e7_a_stopped_answer_has_the_models_reason_as_its_error(content: object) -> None:
     response = response_of(content=content, finishReason="RECITATION", finishMessage="Too close to a book.")
-    assert (response.error_code, response.error_message) == ("RECITATION", "Too close to a book.")
+    assert (response.error_code, response.error_detail) == ("RECITATION", "Too close to a book.")
+    assert response.error_message == "The model stopped its answer: RECITATION."
     assert (response.content is None) == (content is None)
 
 
@@ -57,7 +58,9 @@ def test_e7_an_empty_answer_is_no_error() -> None:
 def test_e7_a_refused_prompt_has_its_reason_as_the_error() -> None:
     refusal = {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "Not this."}}
     response = LlmResponse.create(types.GenerateContentResponse.model_validate(refusal))
-    assert (response.error_code, response.error_message) == ("SAFETY", "Not this.")
+    assert (response.error_code, response.error_detail) == ("SAFETY", "Not this.")
+    assert response.error_message == "The model refused the request: SAFETY."
+    assert "Not this." not in response.model_dump_json()
 
 
 def test_e7_a_response_without_candidate_and_reason_is_an_error() -> None:
