@@ -4,14 +4,9 @@ import os
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from django.conf import settings
 from django.core.asgi import get_asgi_application
 
-from adk_site.web_database import limit_database_use
-from sessions_app.conf import conf
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
-limit_database_use(settings.DATABASES["default"], conf())
 http = get_asgi_application()
 
 # These modules import models, so Django must be set up first.

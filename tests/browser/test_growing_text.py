@@ -18,7 +18,7 @@ async (frames) => {
   const region = document.createElement("div");
   const live = new LiveText(region, { onGap() {} });
   return frames.map((frame) => {
-    typeof frame === "number" ? live.takeUp(frame) : live.write(frame);
+    typeof frame === "number" ? live.adoptLease(frame) : live.write(frame);
     return region.querySelectorAll(".growing").values().map((text) => text.textContent).toArray().join("");
   });
 }

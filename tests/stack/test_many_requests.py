@@ -30,11 +30,19 @@ def backends() -> int:
         return int(cursor.fetchone()[0])
 
 
+def count_in_thread() -> int:
+    """Count the backends, and close the connection that this thread opened for it."""
+    try:
+        return backends()
+    finally:
+        connection.close()
+
+
 async def most_backends_during(requests: asyncio.Future[list[int]]) -> int:
     """Return the highest number of backends until the requests are answered."""
     most = 0
     while not requests.done():
-        most = max(most, await asyncio.to_thread(backends))
+        most = max(most, await asyncio.to_thread(count_in_thread))
         await asyncio.wait([requests], timeout=0.05)
     return most
 
