@@ -1,7 +1,7 @@
 """Parts that tests of every kind share: their order, the servers, the whole stack."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from django.conf import settings
@@ -32,6 +32,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, so that processes that share the tests end at the same time."""
     items.sort(key=lambda item: [item.nodeid.startswith(folder) for folder in LONGEST_FIRST], reverse=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape lone surrogates in captured output, which a test process cannot send to the main process."""
+    report = yield
+    report.sections = [
+        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report
 
 
 def pytest_unconfigure() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection
+from asgiref.sync import SyncToAsync
+from django.db import connection, connections
 
 
 def end_all_backends() -> None:
@@ -21,8 +22,9 @@ def end_all_backends() -> None:
 
 @contextmanager
 def reconnected() -> Iterator[None]:
-    """Give the test's own thread a new connection at the end."""
+    """Give the test's own thread, and the thread of Django's async ORM, new connections at the end."""
     try:
         yield
     finally:
         connection.close()
+        SyncToAsync.single_thread_executor.submit(connections.close_all).result()

@@ -271,7 +271,7 @@ async def test_credentials_that_older_versions_stored_are_redacted_by_the_migrat
     await Invocation.objects.acreate(
         session=session, invocation_id="e-1", client_id="answer:c1", message=message, status="completed"
     )
-    redact = import_module("sessions_app.migrations.0011_credentials").REDACT
+    redact = import_module("sessions_app.migrations.0013_credentials").REDACT
     await in_thread(_execute, redact)
     parts = (await Invocation.objects.aget(invocation_id="e-1")).message["parts"]
     assert parts[0] == {"text": "here"}
