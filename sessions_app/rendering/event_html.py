@@ -15,6 +15,9 @@ from sessions_app.models import ToolJob
 from sessions_app.rendering.html import NO_JOBS, render_event
 
 SECONDS_PER_CHARACTER = 3e-7
+SECONDS_PER_FURTHER_CHARACTER = 1e-8
+DENSE_CHARACTERS = 40_000
+"""Characters that may be hard to parse in ways that the marks below do not show; long texts are mostly prose."""
 SECONDS_PER_MARK = {
     "[": 6e-5,
     "<": 6e-5,
@@ -101,7 +104,9 @@ async def event_html(
 def seconds_to_render(body: str) -> float:
     """Estimate, rather too high than too low, how long an event takes to render."""
     marks = sum(seconds * body.count(mark) for mark, seconds in SECONDS_PER_MARK.items())
-    return len(body) * SECONDS_PER_CHARACTER + marks + _most_cells(body) * SECONDS_PER_CELL
+    dense = min(len(body), DENSE_CHARACTERS)
+    characters = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
+    return characters + marks + _most_cells(body) * SECONDS_PER_CELL
 
 
 def _most_cells(body: str) -> int:
@@ -118,8 +123,12 @@ def _render(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob
 
 
 def _render_and_keep(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
-    html = _render(session_id, seq, event)
-    cache.keep(session_id, seq, html)
+    html = cache.get(
+        session_id, seq
+    )  # Another tab's request may have rendered the event while this one waited.
+    if html is None:
+        html = _render(session_id, seq, event)
+        cache.keep(session_id, seq, html)
     return html
 
 

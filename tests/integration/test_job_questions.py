@@ -140,7 +140,7 @@ def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None
     assert len(job.answers) == 1
     run_task(job)
     with pytest.raises(
-        ConflictError, match="answered already|has ended"
+        ConflictError, match=r"answered already|has ended"
     ):  # It has ended when a no came first.
         answer(person, job, 0, True)  # from a tab that does not show the second question yet
 
