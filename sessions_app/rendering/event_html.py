@@ -16,7 +16,7 @@ from sessions_app.rendering.html import NO_JOBS, render_event
 
 SECONDS_PER_CHARACTER = 3e-7
 SECONDS_PER_FURTHER_CHARACTER = 1e-8
-DENSE_CHARACTERS = 40_000
+DENSE_CHARACTERS = 32_768
 """Characters that may be hard to parse in ways that the marks below do not show; long texts are mostly prose."""
 SECONDS_PER_MARK = {
     "[": 6e-5,
