@@ -99,7 +99,8 @@ class Viewer:
         for invocation_id in streaming - session_status.active:
             hub.drop_text(self._session_id, invocation_id)
         hub.drop_text_of_older_leases(self._session_id, session_status)
-        self._seq = min(after, session_status.last_seq)
+        # Events that were sent while the status was read are not sent again.
+        self._seq = max(self._seq, min(after, session_status.last_seq))
         self._active = set(session_status.active)
         invocation = session_status.invocation
         ready = ReadyFrame(self._session_id, session_status.last_seq, invocation, jobs, schedules)
