@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
+from runtime.memory.base_memory_service import SearchMemoryResponse
 from sessions_app.conf import conf
 from sessions_app.db import threads
 from sessions_app.db.pool import UNAVAILABLE
@@ -30,14 +31,17 @@ def backend() -> int:
         return int(cursor.fetchone()[0])
 
 
-async def call_in_all_threads() -> None:
-    await asyncio.gather(*(in_thread(backend) for _ in range(5 * conf().database_threads)))
+async def call_in_all_threads() -> set[int]:
+    """Return the process ids of the backends that answered."""
+    calls = (in_thread(backend) for _ in range(5 * conf().database_threads))
+    return set(await asyncio.gather(*calls))
 
 
 async def test_every_call_after_a_restart_of_postgresql_works() -> None:
-    await call_in_all_threads()
+    before = await call_in_all_threads()
     await asyncio.to_thread(end_all_backends)
-    await call_in_all_threads()
+    after = await call_in_all_threads()
+    assert after and before.isdisjoint(after)
 
 
 async def test_a_call_that_the_restart_interrupts_fails_and_the_next_ones_work() -> None:
@@ -49,16 +53,16 @@ async def test_a_call_that_the_restart_interrupts_fails_and_the_next_ones_work()
     for _ in range(2 * conf().database_threads):
         with pytest.raises(UNAVAILABLE):
             await in_thread(lose_the_connection)
-    await call_in_all_threads()
+    assert await call_in_all_threads()
 
 
 def test_a_celery_process_searches_memory_after_a_restart_of_postgresql(person: User) -> None:
     """`threads.run` uses the background loop here as in a Celery process, where no HTTP request cleans up."""
     user_id = str(person.pk)
 
-    def search() -> None:
-        threads.run(DjangoMemoryService().search_memory(app_name="pets", user_id=user_id, query="tea"))
+    def search() -> SearchMemoryResponse:
+        return threads.run(DjangoMemoryService().search_memory(app_name="pets", user_id=user_id, query="tea"))
 
-    search()
+    assert search().memories == []
     end_all_backends()
-    search()
+    assert search().memories == []
