@@ -15,6 +15,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
 from runtime.sessions.state import State
+from sessions_app.codec import is_storable
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Artifact, Session
 from sessions_app.ownership import own_session_or_404
@@ -39,6 +40,8 @@ async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> Htt
 
 
 async def _find_artifact(session: Session, filename: str, version: str) -> Artifact:
+    if not is_storable(filename):  # such as a NUL, which PostgreSQL refuses
+        raise Http404("There is no file of this name in this chat.")
     files = Artifact.objects.filter(
         Q(session=session) | Q(session=None),
         app_name=session.app_name,

@@ -82,7 +82,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
 async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Return the events before `?before=<seq>`, as a part of the page."""
     before = request.GET.get("before", "")
-    if not before.isdecimal():
+    if not before.isdecimal() or len(before) > 18:  # a larger number fits no column
         return HttpResponseBadRequest("Add ?before=<seq>, the number of the oldest event that the page has.")
     session = await own_session_or_404(await request.auser(), session_id)
     return render(request, "chat/log_page.html", {"log_page": await older_page(session, int(before))})

@@ -359,3 +359,11 @@ def test_signing_in_and_out(client: Client, db: None) -> None:
     assert client.get(reverse("logout")).status_code == 405
     client.post(reverse("logout"))
     assert client.get("/").status_code == 302
+
+
+def test_a_number_of_5000_digits_and_a_file_name_with_nul_are_refused(
+    browser_of_person: Client, session: Session
+) -> None:
+    earlier = browser_of_person.get(f"{page(session)}events/", {"before": "9" * 5_000})
+    assert earlier.status_code == 400
+    assert browser_of_person.get(file_url(session, "a\0b")).status_code == 404
