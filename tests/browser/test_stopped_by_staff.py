@@ -29,7 +29,7 @@ def test_an_answer_that_staff_stop_keeps_its_text_in_the_chat(
     audit = open_tab(STAFF).page
     audit.goto(audit_url(chat))
     audit.get_by_role("link", name=re.compile("^Stop ")).press("Enter")
-    audit.get_by_label("Why").fill("It goes round in circles")
+    audit.get_by_label("Reason").fill("It goes round in circles")
     audit.get_by_role("button", name="Stop it").press("Enter")
     model.wait_until_disconnected(STOP_SECONDS)
     expect(chat.marks).to_have_text(["Stopped by staff"])

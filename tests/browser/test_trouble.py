@@ -18,11 +18,11 @@ FAILURES = {
                 http_status=429, status="RESOURCE_EXHAUSTED", message="No quota is left.", retry_delay="3600s"
             )
         ),
-        "No quota is left.",
+        "The model is overloaded.",
     ),
     "server": (
         Turn(failure=Failure(http_status=500, status="INTERNAL", message="It broke.", retry_after="3600")),
-        "It broke.",
+        "The model could not answer.",
     ),
     "safety": (Turn(block_reason="SAFETY"), "SAFETY"),
 }
