@@ -37,8 +37,13 @@ def text(name: str) -> str:
 
 
 @cache
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(text("compose.yaml"))
+    return found
+
+
 def services() -> dict[str, Service]:
-    found: dict[str, Service] = yaml.safe_load(text("compose.yaml"))["services"]
+    found: dict[str, Service] = compose()["services"]
     return found
 
 
@@ -119,6 +124,29 @@ def test_the_health_check_of_web_processes_uses_their_path_and_port() -> None:
     assert urlsplit(url).path == health.PATH
     assert str(urlsplit(url).port) == port == instructions("EXPOSE")[0]
     assert re.findall(r"server (\w+):(\d+)", text("nginx.conf")) == [("web", port)]
+
+
+def networks_of(name: str) -> set[str]:
+    return set(services()[name].get("networks", ["default"]))
+
+
+@pytest.mark.parametrize("server", ["postgres", "redis"])
+def test_a_server_is_reached_by_the_sites_processes_only_and_reaches_nothing(server: str) -> None:
+    assert networks_of(server) == {server}
+    assert compose()["networks"][server] == {"internal": True}
+    assert "ports" not in services()[server]
+    site = {name for name, service in services().items() if service["image"] == IMAGE}
+    reaching = {name for name in services() if server in networks_of(name)} - {server}
+    assert site - {"migrate"} <= reaching <= site
+
+
+def test_redis_asks_for_the_password_that_the_processes_have() -> None:
+    redis = services()["redis"]
+    assert "--requirepass ${REDIS_PASSWORD} " in redis["command"]
+    assert redis["environment"]["REDISCLI_AUTH"] == "${REDIS_PASSWORD}"
+    for name in SITE:
+        url = services()[name]["environment"]["REDIS_URL"]
+        assert re.fullmatch(r"redis://:\$\{REDIS_PASSWORD:\?.+\}@redis/0", url), name
 
 
 @pytest.mark.parametrize("name", ["worker", "jobs"])
