@@ -196,11 +196,15 @@ def test_without_a_server_a_process_of_production_says_so_instead_of_starting_on
 def test_a_command_with_a_setting_of_production_is_not_in_development(tmp_path: Path, variable: str) -> None:
     environment = {"ADK_DATA_DIR": str(tmp_path), variable: PRODUCTION[variable]}
     answer = run_python("manage.py", "check", **environment)
-    sentence = "DATABASE_URL is not set: set it to the URL of your server, or set ADK_DEV=1 for development.\n"
+    sentence = (
+        "DATABASE_URL is not set: set it to the URL of your server, or set ADK_DEV=1 for development.\n"
+    )
     assert (answer.returncode, answer.stderr) == (1, sentence)
 
 
-PRINT_HSTS = "from adk_site import settings; print(settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_PRELOAD)"
+PRINT_HSTS = (
+    "from adk_site import settings; print(settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_PRELOAD)"
+)
 
 
 @pytest.mark.parametrize(("chosen", "is_on"), [({}, False), ({"SECURE_HSTS_PRELOAD": "1"}, True)])
