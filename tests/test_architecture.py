@@ -52,6 +52,7 @@ SESSIONS_APP_ORDER = (
     "statuses",
     "errors",
     "conf",
+    "client_address",
     "loop_local",
     "thread_pools",
     "agent_registry",
