@@ -16,8 +16,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO site_web;
 
 -- Events are evidence. A trigger refuses to delete them, too, unless the transaction says that it erases.
 REVOKE UPDATE ON sessions_app_event FROM site_web;
--- Tombstones record erasures; Django's own tables of the schema change with migrations only.
+-- So are the records of erasures and of acts of staff. Django's tables of the schema change with migrations only.
 REVOKE DELETE ON sessions_app_tombstone FROM site_web;
+REVOKE UPDATE, DELETE ON sessions_app_staffact FROM site_web;
 REVOKE INSERT, UPDATE, DELETE ON django_migrations, django_content_type, auth_permission FROM site_web;
 
 COMMIT;

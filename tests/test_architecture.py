@@ -50,6 +50,7 @@ RUNTIME_ORDER = (
 SESSIONS_APP_ORDER = (
     "client_ids",
     "statuses",
+    "actors",
     "errors",
     "conf",
     "client_address",

@@ -41,6 +41,8 @@ FORBIDDEN = (
     "UPDATE sessions_app_event SET body = '{}'",
     "SET adk.erasing = 'on'; UPDATE sessions_app_event SET body = '{}'",
     "DELETE FROM sessions_app_tombstone",
+    "DELETE FROM sessions_app_staffact",
+    "UPDATE sessions_app_staffact SET reason = ''",
     "DELETE FROM django_migrations",
     "CREATE ROLE another",
 )
