@@ -1,8 +1,8 @@
 """Django settings, read from the environment.
 
-Development (`ADK_DEV=1`, the default without `DATABASE_URL`): the secret key is stored in the data directory, cookies
-work over plain HTTP, and static files are served from the source tree. Production requires `SECRET_KEY` and
-`ALLOWED_HOSTS`, and redirects all requests to HTTPS.
+Development (`ADK_DEV=1`, see `adk_site.development`): the secret key is stored in the data directory, cookies work over
+plain HTTP, and static files are served from the source tree. Production requires `DATABASE_URL`, `REDIS_URL`,
+`SECRET_KEY` and `ALLOWED_HOSTS`, and redirects all requests to HTTPS.
 """
 
 import os
@@ -17,6 +17,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from adk_site.demo import banner, model_name
+from adk_site.development import is_development
 from adk_site.embedded.paths import data_dir
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
@@ -25,9 +26,15 @@ from adk_site.secret_key import load_or_create_secret_key
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_dir()
-DEV: bool = env.bool("ADK_DEV", default=not env.str("DATABASE_URL", default=""))
+DEV = is_development()
 DEBUG: bool = env.bool("DEBUG", default=False)
 
+if not DEV:
+    for server in ("DATABASE_URL", "REDIS_URL"):
+        if not env.str(server, default=""):
+            raise ImproperlyConfigured(
+                f"{server} is not set: set it to the URL of your server, or set ADK_DEV=1 for development."
+            )
 SECRET_KEY: str = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not DEV:
@@ -42,10 +49,15 @@ CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEV
 SECURE_SSL_REDIRECT: bool = env.bool("SECURE_SSL_REDIRECT", default=not DEV)
 SECURE_HSTS_SECONDS: int = env.int("SECURE_HSTS_SECONDS", default=0 if DEV else 31_536_000)
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEV
+SECURE_HSTS_INCLUDE_SUBDOMAINS = not DEV
+# Off unless asked for: browsers ship their preload lists, and a domain leaves them after months only.
+SECURE_HSTS_PRELOAD: bool = env.bool("SECURE_HSTS_PRELOAD", default=False)
+SILENCED_SYSTEM_CHECKS = ["security.W021"]  # asks for HSTS preload
 # Safe only behind a proxy that overwrites this header: otherwise a client could claim HTTPS.
 if env.bool("BEHIND_HTTPS_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Settings of `sessions_app/conf.py`. Each trusted proxy appends the address of its client to X-Forwarded-For.
+ADK: dict[str, Any] = {"trusted_proxies": env.int("TRUSTED_PROXIES", default=0)}
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
@@ -93,6 +105,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "adk_site.nul.refuse_nul",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -1,6 +1,7 @@
 """`python -m adk_site.web`: Daphne with its usual arguments, on uvloop, which uses less CPU than asyncio's loop."""
 
 import os
+import sys
 
 import uvloop
 from twisted.internet import asyncioreactor
@@ -10,11 +11,15 @@ asyncioreactor.install(uvloop.new_event_loop())  # type: ignore[no-untyped-call]
 # Imported after the reactor is installed: Daphne installs its own if there is none.
 from daphne.cli import CommandLineInterface  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
-    limit_database_use(settings.DATABASES["default"], conf())
+    try:
+        limit_database_use(settings.DATABASES["default"], conf())
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")
     CommandLineInterface.entrypoint()

@@ -84,6 +84,8 @@ class Conf:
         message_limit: largest message in characters.
         frame_limit: largest websocket frame in characters.
         frames_per_minute: number of frames that a socket may send in a minute.
+        trusted_proxies: number of reverse proxies in front of the site that append the address of their client to
+            `X-Forwarded-For`; with 0 the header is ignored.
         slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
         error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
@@ -135,6 +137,7 @@ class Conf:
     message_limit: int = 32_000
     frame_limit: int = 256_000
     frames_per_minute: int = 240
+    trusted_proxies: int = Field(default=0, ge=0)
     slow_reader_seconds: float = 20.0
     error_detail_limit: int = 8_000
     credential_keys: tuple[str, ...] = field(default=(), repr=False)

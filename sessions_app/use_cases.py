@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
-from sessions_app import celery_dispatch, client_ids
+from sessions_app import actors, celery_dispatch, client_ids
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
@@ -152,7 +152,7 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
     """
-    await cancel_invocation(await own_session(user, session_id), invocation_id, by=user.pk)
+    await cancel_invocation(await own_session(user, session_id), invocation_id, by=actors.person(user))
 
 
 async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
@@ -183,7 +183,7 @@ async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
         NotFoundError: the user has no such session, or the session no such job.
     """
     await _check_job(user, session_id, job_id)
-    await in_thread(cancel_tool_job, job_id, by=user.pk)
+    await in_thread(cancel_tool_job, job_id, by=actors.person(user))
 
 
 async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
@@ -216,7 +216,7 @@ async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> Non
         NotFoundError: the user has no such session, or the session no such task.
     """
     session = await own_session(user, session_id)
-    task = await in_thread(cancel_task, session.pk, schedule_id, user.pk)
+    task = await in_thread(cancel_task, session.pk, schedule_id, actors.person(user))
     live().hub.publish_notice(session.pk, schedule_notice(task))
 
 

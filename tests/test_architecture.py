@@ -50,8 +50,10 @@ RUNTIME_ORDER = (
 SESSIONS_APP_ORDER = (
     "client_ids",
     "statuses",
+    "actors",
     "errors",
     "conf",
+    "client_address",
     "loop_local",
     "thread_pools",
     "agent_registry",

@@ -11,6 +11,7 @@ from sessions_app.admin.legal_hold import LegalHoldAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
 from sessions_app.admin.shared_state import AppStateAdmin, UserStateAdmin
+from sessions_app.admin.staff_acts import StaffActAdmin
 from sessions_app.admin.tombstone import TombstoneAdmin
 from sessions_app.admin.user import ErasingUserAdmin
 
@@ -23,6 +24,7 @@ __all__ = [
     "LegalHoldAdmin",
     "ScheduledTaskAdmin",
     "SessionAdmin",
+    "StaffActAdmin",
     "TombstoneAdmin",
     "ToolJobAdmin",
     "UserStateAdmin",

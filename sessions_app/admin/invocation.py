@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.actors import Actor
 from sessions_app.admin.formatting import elapsed_time, excerpt, json_block, status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.stoppable import StoppableAdmin
+from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
@@ -21,7 +20,7 @@ from sessions_app.models import Invocation
 class InvocationAdmin(StoppableAdmin):
     """Invocations, newest first."""
 
-    noun = _("The invocation")
+    wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
     list_display = (
         "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
     )  # fmt: skip
@@ -30,12 +29,12 @@ class InvocationAdmin(StoppableAdmin):
     search_fields = ("=invocation_id", "=client_id", "error_message", "session__title", "session__key")
     fields = (
         ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
-        "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by",
+        "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by_name",
         "cancel_reason", "error_code", "error_message",
         "error_detail", "content",
     )  # fmt: skip
 
-    def stop(self, row: Invocation, by: Any, reason: str) -> None:
+    def act(self, row: Invocation, by: Actor, reason: str) -> None:
         threads.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))
 
     @admin.display(description=_("Status"), ordering="status")

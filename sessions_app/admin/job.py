@@ -12,9 +12,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.actors import Actor
 from sessions_app.admin.base import CallRowMixin
 from sessions_app.admin.formatting import elapsed_time, excerpt, format_duration, json_block, status_badge
-from sessions_app.admin.stoppable import StoppableAdmin
+from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 
@@ -23,7 +24,7 @@ from sessions_app.models import ToolJob
 class ToolJobAdmin(CallRowMixin, StoppableAdmin):
     """Jobs, newest first."""
 
-    noun = _("The job")
+    wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
     list_display = (
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",
@@ -39,12 +40,12 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "error_detail",
+        "delivered_at", "cancel_requested_at", "cancelled_by_name", "cancel_reason", "error", "error_detail",
         "arguments",
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
 
-    def stop(self, row: ToolJob, by: Any, reason: str) -> None:
+    def act(self, row: ToolJob, by: Actor, reason: str) -> None:
         cancel_job(row.pk, by=by, reason=reason)
 
     @admin.display(description=_("Status"), ordering="status")

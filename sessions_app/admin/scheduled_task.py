@@ -27,7 +27,7 @@ class ScheduledTaskAdmin(CallRowMixin, SessionRowAdmin):
     fields = (
         "badge", "of_session", "task", "call", "invocation", "agent_name", "start_at", "next_at", "repeats",
         "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",
-        "error", "cancelled_at", "cancelled_by",
+        "error", "cancelled_at", "cancelled_by_name",
     )  # fmt: skip
 
     @admin.display(description=_("Status"))

@@ -102,12 +102,12 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         authors=summary.authors,
         invocations=[
             InvocationView(invocation, summary.by_invocation.get(invocation.invocation_id, Totals()))
-            for invocation in invocations.select_related("cancelled_by")[:SHOWN_ROWS]
+            for invocation in invocations[:SHOWN_ROWS]
         ],
         invocation_count=invocations.count(),
-        jobs=list(jobs.select_related("cancelled_by")[:SHOWN_ROWS]),
+        jobs=list(jobs[:SHOWN_ROWS]),
         job_count=jobs.count(),
-        scheduled_tasks=list(scheduled.select_related("cancelled_by")[:SHOWN_ROWS]),
+        scheduled_tasks=list(scheduled[:SHOWN_ROWS]),
         scheduled_task_count=scheduled.count(),
         filter=event_filter,
         page=page,

@@ -1,4 +1,4 @@
-"""Admin of users: deleting a user erases the person's data, and is refused under legal hold."""
+"""Admin of users and groups. Deleting a user erases the person's data, and is refused under legal hold."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import GroupAdmin
+from django.contrib.auth.models import Group
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from sessions_app.admin.staff_acts import RecordedActsMixin
 from sessions_app.data_protection.counts import counts_of_person
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
 from sessions_app.models import LegalHold
@@ -19,7 +22,7 @@ BASE: Any = type(admin.site.get_model_admin(USER_MODEL))
 REASON = "The account was deleted in the admin."
 
 
-class ErasingUserAdmin(BASE):  # type: ignore[misc]
+class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
     """The site's admin of users, with a deletion that erases."""
 
     def get_deleted_objects(
@@ -47,5 +50,11 @@ class ErasingUserAdmin(BASE):  # type: ignore[misc]
             erase_person(user_pk, ErasureOrder(reason=REASON, by=request.user.pk))
 
 
+class RecordedGroupAdmin(RecordedActsMixin, GroupAdmin):
+    """Django's admin of groups: a group grants permissions, so that changes are recorded."""
+
+
+admin.site.unregister(Group)
+admin.site.register(Group, RecordedGroupAdmin)
 admin.site.unregister(USER_MODEL)
 admin.site.register(USER_MODEL, ErasingUserAdmin)

@@ -8,43 +8,28 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from sessions_app.models import (
-    Artifact,
-    Event,
-    Invocation,
-    MemoryEntry,
-    ScheduledTask,
-    Session,
-    ToolJob,
-    UserState,
+from sessions_app.data_protection.personal_data import (
+    KINDS,
+    ROWS_OF_SESSION,
+    artifacts_of,
+    rows_of_sessions,
+    sessions_of,
+    user_states_of,
 )
-
-ROWS_OF_SESSION = {
-    "events": Event,
-    "invocations": Invocation,
-    "jobs": ToolJob,
-    "scheduled_tasks": ScheduledTask,
-    "memory_entries": MemoryEntry,
-    "artifacts": Artifact,
-}
-KINDS = ("sessions", *ROWS_OF_SESSION, "user_states")
+from sessions_app.models import Session
 
 
 def counts_of_sessions(sessions: QuerySet[Session]) -> Counter[str]:
     """Return the numbers of the sessions and of the rows that belong to them."""
-    ids = sessions.values("pk")
-    counts = {
-        kind: model._default_manager.filter(session__in=ids).count()
-        for kind, model in ROWS_OF_SESSION.items()
-    }
+    counts = {kind: rows_of_sessions(kind, sessions).count() for kind in ROWS_OF_SESSION}
     return Counter(sessions=sessions.count(), **counts)
 
 
 def counts_of_person(user_pk: Any) -> Counter[str]:
     """Return the numbers of the person's sessions, of their rows, and of the rows that sessions share."""
-    counts = counts_of_sessions(Session.objects.filter(user_id=user_pk))
-    counts["user_states"] = UserState.objects.filter(user_id=user_pk).count()
-    counts["artifacts"] += Artifact.objects.filter(user_id=user_pk, session__isnull=True).count()
+    counts = counts_of_sessions(sessions_of(user_pk))
+    counts["user_states"] = user_states_of(user_pk).count()
+    counts["artifacts"] += artifacts_of(user_pk).filter(session__isnull=True).count()
     return counts
 
 

@@ -12,9 +12,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from sessions_app.data_protection.counts import counts_of_sessions
+from sessions_app.data_protection.personal_data import artifacts_of, sessions_of, user_states_of
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
-from sessions_app.models import Artifact, ErasedKind, LegalHold, Session, Tombstone, UserState
+from sessions_app.models import ErasedKind, LegalHold, Session, Tombstone
 from sessions_app.services.erasing import delete_session_row, refuse_if_held
 from sessions_app.services.history_cache import cache
 
@@ -71,7 +72,7 @@ def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
 
 def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
     """Erase the user's sessions, each in a transaction of its own."""
-    sessions = Session.objects.filter(user_id=user_pk).order_by("pk")
+    sessions = sessions_of(user_pk).order_by("pk")
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
             erase_session_rows(session_pk, tombstone)
@@ -92,8 +93,8 @@ def erase_session_rows(session_pk: UUID, tombstone: Tombstone) -> None:
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
     """Delete what the user's sessions share: user state and files of the user."""
-    states, _ = UserState.objects.filter(user_id=user_pk).delete()
-    files, _ = Artifact.objects.filter(user_id=user_pk).delete()
+    states, _ = user_states_of(user_pk).delete()
+    files, _ = artifacts_of(user_pk).delete()
     _add(tombstone, Counter(user_states=states, artifacts=files))
 
 

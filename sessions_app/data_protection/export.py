@@ -13,47 +13,35 @@ from django.db.models import QuerySet
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
+from sessions_app.data_protection.personal_data import (
+    artifacts_of,
+    rows_of_sessions,
+    sessions_of,
+    user_states_of,
+)
 from sessions_app.data_protection.redaction import redact
 from sessions_app.errors import NotFoundError
-from sessions_app.models import (
-    Artifact,
-    Event,
-    Invocation,
-    MemoryEntry,
-    ScheduledTask,
-    Session,
-    ToolJob,
-    UserState,
-)
+from sessions_app.models import Artifact, Event, Session, UserState
 
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
 SESSION_FIELDS = ("id", "app_name", "key", "title", "created_at", "updated_at")
-FIELDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+FIELDS: dict[str, tuple[str, ...]] = {
     "invocations": (
-        Invocation,
-        (
-            "session_id", "invocation_id", "client_id", "message", "status", "error_code", "error_message",
-            "created_at", "started_at", "finished_at",
-        ),
+        "session_id", "invocation_id", "client_id", "message", "status", "error_code", "error_message",
+        "created_at", "started_at", "finished_at",
     ),
     "jobs": (
-        ToolJob,
-        (
-            "session_id", "id", "invocation_id", "call_id", "tool_name", "agent_name", "args", "status", "result",
-            "error", "artifacts", "question", "answers", "created_at", "started_at", "finished_at",
-        ),
+        "session_id", "id", "invocation_id", "call_id", "tool_name", "agent_name", "args", "status", "result",
+        "error", "artifacts", "question", "answers", "created_at", "started_at", "finished_at",
     ),
     "scheduled_tasks": (
-        ScheduledTask,
-        (
-            "session_id", "id", "invocation_id", "call_id", "agent_name", "task", "start_at", "next_at", "every",
-            "time_zone", "runs", "most_runs", "ends_at", "created_at", "last_run_at", "cancelled_at",
-        ),
+        "session_id", "id", "invocation_id", "call_id", "agent_name", "task", "start_at", "next_at", "every",
+        "time_zone", "runs", "most_runs", "ends_at", "created_at", "last_run_at", "cancelled_at",
     ),
-    "memory_entries": (MemoryEntry, ("session_id", "event_id", "author", "said_at", "content")),
+    "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
-"""Exported fields by file name. Notes of staff and the site's internals are not among them."""
+"""Exported fields by kind, which names the file. Notes of staff and the site's internals are not among them."""
 
 
 def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
@@ -84,10 +72,10 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
     with Archive(target) as archive:
         archive.write_json("person.json", {"id": str(user.pk), "name": user.get_username()})
-        _write_sessions(archive, Session.objects.filter(user_id=user_pk))
-        states = UserState.objects.filter(user_id=user_pk).values("app_name", "state")
+        _write_sessions(archive, sessions_of(user_pk))
+        states = user_states_of(user_pk).values("app_name", "state")
         archive.write_list("user_states.json", map(redact, states.iterator(ROWS_PER_QUERY)))
-        _write_artifacts(archive, Artifact.objects.filter(user_id=user_pk))
+        _write_artifacts(archive, artifacts_of(user_pk))
     return archive.files
 
 
@@ -98,9 +86,9 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
             archive.write(f"sessions/{session_pk}.json", _session_json(session))
     titles = sessions.order_by("pk").values(*SESSION_FIELDS)
     archive.write_list("sessions.json", titles.iterator(ROWS_PER_QUERY))
-    for name, (model, fields) in FIELDS.items():
-        rows = model._default_manager.filter(session__in=sessions.values("pk")).order_by("pk")
-        archive.write_list(f"{name}.json", map(redact, rows.values(*fields).iterator(ROWS_PER_QUERY)))
+    for kind, fields in FIELDS.items():
+        rows = rows_of_sessions(kind, sessions).order_by("pk")
+        archive.write_list(f"{kind}.json", map(redact, rows.values(*fields).iterator(ROWS_PER_QUERY)))
 
 
 def _session_json(session: Session) -> Iterator[bytes]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from sessions_app import client_ids
+from sessions_app.actors import Actor
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import fetch_one
 from sessions_app.statuses import InvocationStatus, sql_list
@@ -29,7 +29,7 @@ class CancelRequest:
 
 
 async def request_cancel(
-    session_id: UUID, invocation_id: str, *, by: Any, reason: str, error_code: str, error_message: str
+    session_id: UUID, invocation_id: str, *, by: Actor, reason: str, error_code: str, error_message: str
 ) -> CancelRequest | None:
     """Store who cancels an invocation, and why; end the invocation here if it is a message that has not begun.
 
@@ -38,7 +38,8 @@ async def request_cancel(
     params = {
         "session": session_id,
         "invocation": invocation_id,
-        "by": by,
+        "by": by.user_pk,
+        "by_name": by.name,
         "reason": reason,
         "code": error_code,
         "message": error_message,
@@ -58,6 +59,7 @@ WITH target AS (
     UPDATE sessions_app_invocation i
     SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
         cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(by)s ELSE i.cancelled_by_id END,
+        cancelled_by_name = CASE WHEN i.cancel_requested_at IS NULL THEN %(by_name)s ELSE i.cancelled_by_name END,
         cancel_reason = CASE WHEN i.cancel_requested_at IS NULL THEN %(reason)s ELSE i.cancel_reason END,
         status = CASE WHEN target.ends_here THEN 'cancelled' ELSE i.status END,
         error_code = CASE WHEN target.ends_here THEN %(code)s ELSE i.error_code END,
@@ -73,9 +75,10 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:
-    """True when someone other than the session's user requested the cancellation."""
+    """True when someone other than the session's user requested the cancellation, also when the account is gone."""
     query = """
         SELECT FROM sessions_app_invocation i JOIN sessions_app_session s ON s.id = i.session_id
-        WHERE i.session_id = %(session)s AND i.invocation_id = %(invocation)s AND i.cancelled_by_id <> s.user_id"""
+        WHERE i.session_id = %(session)s AND i.invocation_id = %(invocation)s
+            AND i.cancelled_by_name <> '' AND i.cancelled_by_id IS DISTINCT FROM s.user_id"""
     params = {"session": claim.session_id, "invocation": claim.invocation_id}
     return await fetch_one(query, params) is not None

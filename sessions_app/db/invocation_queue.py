@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Json, Jsonb
 
 from runtime.sessions.deltas import ScopedState
+from sessions_app.actors import Actor
 from sessions_app.client_ids import MUST_NOT_BE_LOST
 from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
 from sessions_app.db.event_log import Loaded
@@ -161,7 +162,7 @@ class Interrupted:
     status: str
 
 
-async def interrupt_older(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
+async def interrupt_older(session_id: UUID, *, invocation_id: str, by: Actor) -> Sequence[Interrupted]:
     """Request the cancellation of the invocations before a user's newer message; an earlier cancel request stays.
 
     Queued answers and scheduled tasks are kept: they must not be lost.
@@ -169,7 +170,8 @@ async def interrupt_older(session_id: UUID, *, invocation_id: str, user_id: Any)
     params = {
         "session": session_id,
         "invocation": invocation_id,
-        "user": user_id,
+        "by": by.user_pk,
+        "by_name": by.name,
         "kept": list(MUST_NOT_BE_LOST),
     }
     return [Interrupted(*row) for row in await fetch_all(_INTERRUPT_OLDER, params)]
@@ -178,7 +180,8 @@ async def interrupt_older(session_id: UUID, *, invocation_id: str, user_id: Any)
 _INTERRUPT_OLDER = """
 UPDATE sessions_app_invocation i
 SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
-    cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(user)s ELSE i.cancelled_by_id END,
+    cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(by)s ELSE i.cancelled_by_id END,
+    cancelled_by_name = CASE WHEN i.cancel_requested_at IS NULL THEN %(by_name)s ELSE i.cancelled_by_name END,
     status = CASE i.attempts WHEN 0 THEN 'cancelled' ELSE i.status END,
     finished_at = CASE i.attempts WHEN 0 THEN now() END
 FROM sessions_app_invocation newer

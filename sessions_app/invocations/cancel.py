@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sessions_app.actors import Actor
 from sessions_app.db import cancel_requests
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.outcome import STOPPED, STOPPED_BY_STAFF
@@ -13,7 +12,7 @@ from sessions_app.live.process import live
 from sessions_app.models import InvocationStatus, Session
 
 
-async def cancel_invocation(session: Session, invocation_id: str, *, by: Any, reason: str = "") -> None:
+async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, reason: str = "") -> None:
     """Cancel a queued or running invocation. Does nothing when the invocation has ended.
 
     The row keeps who request first, when and why. The process that runs the invocation gets a message, and reads the
@@ -23,7 +22,7 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Any, re
     Raises:
         NotFoundError: the session has no such invocation.
     """
-    outcome = STOPPED if by == session.user_id else STOPPED_BY_STAFF
+    outcome = STOPPED if by.user_pk == session.user_id else STOPPED_BY_STAFF
     request = await cancel_requests.request_cancel(
         session.pk,
         invocation_id,

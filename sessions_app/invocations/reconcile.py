@@ -9,7 +9,7 @@ from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.events.rewound import drop_rewound
-from sessions_app import client_ids
+from sessions_app import actors, client_ids
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs.cancel import cancel_job
@@ -42,8 +42,9 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str]) -> None
     jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
     job_ids = await fetch_rows(jobs.values_list("pk", flat=True))
     await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=Now())
+    by = await in_thread(actors.person_with, session.user_id)
     for job_id in job_ids:
-        await in_thread(cancel_job, job_id, by=session.user_id)
+        await in_thread(cancel_job, job_id, by=by)
 
 
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
@@ -94,9 +95,10 @@ async def _cancel_rewound_tasks(session: Session) -> None:
         app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
     )
     kept = {event.invocation_id for event in drop_rewound(loaded.events)} if loaded else set()
+    by = await in_thread(actors.person_with, session.user_id)
     for task in tasks:
         if task.invocation_id not in kept:
-            cancelled = await in_thread(cancel_task, session.pk, task.pk, session.user_id)
+            cancelled = await in_thread(cancel_task, session.pk, task.pk, by)
             live().hub.publish_notice(session.pk, schedule_notice(cancelled))
             runs = session.invocations.filter(
                 status=InvocationStatus.QUEUED, client_id__startswith=client_ids.of_schedule(task.pk, "")

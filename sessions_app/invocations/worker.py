@@ -12,10 +12,12 @@ from uuid import UUID, uuid4
 
 from runtime.context import new_invocation_id
 from runtime.tools.tool_threads import set_tool_threads
+from sessions_app import actors
 from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
+from sessions_app.db.threads import in_thread
 from sessions_app.invocations.ending import Ending, publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.lease_renewal import renew_leases
@@ -87,9 +89,8 @@ class InvocationWorker:
 
     async def _interrupt_older(self, session_id: UUID, invocation_id: str, user_id: Any) -> None:
         """Cancel the invocations that a newer message of the person interrupts."""
-        for older in await invocation_queue.interrupt_older(
-            session_id, invocation_id=invocation_id, user_id=user_id
-        ):
+        by = await in_thread(actors.person_with, user_id)
+        for older in await invocation_queue.interrupt_older(session_id, invocation_id=invocation_id, by=by):
             if older.status == InvocationStatus.RUNNING:
                 await self.cancel(older.invocation_id)
             else:

@@ -7,9 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from celery import current_app
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from sessions_app.actors import Actor
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
@@ -19,7 +20,7 @@ CANCELLED = "The job was cancelled."
 STOPPED_BY_STAFF = "The job was stopped by staff."
 
 
-def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
+def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
     """Cancel the job, unless it has ended. The row keeps the first request: user, time and reason.
 
     A running function is interrupted by `progress`, or by the signal of a soft time limit when it does not report
@@ -27,7 +28,10 @@ def cancel_job(job_id: UUID, *, by: Any, reason: str = "") -> None:
     """
     job = ToolJob.objects.filter(pk=job_id)
     job.open().filter(cancel_requested_at__isnull=True).update(
-        cancel_requested_at=Now(), cancelled_by_id=by, cancel_reason=reason
+        cancel_requested_at=Now(),
+        cancelled_by_id=by.user_pk,
+        cancelled_by_name=by.name,
+        cancel_reason=reason,
     )
     if end_cancelled_job(job_id):
         queue_response(job_id)
@@ -54,5 +58,7 @@ def cancellation_error(job_id: UUID) -> str | None:
     requested = ToolJob.objects.filter(pk=job_id, cancel_requested_at__isnull=False)
     if not requested.exists():
         return None
-    by_staff = requested.exclude(cancelled_by=None).exclude(cancelled_by=F("session__user"))
+    # The account of a name without a user is gone; a person's own account would have taken the session with it.
+    by_others = Q(cancelled_by=None) | ~Q(cancelled_by=F("session__user"))
+    by_staff = requested.exclude(cancelled_by_name="").filter(by_others)
     return STOPPED_BY_STAFF if by_staff.exists() else CANCELLED

@@ -22,8 +22,4 @@ class Migration(migrations.Migration):
             name='credentials',
             field=models.TextField(blank=True, db_default='', default='', editable=False),
         ),
-        migrations.AddIndex(
-            model_name='invocation',
-            index=models.Index(condition=models.Q(('credentials', ''), _negated=True), fields=['created_at'], name='invocation_with_credentials'),
-        ),
     ]

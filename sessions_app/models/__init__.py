@@ -7,12 +7,14 @@ from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
+from sessions_app.models.staff_act import ActionKind, StaffAct
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, Tombstone
 from sessions_app.models.tool_job import ToolJob
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
+    "ActionKind",
     "AppState",
     "Artifact",
     "ErasedKind",
@@ -25,6 +27,7 @@ __all__ = [
     "MemoryEntry",
     "ScheduledTask",
     "Session",
+    "StaffAct",
     "Tombstone",
     "ToolJob",
     "UserState",

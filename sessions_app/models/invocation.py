@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.actors import NAME_LENGTH
 from sessions_app.statuses import InvocationStatus
 
 
@@ -35,7 +36,8 @@ class Invocation(models.Model):
         error_code: reason of a failure, for programs; `error_message` is for people, and
             `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
         attempts: number of claims since the invocation was queued or retried.
-        cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
+        cancel_requested_at: time of the first cancel request; `cancelled_by`, `cancelled_by_name` and
+            `cancel_reason` belong to it. The name is kept when the account is deleted.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
@@ -53,6 +55,7 @@ class Invocation(models.Model):
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    cancelled_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.actors import NAME_LENGTH
 from sessions_app.errors import InvalidInputError
 from sessions_app.timing import Recurrence, parse_recurrence, zone_of
 
@@ -51,6 +52,7 @@ class ScheduledTask(models.Model):
         most_runs: number of runs after which the task is over; None without a limit.
         ends_at: time after which there is no run; None without a limit.
         error: the reason why the task could not be run and is not tried again; empty for all other tasks.
+        cancelled_by_name: the name of `cancelled_by`, kept when the account is deleted.
     """
 
     session = models.ForeignKey(
@@ -74,6 +76,7 @@ class ScheduledTask(models.Model):
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    cancelled_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
 
     objects = ScheduledTaskQuerySet.as_manager()
 

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.actors import NAME_LENGTH
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
 from sessions_app.statuses import JobStatus
 
@@ -53,7 +54,8 @@ class ToolJob(models.Model):
         artifacts: the files that the job saved, {filename: version}.
         question: the open question while the job waits: the fields of `sessions_app.jobs.questions.JobQuestion`.
         answers: the answered questions in order, each with `answer`, `by` (the user's name) and `at` (the time).
-        cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
+        cancel_requested_at: time of the first cancel request; `cancelled_by`, `cancelled_by_name` and
+            `cancel_reason` belong to it. The name is kept when the account is deleted.
         delivered_at: time at which the job's answer was queued as an invocation of the session.
     """
 
@@ -81,6 +83,7 @@ class ToolJob(models.Model):
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    cancelled_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     run_at = models.DateTimeField(null=True, blank=True)

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Now
 
 from runtime.context import new_invocation_id
-from sessions_app import client_ids
+from sessions_app import actors, client_ids
 from sessions_app.celery_dispatch import send_run_session
 from sessions_app.codec import content_to_json, storable
 from sessions_app.db import invocation_queue, threads
@@ -54,7 +54,7 @@ def _fire(task: ScheduledTask) -> None:
     rewound the session may have died before it cancelled the task.
     """
     if _is_rewound(task):
-        _publish(cancel_task(task.session_id, task.pk, task.session.user_id))
+        _publish(cancel_task(task.session_id, task.pk, actors.person(task.session.user)))
         return
     following = task.time_after(_found_at(task))
     run_number = task.runs + 1

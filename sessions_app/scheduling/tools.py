@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from runtime.tools import ToolContext
+from sessions_app import actors
 from sessions_app.codec import user_pk
 from sessions_app.db.clock import database_now
 from sessions_app.db.threads import fetch_rows, in_thread
@@ -91,7 +92,8 @@ async def cancel_scheduled_task(id: int, tool_context: ToolContext) -> dict[str,
     """
     try:
         session = await _load_session(tool_context)
-        row = await in_thread(cancel_task, session.pk, id, session.user_id)
+        by = await in_thread(actors.person_with, session.user_id)
+        row = await in_thread(cancel_task, session.pk, id, by)
     except NotFoundError as error:
         return {"error": str(error)}
     live().hub.publish_notice(row.session_id, schedule_notice(row))

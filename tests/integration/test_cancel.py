@@ -21,7 +21,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
+from sessions_app import actors, agent_registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.db import leases
@@ -278,7 +278,7 @@ async def test_the_first_cancel_is_remembered_and_an_ended_invocation_stays_as_i
 ) -> None:
     staff = await User.objects.acreate(username="staff")
     session, invocation_id, task = await begin(worker(), person, until=model._said)
-    await cancel_invocation(session, invocation_id, by=staff.pk, reason="It loops")
+    await cancel_invocation(session, invocation_id, by=actors.staff(staff, ""), reason="It loops")
     await use_cases.cancel(person, session.pk, invocation_id)
     async with asyncio.timeout(20):
         await task

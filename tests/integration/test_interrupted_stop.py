@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import actors, agent_registry, use_cases
 from sessions_app.db import cancel_requests
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation
@@ -32,7 +32,12 @@ async def test_an_earlier_cancel_by_staff_is_remembered_when_the_person_interrup
     while not scripted.requests:
         await asyncio.sleep(0.01)
     await cancel_requests.request_cancel(  # Only the row: the process that runs the invocation does not know yet.
-        session.pk, invocation_id, by=staff.pk, reason="It loops", error_code="", error_message=""
+        session.pk,
+        invocation_id,
+        by=actors.staff(staff, ""),
+        reason="It loops",
+        error_code="",
+        error_message="",
     )
     requested_at = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at
     await use_cases.send_message(person, session.pk, "m2", "second")

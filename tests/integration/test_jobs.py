@@ -14,6 +14,7 @@ from django.utils import timezone
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools import ToolContext
+from sessions_app import actors
 from sessions_app.jobs import job_tool, progress, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
@@ -148,7 +149,7 @@ def test_a_queued_job_is_cancelled_immediately_and_the_model_receives_a_response
     person: User, model: ScriptedModel
 ) -> None:
     session, job = start_job(person, model, topic="ants")
-    cancel_job(job.pk, by=person.pk)
+    cancel_job(job.pk, by=actors.person(person))
     run_task(job)
     run_invocations(session, model)
     assert RUNS == []
@@ -169,8 +170,8 @@ def test_a_stop_by_staff_is_delivered_once_and_the_row_records_who_and_why(
 ) -> None:
     session, job = start_job(person, model, topic="ants")
     staff = User.objects.create(username="staff")
-    cancel_job(job.pk, by=staff.pk, reason="Too many ants")
-    cancel_job(job.pk, by=person.pk)
+    cancel_job(job.pk, by=actors.staff(staff, ""), reason="Too many ants")
+    cancel_job(job.pk, by=actors.person(person))
     run_task(job)
     run_invocations(session, model)
     job.refresh_from_db()
@@ -183,7 +184,7 @@ def test_a_cancelled_job_whose_worker_died_is_not_run_again(person: User, model:
     session, job = start_job(person, model, topic="ants")
     long_ago = timezone.now() - timedelta(hours=1)
     ToolJob.objects.update(status=JobStatus.RUNNING, attempts=1, heartbeat_at=long_ago, created_at=long_ago)
-    cancel_job(job.pk, by=person.pk)
+    cancel_job(job.pk, by=actors.person(person))
     sweep_jobs()
     run_task(job)
     run_invocations(session, model)
@@ -233,7 +234,7 @@ def test_a_delayed_job_can_be_cancelled_before_it_starts_and_is_answered_once(
 ) -> None:
     session, job = start_job(person, model, topic="ants", run_at="in 2 hours")
     for _ in range(2):
-        cancel_job(job.pk, by=person.pk)
+        cancel_job(job.pk, by=actors.person(person))
     ToolJob.objects.update(run_at=timezone.now())
     sweep_jobs()
     run_task(job)

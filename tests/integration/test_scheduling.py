@@ -20,7 +20,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import AgentTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import actors, agent_registry, use_cases
 from sessions_app.conf import conf
 from sessions_app.db import invocation_queue, threads
 from sessions_app.errors import NotFoundError
@@ -191,7 +191,9 @@ def test_a_newer_message_that_interrupts_does_not_cancel_a_queued_run(
     fire_due_tasks()
     names = {"invocation_id": "e-newer", "client_id": "newer"}
     Invocation.objects.create(session=task.session, message={}, **names)
-    threads.run(invocation_queue.interrupt_older(task.session_id, invocation_id="e-newer", user_id=person.pk))
+    threads.run(
+        invocation_queue.interrupt_older(task.session_id, invocation_id="e-newer", by=actors.person(person))
+    )
     assert Invocation.objects.get(client_id=f"schedule:{task.pk}:1").status == "queued"
 
 

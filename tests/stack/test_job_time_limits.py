@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from sessions_app import agent_registry
+from sessions_app import actors, agent_registry
 from sessions_app.db import threads
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
@@ -93,7 +93,7 @@ def test_a_job_that_never_reports_progress_ends_when_it_is_cancelled(
 ) -> None:
     job = start_job("unlimited")
     wait_until(run_log.exists, job)
-    cancel_job(job.pk, by=job.session.user_id)
+    cancel_job(job.pk, by=actors.person(job.session.user))
     wait_until_answered(job)
     assert outcome(job) == (JobStatus.CANCELLED, CANCELLED, ["cancelled"], f"cancelled: {CANCELLED}")
     assert (job.attempts, run_log.read_text()) == (1, "started\n")

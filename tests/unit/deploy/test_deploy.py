@@ -37,14 +37,19 @@ def text(name: str) -> str:
 
 
 @cache
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(text("compose.yaml"))
+    return found
+
+
 def services() -> dict[str, Service]:
-    found: dict[str, Service] = yaml.safe_load(text("compose.yaml"))["services"]
+    found: dict[str, Service] = compose()["services"]
     return found
 
 
 def processes() -> dict[str, str]:
     """Return the command lines of `deploy/run` by process name."""
-    return dict(re.findall(r"^    (\w+)\) exec (.+) ;;$", text("run"), re.MULTILINE))
+    return dict(re.findall(r"^    (\w+)\) (?:export .+; )?exec (.+) ;;$", text("run"), re.MULTILINE))
 
 
 def instructions(kind: str) -> list[str]:
@@ -90,7 +95,8 @@ def test_jobs_and_invocations_have_a_worker_for_their_queues() -> None:
 
 
 def test_every_variable_of_compose_and_image_is_read_by_the_settings() -> None:
-    read = {*names_that_settings_read(), *API_KEYS}
+    read = {*names_that_settings_read(), *API_KEYS, "MIGRATION_DATABASE_URL"}
+    assert "${MIGRATION_DATABASE_URL:-" in text("run")
     for name in SITE:
         assert set(services()[name]["environment"]) <= read, name
     assignments = [word for line in instructions("ENV") for word in shlex.split(line)]
@@ -119,6 +125,39 @@ def test_the_health_check_of_web_processes_uses_their_path_and_port() -> None:
     assert urlsplit(url).path == health.PATH
     assert str(urlsplit(url).port) == port == instructions("EXPOSE")[0]
     assert re.findall(r"server (\w+):(\d+)", text("nginx.conf")) == [("web", port)]
+
+
+def networks_of(name: str) -> set[str]:
+    return set(services()[name].get("networks", ["default"]))
+
+
+@pytest.mark.parametrize("server", ["postgres", "redis"])
+def test_a_server_is_reached_by_the_sites_processes_only_and_reaches_nothing(server: str) -> None:
+    assert networks_of(server) == {server}
+    assert compose()["networks"][server] == {"internal": True}
+    assert "ports" not in services()[server]
+    reaching = {name for name in services() if server in networks_of(name)} - {server}
+    assert set(SITE) <= reaching <= {*SITE, "roles"}
+
+
+def test_only_migrations_and_grants_connect_as_the_owner_of_the_tables() -> None:
+    owner = [name for name, service in services().items() if "//site:" in str(service)]
+    assert owner == ["migrate", "roles"]
+    for name in SITE:
+        assert services()[name]["environment"]["DATABASE_URL"].startswith("postgresql://site_web:"), name
+    assert "./roles.sql:/roles.sql:ro" in services()["roles"]["volumes"]
+    assert (DEPLOY / "roles.sql").exists()
+    for name in set(SITE) - {"migrate"}:
+        assert services()[name]["depends_on"]["roles"] == {"condition": "service_completed_successfully"}
+
+
+def test_redis_asks_for_the_password_that_the_processes_have() -> None:
+    redis = services()["redis"]
+    assert "--requirepass ${REDIS_PASSWORD} " in redis["command"]
+    assert redis["environment"]["REDISCLI_AUTH"] == "${REDIS_PASSWORD}"
+    for name in SITE:
+        url = services()[name]["environment"]["REDIS_URL"]
+        assert re.fullmatch(r"redis://:\$\{REDIS_PASSWORD:\?.+\}@redis/0", url), name
 
 
 @pytest.mark.parametrize("name", ["worker", "jobs"])

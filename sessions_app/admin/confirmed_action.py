@@ -1,0 +1,144 @@
+"""Admin with one action on a row: staff confirm it on a page of its own, on which they give a reason."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.functional import Promise
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.actors import Actor
+from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.models import ActionKind
+
+Words = str | Promise
+
+
+class ReasonForm(forms.Form):
+    """Reason for an action."""
+
+    reason = forms.CharField(
+        max_length=500, widget=forms.Textarea(attrs={"rows": 3, "cols": 60}), label=_("Reason")
+    )
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Texts of an action.
+
+    Attributes:
+        link: the link on the row's page to the page on which staff confirm.
+        title: the heading of that page.
+        confirm: the button that does it.
+        refrain: the link back.
+        done: message afterwards.
+    """
+
+    link: Words
+    title: Words
+    confirm: Words
+    refrain: Words
+    done: Words
+
+
+class ConfirmedActionAdmin(RecordedActsMixin):
+    """Admin with an action for some of its rows.
+
+    Attributes:
+        action: the action as it is recorded, and as its URL has it.
+        reason_form: form with a field `reason`.
+    """
+
+    change_form_template = "admin/sessions_app/confirmed_action/change_form.html"
+    action: ActionKind
+    wording: Wording
+    reason_form: ClassVar[type[forms.Form]] = ReasonForm
+
+    @abstractmethod
+    def has_action_permission(self, request: HttpRequest) -> bool:
+        """True when the user may see and do the action."""
+
+    @abstractmethod
+    def why_not(self, row: Any) -> str:
+        """Return why the action has no effect on the row any more; empty while it has one."""
+
+    @abstractmethod
+    def describe(self, row: Any) -> SafeString:
+        """Return the row in words, for the page on which staff confirm."""
+
+    @abstractmethod
+    def act(self, row: Any, by: Actor, reason: str) -> None:
+        """Do the action."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.confirm_view)
+        return [
+            path(f"<str:object_id>/{self.action}/", view, name=self._action_url_name),
+            *super().get_urls(),
+        ]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        is_offered = self.has_action_permission(request) and row is not None and not self.why_not(row)
+        url = reverse(f"admin:{self._action_url_name}", args=[object_id]) if is_offered else None
+        context = {"action_url": url, "wording": self.wording, **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, context)
+
+    def confirm_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for a reason, do the action and return to the page with the link."""
+        if not self.has_action_permission(request):
+            raise PermissionDenied
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404(f"There is no {self.opts.verbose_name} {object_id}.")
+        return_url = self._return_url(request, object_id)
+        if reason_against := self.why_not(row):
+            messages.warning(request, reason_against)
+            return HttpResponseRedirect(return_url)
+        form = self.reason_form(request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            reason = form.cleaned_data["reason"]
+            # Recorded first: an act without a record is worse than a record of an act that failed.
+            self.log_act(request, self.action, row, reason)
+            self.act(row, staff_of(request), reason)
+            messages.success(request, str(self.wording.done))
+            return HttpResponseRedirect(return_url)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": self.wording.title,
+            "opts": self.opts,
+            "media": self.media,
+            "row": row,
+            "description": self.describe(row),
+            "wording": self.wording,
+            "form": form,
+            "return_url": return_url,
+        }
+        return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
+
+    def _return_url(self, request: HttpRequest, object_id: str) -> str:
+        """Return the page of this site with the link; the row's page when it is unknown or on another site."""
+        referring_page = request.POST.get("next") or request.GET.get("next") or ""
+        if url_has_allowed_host_and_scheme(referring_page, {request.get_host()}, request.is_secure()):
+            return referring_page
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[object_id])
+
+    @property
+    def _action_url_name(self) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{self.action}"

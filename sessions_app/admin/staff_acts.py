@@ -1,0 +1,69 @@
+"""Record of what staff do in the admin, beside Django's own log, which is deleted with the account of its actor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.db.models import Model
+from django.http import HttpRequest
+
+from sessions_app import actors
+from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.client_address import client_address
+from sessions_app.models import ActionKind, StaffAct
+
+
+def staff_of(request: HttpRequest) -> actors.Actor:
+    """Return the member of staff who sent the request."""
+    return actors.staff(request.user, client_address(request))
+
+
+def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str = "") -> None:
+    """Store the act: actor, time, address, subject and reason."""
+    actor = staff_of(request)
+    StaffAct.objects.create(
+        actor_kind=actor.kind,
+        actor_id=str(actor.user_pk),
+        actor_name=actor.name,
+        # PostgreSQL does not hold the zone of a link-local address.
+        address=actor.address.partition("%")[0] or None,
+        action=action,
+        subject_kind=str(row._meta.model_name),
+        subject_id=str(row.pk),
+        reason=reason,
+    )
+
+
+class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Admin whose acts are recorded: all that Django logs, and actions of the site's own."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
+        record_act(request, ActionKind.ADD, obj)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
+        record_act(request, ActionKind.CHANGE, obj)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
+        for row in queryset:
+            record_act(request, ActionKind.DELETE, row)
+        return super().log_deletions(request, queryset)  # type: ignore[arg-type]
+
+    def log_act(self, request: HttpRequest, action: ActionKind, row: Any, reason: str) -> None:
+        """Record an action of the site's own, and show it in the row's history."""
+        record_act(request, action, row, reason)
+        super().log_change(request, row, str(action.label))
+
+
+@admin.register(StaffAct)
+class StaffActAdmin(ReadOnlyAdmin):
+    """Acts, newest first."""
+
+    list_display = ("at", "actor_name", "action", "subject_kind", "subject_id", "address", "reason")
+    list_filter = ("action", "subject_kind", "at")
+    ordering = ("-id",)
+    search_fields = ("actor_name", "=subject_id", "=address")

@@ -1,0 +1,57 @@
+"""Address of the client behind a request or a websocket, also behind trusted proxies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any
+
+from django.http import HttpRequest
+
+from sessions_app.conf import conf
+
+HEADER = b"x-forwarded-for"
+BITS_OF_NETWORK = 64
+"""Bits that the IPv6 addresses of one household or office share: its devices choose the others."""
+
+
+def client_address(scope_or_request: Mapping[str, Any] | HttpRequest) -> str:
+    """Return the IP address of a client; empty when the connection has none, such as one over a Unix socket.
+
+    Each of the `trusted_proxies` in front of the site appends the address of its client to `X-Forwarded-For`. The
+    entry of the first of these proxies counts; a client can forge only the entries before it.
+    """
+    if isinstance(scope_or_request, HttpRequest):
+        peer = scope_or_request.META.get("REMOTE_ADDR", "")
+        header = scope_or_request.META.get("HTTP_X_FORWARDED_FOR", "")
+    else:
+        peer = (scope_or_request.get("client") or ("",))[0]
+        values = [value for name, value in scope_or_request.get("headers", ()) if name.lower() == HEADER]
+        header = b",".join(values).decode("latin-1")
+    proxies = conf().trusted_proxies
+    forwarded = header.split(",")[-proxies:] if proxies else []
+    address = (_parse(forwarded[0]) if forwarded else None) or _parse(peer)
+    return str(address or "")
+
+
+def client_network(scope_or_request: Mapping[str, Any] | HttpRequest) -> str:
+    """Return the address by which a client is counted: the IPv4 address, or the first one of the IPv6 network."""
+    text = client_address(scope_or_request)
+    if ":" not in text:
+        return text
+    return str(IPv6Network((text.partition("%")[0], BITS_OF_NETWORK), strict=False).network_address)
+
+
+def _parse(text: str) -> IPv4Address | IPv6Address | None:
+    """Return an address, written with or without a port; None for another text."""
+    text = text.strip()
+    host, _, port = text.rpartition(":")
+    candidates = (text, host.strip("[]") if port.isdecimal() else text, text.strip("[]"))
+    for candidate in candidates:
+        try:
+            address = ip_address(candidate)
+        except ValueError:
+            continue
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return mapped or address
+    return None

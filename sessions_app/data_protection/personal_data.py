@@ -1,0 +1,48 @@
+"""Rows that belong to sessions or to a person, by kind: what is counted, exported and erased with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Model, QuerySet
+
+from sessions_app.models import (
+    Artifact,
+    Event,
+    Invocation,
+    MemoryEntry,
+    ScheduledTask,
+    Session,
+    ToolJob,
+    UserState,
+)
+
+ROWS_OF_SESSION: dict[str, type[Model]] = {
+    "events": Event,
+    "invocations": Invocation,
+    "jobs": ToolJob,
+    "scheduled_tasks": ScheduledTask,
+    "memory_entries": MemoryEntry,
+    "artifacts": Artifact,
+}
+KINDS = ("sessions", *ROWS_OF_SESSION, "user_states")
+
+
+def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
+    """Return the rows of a kind that belong to the sessions."""
+    return ROWS_OF_SESSION[kind]._default_manager.filter(session__in=sessions.values("pk"))
+
+
+def sessions_of(user_pk: Any) -> QuerySet[Session]:
+    """Return the person's sessions."""
+    return Session.objects.filter(user_id=user_pk)
+
+
+def user_states_of(user_pk: Any) -> QuerySet[UserState]:
+    """Return the state that the person's sessions share."""
+    return UserState.objects.filter(user_id=user_pk)
+
+
+def artifacts_of(user_pk: Any) -> QuerySet[Artifact]:
+    """Return the person's files: of the sessions, and those that the sessions share."""
+    return Artifact.objects.filter(user_id=user_pk)
