@@ -68,6 +68,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         InvalidInputError: the message is empty or too long, or the client id has a prefix of the site.
         NotFoundError: the user has no such session.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
+        LimitExceededError: too many messages of the user wait for their turn.
     """
     text = _validated_text(text)
     if client_ids.is_reserved(client_id):
@@ -82,11 +83,21 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         title=title_from(text),
         policies=conf().by_app("queue_policy"),
     )
+    return _admitted(queued)
+
+
+def _admitted(queued: invocation_queue.Queued | None) -> tuple[str, str]:
+    """Return id and status of a message that was queued; raise the reason for which it was not."""
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
     if queued.status == invocation_queue.REFUSED:
         raise ConflictError(
             "Your last message is still being answered. Wait until it is complete, or stop it."
+        )
+    if queued.status == invocation_queue.FULL:
+        raise LimitExceededError(
+            f"{conf().queued_messages_per_person} of your messages are waiting to be answered. "
+            "Wait until one of them is answered, then send this again."
         )
     return queued.invocation_id, queued.status
 
@@ -183,12 +194,13 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
         ConflictError: the invocation did not fail, is being retried already, or is not the last one.
+        LimitExceededError: too many messages of the user wait for their turn.
     """
     session = await own_session(user, session_id)
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
-        await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message)
+        _admitted(await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message))
         return
     row = await queue_again(session, invocation_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)

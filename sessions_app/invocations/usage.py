@@ -9,6 +9,7 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.events.event import Event
 from sessions_app.conf import Conf
+from sessions_app.db.leases import Used
 from sessions_app.errors import LimitExceededError
 
 PER_MILLION = 1e-6
@@ -39,6 +40,11 @@ class Spending:
         excess = (event.usage_metadata and excess_before) if event.is_final_response() else self._excess()
         if excess:
             raise LimitExceededError(f"This {excess}, so it was stopped. Ask for less at once.")
+
+    @property
+    def used(self) -> Used:
+        """The sum so far."""
+        return Used(self._tokens, self._cost)
 
     def _excess(self) -> str | None:
         """Return the exceeded limit in words, None when there is none."""
