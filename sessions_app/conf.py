@@ -96,6 +96,7 @@ class Conf:
         cost_per_person: cost by `prices` that a person may cause in a day; without prices nothing has a cost.
         artifact_bytes_per_person: size of all artifacts of a person, older versions included.
         sign_in_failures: number of wrong passwords for one name from one client address after which sign-ins wait.
+        sign_ins_per_address: number of sign-ins that a client address may try in an hour, for all names together.
         sign_in_lock_seconds: time for which sign-ins wait.
         trusted_proxies: number of reverse proxies in front of the site that append the address of their client to
             `X-Forwarded-For`; with 0 the header is ignored.
@@ -161,6 +162,7 @@ class Conf:
     cost_per_person: float = Field(default=0.0, ge=0)
     artifact_bytes_per_person: int = Field(default=1_000_000_000, ge=0)
     sign_in_failures: int = Field(default=10, ge=0)
+    sign_ins_per_address: int = Field(default=300, ge=0)
     sign_in_lock_seconds: float = Field(default=900.0, gt=0)
     trusted_proxies: int = Field(default=0, ge=0)
     slow_reader_seconds: float = 20.0

@@ -5,6 +5,7 @@ HIGH_LIMITS = {
     for name in ("sockets", "frames", "new_sessions")
     for subject in ("person", "address")
 } | {
+    "sign_ins_per_address": 10**9,
     "queued_messages_per_person": 10**9,
     "tokens_per_person": 10**12,
     "artifact_bytes_per_person": 10**15,

@@ -42,6 +42,11 @@ def new_sessions(user_pk: Any, network: str) -> list[Allowance]:
     return _allowances("sessions", user_pk, network, *most, HOUR)
 
 
+def sign_ins(network: str) -> list[Allowance]:
+    """Return the limit on sign-ins that an address may try in an hour."""
+    return _allowances("sign-ins", "", network, 0, conf().sign_ins_per_address, HOUR)
+
+
 def _allowances(
     kind: str, user_pk: Any, network: str, of_person: int, of_address: int, seconds: int = 0
 ) -> list[Allowance]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
-from django.conf import settings as site
 from django.contrib.auth.models import User
 from django.test import Client
 from redis import Redis
@@ -24,7 +23,7 @@ from runtime.apps import App
 from sessions_app import agent_registry, use_cases
 from sessions_app.limits import shared_redis
 from sessions_app.limits.allowance import Allowance
-from sessions_app.limits.open_sockets import OpenSockets, open_sockets
+from sessions_app.limits.open_sockets import OpenSockets
 from sessions_app.limits.rates import Rates, rates
 from sessions_app.models import Session
 from sessions_app.routing import websocket_urlpatterns
@@ -33,19 +32,6 @@ from tests.fakes import ScriptedModel
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
 ADDRESS, OTHER_ADDRESS = "198.51.100.7", "198.51.100.8"
-
-
-@pytest.fixture(autouse=True)
-def redis(servers: None) -> Iterator[Redis]:
-    """The Redis of the site, without counts of earlier tests, and asked at once even after an outage."""
-    shared_redis._away_until = 0.0
-    rates.cache_clear()
-    open_sockets.cache_clear()
-    with Redis.from_url(site.REDIS_URL) as client:
-        for key in client.scan_iter(f"{shared_redis.PREFIX}*"):
-            client.delete(key)
-        yield client
-    shared_redis._away_until = 0.0
 
 
 @pytest.fixture
