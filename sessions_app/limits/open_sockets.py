@@ -65,7 +65,15 @@ class OpenSockets:
         """Count the socket no more. Idempotent; Redis is told from a thread."""
         keys = self._remove(socket_id)
         if keys:
-            limit_threads.executor.submit(attempt, partial(_close, socket_id, keys))
+            limit_threads.executor.submit(attempt, partial(_close, {socket_id: keys}))
+
+    async def close_all(self) -> None:
+        """Count no socket of this process any more, so that people may connect to another process at once."""
+        with self._lock:
+            closing, self._keys = self._keys, {}
+            self._counts.clear()
+        if closing:
+            await limit_threads.run(attempt, partial(_close, closing))
 
     def renew(self) -> None:
         """Tell Redis that the sockets are still open, also a Redis that has lost its data."""
@@ -104,10 +112,11 @@ def _open(socket_id: str, allowances: Sequence[Allowance], redis: Redis) -> int:
     return cast(int, redis.register_script(_OPEN)(keys, [EXPIRY_SECONDS, socket_id, *most]))
 
 
-def _close(socket_id: str, keys: Sequence[str], redis: Redis) -> None:
+def _close(sockets: dict[str, list[str]], redis: Redis) -> None:
     with redis.pipeline(transaction=False) as pipeline:
-        for key in keys:
-            pipeline.zrem(PREFIX + key, socket_id)
+        for socket_id, keys in sockets.items():
+            for key in keys:
+                pipeline.zrem(PREFIX + key, socket_id)
         pipeline.execute()
 
 
@@ -125,3 +134,9 @@ def open_sockets() -> OpenSockets:
     sockets = OpenSockets()
     tick(RENEW_SECONDS, sockets.renew, "adk limits: renew sockets")
     return sockets
+
+
+async def close_open_sockets() -> None:
+    """Count the sockets of this process no more, because the process ends."""
+    if open_sockets.cache_info().currsize:
+        await open_sockets().close_all()

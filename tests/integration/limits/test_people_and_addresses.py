@@ -6,14 +6,21 @@ A second `Rates` or `OpenSockets` is what a second process has.
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
+from django.conf import settings as site
 from django.contrib.auth.models import User
 from django.test import Client
 from redis import Redis
@@ -201,6 +208,56 @@ async def test_open_sockets_are_counted_over_processes_and_those_of_a_dead_one_e
     members = cast(list[bytes], redis.zrange(shared_redis.PREFIX + key, 0, 0))
     redis.zadd(shared_redis.PREFIX + key, dict.fromkeys(members, 1))  # not renewed for a long time
     assert isinstance(await third.open(allowance), str)
+
+
+async def test_a_process_that_shuts_down_gives_its_places_to_others() -> None:
+    allowance = [Allowance("sockets:person:1", 2)]
+    one, other = OpenSockets(), OpenSockets()
+    for _ in range(2):
+        assert isinstance(await one.open(allowance), str)
+    await one.close_all()
+    one.renew()
+    assert [isinstance(await other.open(allowance), str) for _ in range(3)] == [True, True, False]
+
+
+async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "redis.sock"))
+        silent.listen()
+        settings.REDIS_URL = f"unix://{tmp_path / 'redis.sock'}"
+        sockets, frames = OpenSockets(), Rates()
+        began = time.monotonic()
+        opened = [await sockets.open([Allowance("sockets:person:1", 20)]) for _ in range(20)]
+        assert time.monotonic() - began < 4
+        assert all(isinstance(each, str) for each in opened)
+        assert await sockets.open([Allowance("sockets:person:1", 20)]) not in opened
+        shared_redis._away_until = 0.0
+        flushing = threading.Thread(target=frames.flush)
+        allowance = [Allowance("frames:person:1", 100, 60)]
+        frames.count(allowance)
+        flushing.start()
+        while flushing.is_alive():
+            began = time.monotonic()
+            frames.count(allowance)
+            assert time.monotonic() - began < 0.5
+        assert frames.count(allowance) is not None
+
+
+def test_two_processes_share_their_counts(redis: Redis) -> None:
+    """Two interpreters try 10 things each; together they may do 10."""
+    program = (
+        "import django; django.setup()\n"
+        "from sessions_app.limits.allowance import Allowance\n"
+        "from sessions_app.limits.rates import Rates\n"
+        "process, allowance = Rates(), [Allowance('sessions:person:1', 10, 3600)]\n"
+        "print(sum(process.count_now(allowance) is None for _ in range(10)))"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "REDIS_URL": site.REDIS_URL}
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    processes = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    assert sum(int(process.communicate(timeout=60)[0]) for process in processes) == 10
 
 
 async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: Callable[[], None]) -> None:
