@@ -155,6 +155,7 @@ class Execution:
         async with aclosing(events):
             async for event in events:
                 if event.partial:
+                    self._spending.note_partial(event)
                     self._publish_partial(event)
                 else:
                     self._record(event)

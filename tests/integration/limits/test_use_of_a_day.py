@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.db.models import F
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.models import BaseLlm, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from sessions_app import agent_registry, use_cases
 from sessions_app.errors import LimitExceededError
@@ -33,6 +34,19 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     return scripted
+
+
+class EndlessModel(BaseLlm):
+    """Begins an answer that has used 600 tokens so far, and never ends it."""
+
+    model: str = "endless"
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        yield using(300).model_copy(update={"partial": True})
+        yield using(600).model_copy(update={"partial": True})
+        await asyncio.Event().wait()
 
 
 def using(tokens: int) -> LlmResponse:
@@ -126,6 +140,21 @@ async def test_an_invocation_that_another_process_resumes_ends_and_counts_once(
     model.turns = [using(600)]
     await InvocationWorker(live()).run_queue(session.pk)
     assert (await Invocation.objects.aget(session=session)).status == "completed"
+    assert (await PersonUsage.objects.aget(pk=person.pk)).tokens == 600
+
+
+async def test_an_answer_that_is_stopped_counts_what_it_had_used(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = App(name="words", root_agent=LlmAgent(name="words", model=EndlessModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
+    while not any(chunk.text == "Hm.Hm." for chunk in live().hub.texts(session.pk)):
+        await asyncio.sleep(0.01)
+    await use_cases.cancel(person, session.pk, invocation_id)
+    await worker().wait_until_idle()
+    assert (await Invocation.objects.aget(session=session)).status == "cancelled"
     assert (await PersonUsage.objects.aget(pk=person.pk)).tokens == 600
 
 
