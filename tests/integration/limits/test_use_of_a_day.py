@@ -22,6 +22,7 @@ from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, PersonUsage, Session
 from tests.fakes import ScriptedModel, text_content
+from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -202,6 +203,31 @@ async def test_messages_that_wait_are_limited_over_all_sessions_of_a_person(
     end.set()
     await worker().wait_until_idle()
     assert await ask(person, first, "m9") == ("completed", "")
+
+
+async def test_messages_sent_in_the_same_instant_wait_for_each_others_count(
+    person: User, model: ScriptedModel, configure: Configure
+) -> None:
+    """The other message is a transaction that has counted, and added its row, but is not committed."""
+    configure(queued_messages_per_person=1)
+    end = asyncio.Event()
+    model.rule = lambda request: end
+    first, second = [await use_cases.create_session(person, "words") for _ in range(2)]
+    for session in (first, second):
+        await use_cases.send_message(person, session.pk, "m1", "hello")
+    other_message = f"""
+        SELECT adk_queue_is_full('{first.pk}', 1);
+        INSERT INTO sessions_app_invocation (session_id, invocation_id, client_id, message, attempts)
+        VALUES ('{first.pk}', 'e-other', 'm2', '{{"parts": []}}', 1)"""
+    async with held(other_message):
+        sending = asyncio.create_task(use_cases.send_message(person, second.pk, "m2", "one more"))
+        await blocked(1)
+    with pytest.raises(LimitExceededError):
+        await sending
+    assert await waiting(person) == 1
+    await Invocation.objects.filter(invocation_id="e-other").adelete()
+    end.set()
+    await worker().wait_until_idle()
 
 
 async def test_messages_sent_in_the_same_instant_are_limited_too(
