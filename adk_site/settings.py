@@ -76,6 +76,19 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = LOGIN_URL
+AUTHENTICATION_BACKENDS = ["adk_site.sign_in.SignInBackend", "django.contrib.auth.backends.ModelBackend"]
+# Wrong passwords are counted for a name and a client address together, so that nobody can lock out somebody else.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = "adk_site.sign_in.failure_limit"
+AXES_COOLOFF_TIME = "adk_site.sign_in.lock_time"
+AXES_CLIENT_IP_CALLABLE = "adk_site.sign_in.counted_address"
+AXES_LOCKOUT_CALLABLE = "adk_site.sign_in.locked_page"
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the page says when a lock ends
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False  # `adk_site/admin.py` is read-only
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken"]
+AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -100,6 +113,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "channels",
     "csp",
+    "axes",
     "sessions_app",
     "adk_site",
 ]
@@ -114,6 +128,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "adk_site.urls"
 ASGI_APPLICATION = "adk_site.asgi.application"

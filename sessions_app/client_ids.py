@@ -15,7 +15,7 @@ UNDONE = "undone:"
 
 SITE_PREFIXES = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
 MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
-"""Prefixes of invocations that a newer message does not interrupt and that limits do not refuse."""
+"""Prefixes of invocations that a newer message does not interrupt and that only the limits of a day hold up."""
 
 
 def is_reserved(client_id: str) -> bool:

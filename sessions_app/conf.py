@@ -70,6 +70,7 @@ class Conf:
         statement_seconds: longest duration of a statement in a web process; 0 is no limit.
         tool_threads: number of synchronous tools that a process runs at once; others wait.
         download_threads: number of downloads for which a process reads a piece of a file at once.
+        limit_threads: number of calls of Redis that a process makes at once to count open sockets.
         broker_threads: number of tasks that a process sends to the broker at once.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
@@ -83,7 +84,20 @@ class Conf:
         streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
         message_limit: largest message in characters.
         frame_limit: largest websocket frame in characters.
-        frames_per_minute: number of frames that a socket may send in a minute.
+        sockets_per_person: number of sockets that a person may have open at once; 0 is no limit, as for all limits
+            of a person or a client address.
+        sockets_per_address: number of sockets that a client address may have open at once.
+        frames_per_person: number of frames that a person may send in a minute, from all sockets.
+        frames_per_address: number of frames that a client address may send in a minute.
+        new_sessions_per_person: number of sessions that a person may create in an hour.
+        new_sessions_per_address: number of sessions that a client address may create in an hour.
+        queued_messages_per_person: number of messages of a person that may wait for their turn.
+        tokens_per_person: number of tokens that a person may use in a day of the site's time zone.
+        cost_per_person: cost by `prices` that a person may cause in a day; without prices nothing has a cost.
+        artifact_bytes_per_person: size of all artifacts of a person, older versions included.
+        sign_in_failures: number of wrong passwords for one name from one client address after which sign-ins wait.
+        sign_ins_per_address: number of sign-ins that a client address may try in an hour, for all names together.
+        sign_in_lock_seconds: time for which sign-ins wait.
         trusted_proxies: number of reverse proxies in front of the site that append the address of their client to
             `X-Forwarded-For`; with 0 the header is ignored.
         slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
@@ -125,6 +139,7 @@ class Conf:
     statement_seconds: float = 30.0
     tool_threads: int = 32
     download_threads: int = 8
+    limit_threads: int = 4
     broker_threads: int = 2
     prepared_statements: bool = True
     cached_html_bytes: int = 32_000_000
@@ -136,7 +151,19 @@ class Conf:
     streamed_bytes: int = 64_000_000
     message_limit: int = 32_000
     frame_limit: int = 256_000
-    frames_per_minute: int = 240
+    sockets_per_person: int = Field(default=50, ge=0)
+    sockets_per_address: int = Field(default=1_000, ge=0)
+    frames_per_person: int = Field(default=600, ge=0)
+    frames_per_address: int = Field(default=12_000, ge=0)
+    new_sessions_per_person: int = Field(default=100, ge=0)
+    new_sessions_per_address: int = Field(default=1_000, ge=0)
+    queued_messages_per_person: int = Field(default=50, ge=0)
+    tokens_per_person: int = Field(default=5_000_000, ge=0)
+    cost_per_person: float = Field(default=0.0, ge=0)
+    artifact_bytes_per_person: int = Field(default=1_000_000_000, ge=0)
+    sign_in_failures: int = Field(default=10, ge=0)
+    sign_ins_per_address: int = Field(default=300, ge=0)
+    sign_in_lock_seconds: float = Field(default=900.0, gt=0)
     trusted_proxies: int = Field(default=0, ge=0)
     slow_reader_seconds: float = 20.0
     error_detail_limit: int = 8_000

@@ -2,7 +2,7 @@
 
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py defines
-- W002  the cost of invocations is limited, but a model has no price
+- W002  the cost of invocations or people is limited, but a model has no price
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterato
         yield from _errors(error, f"settings.ADK['apps'][{name!r}]")
         return
     unpriced = sorted({model for model in _models(apps[name]) if of_app.price(model) is None})
-    if of_app.invocation_cost and unpriced:
+    if (of_app.invocation_cost or settings.cost_per_person) and unpriced:
         message = f"The cost of invocations of {name!r} is limited, but {', '.join(unpriced)} has no price."
         yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
 

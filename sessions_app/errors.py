@@ -28,7 +28,11 @@ class StaleLeaseError(AdkError):
 
 
 class LimitExceededError(AdkError):
-    """The invocation exceeded a limit of the site."""
+    """A limit of the site is exceeded."""
+
+    def __init__(self, message: str | None = None, *, retry_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds  # None when nobody knows when to try again
 
 
 class NotResumableError(AdkError):

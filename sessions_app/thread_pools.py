@@ -39,4 +39,5 @@ class ThreadPool:
 
 database_threads = ThreadPool("adk database", "database_threads")
 download_threads = ThreadPool("adk downloads", "download_threads")
+limit_threads = ThreadPool("adk limits", "limit_threads")
 broker_threads = ThreadPool("adk broker", "broker_threads")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.invocations.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
@@ -20,23 +21,42 @@ from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import JobAnswer, answer_question
+from sessions_app.limits import allowance
+from sessions_app.limits.rates import rates
 from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
 from sessions_app.ownership import User, own_session
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.thread_pools import limit_threads
 
 
-async def create_session(user: User, app_name: str) -> Session:
+async def create_session(user: User, app_name: str, network: str = "") -> Session:
     """Create a session of the user with an app of the site.
+
+    Args:
+        network: address by which the client is counted; empty without a client.
 
     Raises:
         NotFoundError: the site has no such app.
+        LimitExceededError: the user, or the people at the address, have created too many sessions.
     """
     app = get_app(app_name)
+    await _count_new_session(user, network)
     created = await DjangoSessionService().create_session(app_name=app.name, user_id=str(user.pk))
     return await in_thread(Session.objects.owned_by(user).get, app_name=app.name, key=created.id)
+
+
+async def _count_new_session(user: User, network: str) -> None:
+    exceeded = await limit_threads.run(rates().count_now, allowance.new_sessions(user.pk, network))
+    if exceeded is not None:
+        minutes = ceil(exceeded.seconds / 60)
+        raise LimitExceededError(
+            f"{exceeded.allowance.most} conversations were begun here within an hour. Try again in {minutes} "
+            "minutes, or go on in one that you have.",
+            retry_seconds=exceeded.seconds,
+        )
 
 
 async def send_message(user: User, session_id: UUID, client_id: str, text: str) -> tuple[str, str]:
@@ -48,6 +68,7 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         InvalidInputError: the message is empty or too long, or the client id has a prefix of the site.
         NotFoundError: the user has no such session.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
+        LimitExceededError: too many messages of the user wait for their turn.
     """
     text = _validated_text(text)
     if client_ids.is_reserved(client_id):
@@ -62,11 +83,21 @@ async def send_message(user: User, session_id: UUID, client_id: str, text: str) 
         title=title_from(text),
         policies=conf().by_app("queue_policy"),
     )
+    return _admitted(queued)
+
+
+def _admitted(queued: invocation_queue.Queued | None) -> tuple[str, str]:
+    """Return id and status of a message that was queued; raise the reason for which it was not."""
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
     if queued.status == invocation_queue.REFUSED:
         raise ConflictError(
             "Your last message is still being answered. Wait until it is complete, or stop it."
+        )
+    if queued.status == invocation_queue.FULL:
+        raise LimitExceededError(
+            f"{conf().queued_messages_per_person} of your messages are waiting to be answered. "
+            "Wait until one of them is answered, then send this again."
         )
     return queued.invocation_id, queued.status
 
@@ -163,12 +194,13 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
         ConflictError: the invocation did not fail, is being retried already, or is not the last one.
+        LimitExceededError: too many messages of the user wait for their turn.
     """
     session = await own_session(user, session_id)
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
-        await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message)
+        _admitted(await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message))
         return
     row = await queue_again(session, invocation_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)

@@ -56,6 +56,7 @@ SESSIONS_APP_ORDER = (
     "client_address",
     "loop_local",
     "thread_pools",
+    "limits",
     "agent_registry",
     "codec",
     "error_detail",

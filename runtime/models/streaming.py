@@ -37,7 +37,10 @@ class StreamedAnswer:
         return self._candidate.finish_reason is not None or self._response.prompt_feedback is not None
 
     def add(self, chunk: types.GenerateContentResponse) -> LlmResponse | None:
-        """Add the next chunk; return its texts and thoughts as a partial response, None when it has neither."""
+        """Add the next chunk; return its texts and thoughts as a partial response, None when it has neither.
+
+        The partial response has the usage so far, for an answer that is stopped before its end.
+        """
         self._response = _updated(self._response, chunk)
         if not chunk.candidates:
             return None
@@ -49,7 +52,14 @@ class StreamedAnswer:
         for part in parts:
             self._add_part(part)
         texts = [part for part in parts if part.text]
-        return LlmResponse(content=types.Content(role="model", parts=texts), partial=True) if texts else None
+        if not texts:
+            return None
+        return LlmResponse(
+            content=types.Content(role="model", parts=texts),
+            partial=True,
+            usage_metadata=self._response.usage_metadata,
+            model_version=self._response.model_version,
+        )
 
     def final(self, failure: ModelError | None) -> LlmResponse:
         """Return the whole answer as one response.

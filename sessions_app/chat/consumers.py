@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +16,14 @@ from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import Viewer
+from sessions_app.client_address import client_network
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.errors import InvalidInputError
+from sessions_app.limits import allowance
+from sessions_app.limits.open_sockets import open_sockets
+from sessions_app.limits.rates import rates
 from sessions_app.live.frames import PongFrame
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
@@ -38,13 +41,16 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self._session_id: UUID = self.scope["url_route"]["kwargs"]["session_id"]
         self._user = self.scope["user"]
         self._viewer = Viewer(self._session_id, self._user.pk, send=self._send_frame, close=self.close)
-        self._minute, self._frames_in_minute = 0, 0
+        self._network = client_network(self.scope)
+        self._socket_id = ""
         await self.accept()
         if not self._user.is_authenticated:
             await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
         self._sign_in = SignIn.of_scope(self.scope)
         live().sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
+        if not await self._is_within_open_sockets():
+            return
         if await event_log.session_status(self._session_id, self._user.pk) is None:
             await self._viewer.end(protocol.CLOSE_NOT_FOUND)
 
@@ -52,6 +58,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         """Stop watching. Running invocations go on."""
         if self._user.is_authenticated:
             live().sign_ins.unwatch(self._sign_in, self._viewer.on_signed_out)
+            open_sockets().close(self._socket_id)
         self._viewer.leave()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -74,7 +81,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
         A `hello` that fails closes the socket, because the browser waits for `ready`.
         """
-        if self._viewer.has_ended or not await self._is_allowed(text_data):
+        if self._viewer.has_ended or not await self._is_within_limits(text_data):
             return
         reply_to = None
         try:
@@ -110,19 +117,25 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})
 
-    async def _is_allowed(self, text: str | None) -> bool:
+    async def _is_within_open_sockets(self) -> bool:
+        """Return False when too many sockets are open, after an `error` frame and a close code."""
+        opened = await open_sockets().open(allowance.open_sockets(self._user.pk, self._network))
+        if isinstance(opened, str):
+            self._socket_id = opened
+            return True
+        message = f"{opened.most} connections are open already. Close other tabs of this site."
+        await self._refuse(message, protocol.CLOSE_TOO_MANY)
+        return False
+
+    async def _is_within_limits(self, text: str | None) -> bool:
         """Return False for a frame above the size or rate limit, after an `error` frame and a close code."""
-        minute = int(time.monotonic() // 60)
-        self._frames_in_minute = self._frames_in_minute + 1 if minute == self._minute else 1
-        self._minute = minute
+        if exceeded := rates().count(allowance.frames(self._user.pk, self._network)):
+            message = f"More than {exceeded.allowance.most} frames in a minute. Wait a minute."
+            await self._refuse(message, protocol.CLOSE_TOO_MANY)
+            return False
         if text is not None and len(text) > conf().frame_limit:
             await self._refuse(
                 f"The frame is larger than {conf().frame_limit} characters.", protocol.CLOSE_TOO_LARGE
-            )
-            return False
-        if self._frames_in_minute > conf().frames_per_minute:
-            await self._refuse(
-                f"More than {conf().frames_per_minute} frames in a minute.", protocol.CLOSE_TOO_MANY
             )
             return False
         return True

@@ -11,6 +11,7 @@ from runtime.errors import AdkError
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,
+    LimitExceededError,
     NotFoundError,
     PermissionDeniedError,
     StaleLeaseError,
@@ -148,5 +149,6 @@ _CODES: tuple[tuple[type[AdkError], str], ...] = (
     (PermissionDeniedError, "forbidden"),
     (InvalidInputError, "invalid"),
     (ConflictError, "conflict"),
+    (LimitExceededError, "limit"),
     (StaleLeaseError, "stale"),
 )

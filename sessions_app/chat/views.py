@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -16,9 +18,10 @@ from django.views.decorators.http import require_GET, require_POST
 from runtime.sessions.state import State
 from sessions_app import agent_registry, use_cases
 from sessions_app.chat.log_page import newest_page, older_page
+from sessions_app.client_address import client_network
 from sessions_app.conf import conf
 from sessions_app.db.threads import fetch_rows, in_thread
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import LimitExceededError, NotFoundError
 from sessions_app.models import Invocation, Session, UserState
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import own_session_or_404
@@ -53,9 +56,11 @@ async def home(request: HttpRequest) -> HttpResponse:
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
     """Create a session with the app and redirect to it."""
     try:
-        session = await use_cases.create_session(await request.auser(), app_name)
+        session = await use_cases.create_session(await request.auser(), app_name, client_network(request))
     except NotFoundError as error:
         raise Http404(str(error)) from error
+    except LimitExceededError as error:
+        return _too_many(request, error)
     return redirect("chat:session", session.id)
 
 
@@ -102,6 +107,13 @@ async def _visible_state(session: Session) -> list[tuple[str, str]]:
     )
     items = sorted({**session.state, **state}.items())
     return [(key, one_line(value)) for key, value in items if value is not None]
+
+
+def _too_many(request: HttpRequest, error: LimitExceededError) -> HttpResponse:
+    response = render(request, "429.html", {"message": str(error)}, status=HTTPStatus.TOO_MANY_REQUESTS)
+    if error.retry_seconds is not None:
+        response["Retry-After"] = str(ceil(error.retry_seconds))
+    return response
 
 
 def _banner() -> str:

@@ -40,6 +40,7 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
     erase_shared_rows(instance.pk, tombstone)
     _delete_admin_log(instance)
     _delete_logins(instance)
+    _delete_wrong_passwords(instance)
     finish(tombstone)
 
 
@@ -49,6 +50,14 @@ def _delete_admin_log(user: Any) -> None:
         about = ContentType.objects.get_for_model(type(user))
         entries = apps.get_model("admin", "LogEntry")._default_manager
         entries.filter(content_type=about, object_id=str(user.pk)).delete()
+
+
+def _delete_wrong_passwords(user: Any) -> None:
+    """Delete what django-axes has recorded about sign-ins with the user's name."""
+    if apps.is_installed("axes"):
+        for model in apps.get_app_config("axes").get_models():
+            if hasattr(model, "username"):
+                model._default_manager.filter(username=user.get_username()).delete()
 
 
 def _delete_logins(user: Any) -> None:

@@ -1,4 +1,4 @@
-"""Limits on invocations at once, checked by the statements that claim an invocation."""
+"""Limits that the statements check which queue or claim an invocation: invocations at once, use of a day, queue."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
@@ -14,26 +15,44 @@ from sessions_app.db.pool import fetch_one, fetch_one_under_locks
 
 @dataclass(frozen=True)
 class Limits:
-    """Numbers of invocations that may run at once; 0 is no limit.
+    """Limits on what runs and waits; 0 is no limit.
 
     Attributes:
-        of_app: limits by app name; the key "" holds the limit of all other apps.
-        of_person: the limit of each user.
+        of_app: numbers of invocations at once by app name; the key "" holds the limit of all other apps.
+        of_person: number of invocations of a user at once.
+        queued: number of messages of a user that may wait for their turn.
+        tokens: number of tokens of a user in a day.
+        cost: cost of a user in a day.
     """
 
     of_app: Mapping[str, int] = field(default_factory=dict)
     of_person: int = 0
+    queued: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def without_numbers(self) -> Limits:
+        """Return the limits on use alone, for what must not be lost: an answer, a job's result, a scheduled task."""
+        return Limits(tokens=self.tokens, cost=self.cost)
 
 
 NO_LIMITS = Limits()
 
 
 async def fetch_one_counted(query: str, params: dict[str, Any], limits: Limits) -> TupleRow | None:
-    """Run a statement that contains `EXCESS` and return its first row.
+    """Run a statement that contains `EXCESS` and `EXCESS_OF_DAY` and return its first row.
 
     Advisory locks let only one such statement count the same app or user at a time. Without limits no lock is taken.
     """
-    params = {**params, "of_app": Jsonb(dict(limits.of_app)), "of_person": limits.of_person}
+    params = {
+        **params,
+        "of_app": Jsonb(dict(limits.of_app)),
+        "of_person": limits.of_person,
+        "most_queued": limits.queued,
+        "most_tokens": limits.tokens,
+        "most_cost": limits.cost,
+        "time_zone": settings.TIME_ZONE,
+    }
     app_lock = [_LOCK_APP] if any(limits.of_app.values()) else []
     locks = [*app_lock, *([_LOCK_PERSON] if limits.of_person else [])]
     return await fetch_one_under_locks(locks, query, params) if locks else await fetch_one(query, params)
@@ -56,6 +75,18 @@ END"""
 Nothing is counted where no limit is set. `s` itself is left out: its last invocation may have ended while the
 statement waited for the session's row, but its old lease is still visible to the statement.
 """
+
+TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
+"""SQL expression: the day of the site's time zone."""
+
+EXCESS_OF_DAY = f"""
+coalesce((
+    SELECT CASE
+        WHEN %(most_tokens)s::bigint BETWEEN 1 AND u.tokens THEN 'tokens'
+        WHEN %(most_cost)s::float8 > 0 AND u.cost >= %(most_cost)s::float8 THEN 'cost'
+    END FROM sessions_app_personusage u WHERE u.user_id = s.user_id AND u.day = {TODAY}
+), '')"""  # noqa: S608
+"""SQL expression: the limit of a day that the user of the session `s` has used up: 'tokens', 'cost' or ''."""
 
 _LOCK_APP = """
 SELECT pg_advisory_xact_lock(hashtextextended('adk:app:' || app_name, 0))

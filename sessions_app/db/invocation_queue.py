@@ -12,13 +12,21 @@ from psycopg.types.json import Json, Jsonb
 from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import Actor
 from sessions_app.client_ids import MUST_NOT_BE_LOST
-from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
+from sessions_app.db.concurrency_limits import (
+    EXCESS,
+    EXCESS_OF_DAY,
+    NO_LIMITS,
+    Limits,
+    fetch_one_counted,
+)
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import fetch_all
 
 REFUSED = "refused"
 """Status of a message that the app's queue policy rejected; no invocation was added."""
+FULL = "full"
+"""Status of a message whose user has as many waiting messages as are allowed; no invocation was added."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,8 @@ class AdmissionRules:
 
     Attributes:
         policies: queue policies by app name; the key "" holds the policy of all other apps. The default is `enqueue`.
-        limits: limits on invocations at once. Answers and scheduled tasks are exempt: they must not be lost.
+        limits: limits on what runs and waits. Of answers and scheduled tasks, which must not be lost, only the use
+            is limited.
     """
 
     policies: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +56,7 @@ class Queued:
     """Result of `enqueue`.
 
     Attributes:
-        status: the invocation's status, or `REFUSED`.
+        status: the invocation's status, `REFUSED` or `FULL`.
         claim: the caller's claim when the invocation runs at once.
         is_repeated: true when an invocation with the client id existed; id and status are of that invocation.
         interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_older`.
@@ -77,7 +86,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
     such session. The message holds no credentials; `credentials` has them, encrypted.
     """
-    limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
+    limits = rules.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
         "session": session_id,
         "user": user_id,
@@ -116,6 +125,14 @@ WITH s AS (
             SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
         ) AS is_free
     FROM s
+), decided AS (
+    SELECT CASE
+        WHEN rules.is_free THEN CASE WHEN %(owner)s <> '' THEN 'running' ELSE 'queued' END
+        WHEN rules.policy = 'reject' THEN 'refused'
+        WHEN %(most_queued)s::int > 0 AND adk_queue_is_full(s.id, %(most_queued)s::int) THEN 'full'
+        ELSE 'queued'
+    END AS status
+    FROM s, rules
 ), added AS (
     INSERT INTO sessions_app_invocation
         (session_id, invocation_id, client_id, message, credentials, status, owner, attempts, started_at)
@@ -123,10 +140,8 @@ WITH s AS (
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN now() END
-    FROM s, rules, LATERAL (
-        SELECT CASE WHEN %(owner)s <> '' AND rules.is_free THEN 'running' ELSE 'queued' END AS status
-    ) decided
-    WHERE rules.is_free OR rules.policy <> 'reject'
+    FROM s, decided
+    WHERE decided.status IN ('running', 'queued')
     ON CONFLICT (session_id, client_id) DO NOTHING
     RETURNING invocation_id, status
 ), changed AS (
@@ -140,17 +155,18 @@ WITH s AS (
     FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
     RETURNING t.lease_token
 )
-SELECT coalesce(added.invocation_id, existing.invocation_id, ''), coalesce(added.status, existing.status, 'refused'),
+SELECT coalesce(added.invocation_id, existing.invocation_id, ''),
+    coalesce(added.status, existing.status, decided.status),
     existing.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
-    {EXCESS},
+    coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}),
     s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
     s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
-FROM s JOIN rules ON true LEFT JOIN added ON true
+FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation existing ON existing.session_id = s.id AND existing.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR NOT rules.is_free AND rules.policy = 'reject'"""  # noqa: S608
+WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.status IN ('refused', 'full')"""  # noqa: S608
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from sessions_app.client_ids import MUST_NOT_BE_LOST
-from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_one_counted
+from sessions_app.db.concurrency_limits import (
+    EXCESS,
+    EXCESS_OF_DAY,
+    NO_LIMITS,
+    TODAY,
+    Limits,
+    fetch_one_counted,
+)
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.pool import fetch_all, fetch_one
 
@@ -25,7 +34,7 @@ class Claim:
         is_retried: true when the invocation had failed and a user asked for a retry.
         is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
-        excess: the limit on invocations at once that it exceeds: "person", "app" or "".
+        excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day) or "".
         preloaded: the session's row and state at the claim, when the claiming statement returned them.
     """
 
@@ -50,7 +59,8 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
 
-    The limits do not apply to invocations that have begun before, nor to answers and scheduled tasks.
+    The limits do not apply to invocations that have begun before; answers and scheduled tasks count for those of a
+    day only.
     """
     exempt = list(MUST_NOT_BE_LOST)
     params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
@@ -77,7 +87,13 @@ SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at
 FROM s, next WHERE i.id = next.id
 RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
     i.error_code <> '', i.cancel_requested_at IS NOT NULL, i.credentials,
-    CASE WHEN i.attempts > 1 OR i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END"""  # noqa: S608
+    CASE
+        WHEN i.attempts > 1 THEN ''
+        ELSE coalesce(
+            nullif({EXCESS_OF_DAY}, ''),
+            CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END
+        )
+    END"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -109,10 +125,27 @@ RETURNING s.id, (
 )"""
 
 
+@dataclass(frozen=True)
+class Used:
+    """Tokens and cost of an invocation."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+
 async def finish(
-    claim: Claim, *, status: str, error_code: str = "", error_message: str = "", error_detail: str = ""
+    claim: Claim,
+    *,
+    status: str,
+    error_code: str = "",
+    error_message: str = "",
+    error_detail: str = "",
+    used: Used = Used(),
 ) -> Finished | None:
-    """End the invocation and release the lease. None, with nothing written, when the lease was lost."""
+    """End the invocation, count what it used, and release the lease.
+
+    Returns None, with nothing written, when the lease was lost.
+    """
     params = {
         "session": claim.session_id,
         "token": claim.lease_token,
@@ -121,6 +154,9 @@ async def finish(
         "code": error_code,
         "message": error_message,
         "detail": error_detail,
+        "tokens": used.tokens,
+        "cost": used.cost,
+        "time_zone": settings.TIME_ZONE,
     }
     row = await fetch_one(_FINISH, params)
     return Finished(row[0]) if row else None
@@ -135,17 +171,24 @@ class Finished:
 
 # Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete.
 # `adk_has_queued` takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
-_FINISH = """
+_FINISH = f"""
 WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
     WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
-    RETURNING id
+    RETURNING id, user_id
+), used AS (
+    INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
+    SELECT lease.user_id, {TODAY}, %(tokens)s::bigint, %(cost)s::float8 FROM lease
+    WHERE %(tokens)s::bigint > 0 OR %(cost)s::float8 > 0
+    ON CONFLICT (user_id) DO UPDATE SET day = EXCLUDED.day,
+        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END,
+        cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
 )
 UPDATE sessions_app_invocation i
 SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
     finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING adk_has_queued(i.session_id)"""
+RETURNING adk_has_queued(i.session_id)"""  # noqa: S608
 
 
 async def hand_over(claim: Claim) -> bool:

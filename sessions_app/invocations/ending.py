@@ -91,6 +91,7 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool
             error_code=outcome.error_code,
             error_message=outcome.error_message,
             error_detail=outcome.error_detail,
+            used=execution.used,
         )
     except (StaleLeaseError, SessionNotFoundError) as error:
         logger.warning("Invocation %s ends in this process: %s", claim.invocation_id, error)

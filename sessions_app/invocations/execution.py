@@ -6,6 +6,8 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
+from django.conf import settings
+
 from runtime import types
 from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
@@ -20,7 +22,7 @@ from sessions_app.agent_registry import get_app
 from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
-from sessions_app.db.leases import Claim
+from sessions_app.db.leases import Claim, Used
 from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.history.event_marks import scheduled_mark
@@ -48,6 +50,7 @@ EXCESS = {
     "app": "As many people as can be answered at once are being answered already. Send this again in a moment.",
 }
 """Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
+USED_UP = "You have used today's {amount}. Try again after midnight ({zone})."
 
 
 class Execution:
@@ -69,16 +72,21 @@ class Execution:
         self._spending = Spending(self._conf)
         self._model_calls = 0
 
+    @property
+    def used(self) -> Used:
+        """Tokens and cost of the invocation so far, earlier attempts included."""
+        return self._spending.used
+
     async def run(self) -> Outcome:
         """Run the invocation to its end. An exception of the agent is raised as it is.
 
         Raises:
-            LimitExceededError: the invocation exceeds a limit on concurrent invocations, time or use.
+            LimitExceededError: the invocation exceeds a limit on concurrent invocations, the day, time or use.
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
             NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
         if self.claim.excess:
-            raise LimitExceededError(EXCESS[self.claim.excess])
+            raise LimitExceededError(_excess_message(self.claim.excess))
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
@@ -147,6 +155,7 @@ class Execution:
         async with aclosing(events):
             async for event in events:
                 if event.partial:
+                    self._spending.note_partial(event)
                     self._publish_partial(event)
                 else:
                     self._record(event)
@@ -230,3 +239,11 @@ class Execution:
             code, detail = storable(last.error_code[:64]), masked(last.error_detail or "")
             return Outcome(InvocationStatus.FAILED, code, storable(message), detail)
         return WAITING if pending_calls(self._events) else COMPLETED
+
+
+def _excess_message(excess: str) -> str:
+    """Return the sentence for the person, by the limit that a claim exceeds."""
+    amounts = {"tokens": f"{conf().tokens_per_person} tokens", "cost": f"{conf().cost_per_person:g} of cost"}
+    if excess in amounts:
+        return USED_UP.format(amount=amounts[excess], zone=settings.TIME_ZONE)
+    return EXCESS[excess]

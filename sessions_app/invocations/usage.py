@@ -9,6 +9,7 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.events.event import Event
 from sessions_app.conf import Conf
+from sessions_app.db.leases import Used
 from sessions_app.errors import LimitExceededError
 
 PER_MILLION = 1e-6
@@ -25,6 +26,7 @@ class Spending:
         self._conf = conf
         self._tokens = 0
         self._cost = 0.0
+        self._unfinished: dict[str, Event] = {}
         for event in before:
             self._add(event)
 
@@ -34,11 +36,26 @@ class Spending:
         Raises:
             LimitExceededError: the invocation exceeds a limit and would go on.
         """
+        self._unfinished.pop(event.id, None)
         excess_before = self._excess()
         self._add(event)
         excess = (event.usage_metadata and excess_before) if event.is_final_response() else self._excess()
         if excess:
             raise LimitExceededError(f"This {excess}, so it was stopped. Ask for less at once.")
+
+    def note_partial(self, event: Event) -> None:
+        """Keep the newest usage of an answer, which counts if the answer is stopped before its end."""
+        if event.usage_metadata:
+            self._unfinished[event.id] = event
+
+    @property
+    def used(self) -> Used:
+        """The sum so far, with that of answers that have not ended."""
+        unfinished = self._unfinished.values()
+        tokens = sum(map(tokens_of, unfinished))
+        return Used(
+            self._tokens + tokens, self._cost + sum(cost_of(event, self._conf) for event in unfinished)
+        )
 
     def _excess(self) -> str | None:
         """Return the exceeded limit in words, None when there is none."""
@@ -50,8 +67,13 @@ class Spending:
         return None
 
     def _add(self, event: Event) -> None:
-        self._tokens += (event.usage_metadata.total_token_count or 0) if event.usage_metadata else 0
+        self._tokens += tokens_of(event)
         self._cost += cost_of(event, self._conf)
+
+
+def tokens_of(event: Event) -> int:
+    """Return the number of tokens of the model call behind an event."""
+    return (event.usage_metadata.total_token_count or 0) if event.usage_metadata else 0
 
 
 def cost_of(event: Event, conf: Conf) -> float:

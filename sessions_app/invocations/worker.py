@@ -73,7 +73,7 @@ class InvocationWorker:
             lease=None if self._is_closing else lease,
             rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )
-        if queued is None or queued.status == invocation_queue.REFUSED:
+        if queued is None or queued.status in (invocation_queue.REFUSED, invocation_queue.FULL):
             return queued
         if queued.claim is not None:
             self._create_task(queued.claim)
@@ -214,5 +214,12 @@ async def close_worker() -> None:
 
 
 def _limits() -> concurrency_limits.Limits:
-    """Return the site's limits on invocations that run at once."""
-    return concurrency_limits.Limits(conf().by_app("invocations_of_app"), conf().invocations_of_person)
+    """Return the site's limits on invocations that run or wait, and on the use of a day."""
+    site = conf()
+    return concurrency_limits.Limits(
+        site.by_app("invocations_of_app"),
+        site.invocations_of_person,
+        queued=site.queued_messages_per_person,
+        tokens=site.tokens_per_person,
+        cost=site.cost_per_person,
+    )

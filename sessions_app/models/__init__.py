@@ -11,6 +11,7 @@ from sessions_app.models.staff_act import ActionKind, StaffAct
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, Tombstone
 from sessions_app.models.tool_job import ToolJob
+from sessions_app.models.usage import PersonUsage
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "JobStatus",
     "LegalHold",
     "MemoryEntry",
+    "PersonUsage",
     "ScheduledTask",
     "Session",
     "StaffAct",

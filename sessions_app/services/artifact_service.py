@@ -6,16 +6,17 @@ import hashlib
 from typing import Any
 
 from django.core.files.base import ContentFile
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q, QuerySet
 
 from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.errors import SessionNotFoundError
 from sessions_app.codec import is_storable, user_pk
+from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import ConflictError, InvalidInputError
-from sessions_app.models import Artifact, Session
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
+from sessions_app.models import Artifact, PersonUsage, Session
 
 USER_PREFIX = "user:"
 NAME_LENGTH = 1024
@@ -94,18 +95,46 @@ def _save(
         size=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
     )
+    _check_size(user, len(data))  # before the bytes are written
     artifact.file.save(filename, ContentFile(data), save=False)
+    try:
+        return _insert(artifact, _versions(app_name, user_id, session_id, filename))
+    except Exception:
+        artifact.file.delete(save=False)
+        raise
+
+
+def _insert(artifact: Artifact, versions: QuerySet[Artifact]) -> int:
+    """Insert the row with the next version number, which is returned."""
     for _ in range(ATTEMPTS):
-        last = _versions(app_name, user_id, session_id, filename).aggregate(last=Max("version"))["last"]
+        last = versions.aggregate(last=Max("version"))["last"]
         artifact.version = 0 if last is None else last + 1
         try:
-            with transaction.atomic():
+            with transaction.atomic(), connection.cursor() as cursor:
+                # Lock order: user and session, which the foreign keys lock, before the sum, which a trigger locks.
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 artifact.save(force_insert=True)
+                _check_size(artifact.user_id, 0)
         except IntegrityError:
             continue  # a concurrent save took this version number
         return artifact.version
-    artifact.file.delete(save=False)
-    raise ConflictError(f"Artifact {filename!r} has too many concurrent writers. Try again.")
+    raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")
+
+
+def _check_size(user: Any, more: int) -> None:
+    """Raise `LimitExceededError` when the user's artifacts would be too large with so many bytes more.
+
+    In the transaction of an insert the sum is locked, so that concurrent saves cannot exceed the limit together.
+    """
+    most = conf().artifact_bytes_per_person
+    if not most:
+        return
+    stored = PersonUsage.objects.filter(pk=user).values_list("artifact_bytes", flat=True).first() or 0
+    if stored + more > most:
+        raise LimitExceededError(
+            f"The files of a person may have {most} bytes together, with older versions, and this file would be "
+            "beyond that. Delete files that are no longer needed."
+        )
 
 
 def _load(

@@ -3,11 +3,13 @@
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
 from tests.chaos.clock import shift_clock
+from tests.high_limits import HIGH_LIMITS
 
 shift_clock()
 
 INSTALLED_APPS += ["tests.chaos.site", "tests.chaos.gemini_site"]
 ADK = {
+    **HIGH_LIMITS,
     "lease_seconds": 3.0,
     "heartbeat_seconds": 1.0,
     "job_lost_seconds": 6.0,

@@ -220,5 +220,7 @@ def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> Non
         warning
         == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
     )
+    configure(cost_per_person=1.0)
+    assert problems() == [warning]
     configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []

@@ -2,6 +2,7 @@
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE
+from tests.high_limits import HIGH_LIMITS
 
-ADK = {"lease_seconds": 4.0, "heartbeat_seconds": 0.5}
+ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5}
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0

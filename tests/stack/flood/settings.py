@@ -4,6 +4,7 @@ import os
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS
+from tests.high_limits import HIGH_LIMITS
 
 INSTALLED_APPS += ["tests.stack.flood"]
-ADK = {"slow_reader_seconds": float(os.environ["SLOW_READER_SECONDS"])}
+ADK = {**HIGH_LIMITS, "slow_reader_seconds": float(os.environ["SLOW_READER_SECONDS"])}

@@ -2,5 +2,7 @@
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS
+from tests.high_limits import HIGH_LIMITS
 
+ADK = HIGH_LIMITS
 INSTALLED_APPS += ["tests.stack.limited"]

@@ -9,6 +9,7 @@ import pytest
 
 from runtime import types
 from runtime.models import Gemini
+from runtime.models.streaming import StreamedAnswer
 from tests.model_server import Call, ModelServer, Turn
 from tests.unit.runtime.models.gemini_calls import answer, ask, question, texts
 
@@ -37,6 +38,26 @@ async def test_m2_a_stream_yields_fragments_and_then_the_whole_answer(
     assert texts(final) == ["Hello world"]
     assert final.finish_reason is types.FinishReason.STOP
     assert final.usage_metadata is not None and final.usage_metadata.total_token_count == 12
+
+
+def test_m2_a_fragment_has_the_usage_so_far() -> None:
+    streamed = StreamedAnswer()
+    partials = [
+        streamed.add(_chunk("Hel", 7)),
+        streamed.add(_chunk("lo", 9)),
+        streamed.add(_chunk("!", None)),
+    ]
+    used = [partial.usage_metadata for partial in partials if partial]
+    assert [usage.total_token_count for usage in used if usage] == [7, 9, 9]
+    assert {partial.model_version for partial in partials if partial} == {"gemini-test-001"}
+
+
+def _chunk(text: str, tokens: int | None) -> types.GenerateContentResponse:
+    content = types.Content(role="model", parts=[types.Part(text=text)])
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=tokens) if tokens else None
+    return types.GenerateContentResponse(
+        candidates=[types.Candidate(content=content)], usage_metadata=usage, model_version="gemini-test-001"
+    )
 
 
 async def test_m2_a_fragment_is_yielded_before_the_next_one_is_sent(

@@ -1,0 +1,76 @@
+"""Limits on sign-ins, for the chat and the admin: django-axes counts wrong passwords by name and client address."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+
+from axes.backends import AxesStandaloneBackend
+from axes.exceptions import AxesBackendPermissionDenied
+from axes.handlers.proxy import AxesProxyHandler
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from sessions_app.client_address import client_network
+from sessions_app.conf import conf
+from sessions_app.limits import allowance
+from sessions_app.limits.rates import rates
+
+NO_LIMIT = 2**31 - 1
+WRONG_PASSWORDS = "There were too many wrong passwords for this user name."
+FROM_ADDRESS = "There were too many sign-ins from your network."
+
+
+class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes has no type hints
+    """Refuses sign-ins that django-axes has locked, and those of an address that tries too many names."""
+
+    def authenticate(
+        self, request: HttpRequest, username: str | None = None, password: str | None = None, **kwargs: Any
+    ) -> None:
+        """Return None when the next backend may check the password.
+
+        Raises:
+            AxesBackendPermissionDenied: it may not.
+        """
+        super().authenticate(request, username, password, **kwargs)
+        exceeded = rates().count_now(allowance.sign_ins(client_network(request)))
+        if exceeded is not None:
+            request.axes_locked_out = True  # type: ignore[attr-defined]  # read by the middleware of django-axes
+            request.sign_in_refusal = (FROM_ADDRESS, exceeded.seconds)  # type: ignore[attr-defined]
+            raise AxesBackendPermissionDenied(FROM_ADDRESS)
+
+
+def failure_limit(request: HttpRequest, credentials: Any) -> int:
+    """Return the number of wrong passwords after which sign-ins are locked."""
+    return conf().sign_in_failures or NO_LIMIT
+
+
+def lock_time(request: HttpRequest) -> timedelta:
+    """Return the time for which sign-ins are locked after the last wrong password."""
+    return timedelta(seconds=conf().sign_in_lock_seconds)
+
+
+def counted_address(request: HttpRequest) -> str | None:
+    """Return the address by which a client is counted; None without one."""
+    return client_network(request) or None
+
+
+def locked_page(request: HttpRequest, *details: Any) -> HttpResponse:
+    """Return the page that says when to try again."""
+    reason, seconds = getattr(request, "sign_in_refusal", None) or (WRONG_PASSWORDS, _seconds_locked(request))
+    context = {"reason": reason, "minutes": ceil(seconds / 60)}
+    response = render(request, "registration/locked.html", context, status=HTTPStatus.TOO_MANY_REQUESTS)
+    response["Retry-After"] = str(ceil(seconds))
+    return response
+
+
+def _seconds_locked(request: HttpRequest) -> float:
+    """Return the time until the wrong passwords no longer count."""
+    handler = AxesProxyHandler.get_implementation()
+    credentials = getattr(request, "axes_credentials", None)
+    rows = [row for rows in handler.get_user_attempts(request, credentials) for row in rows]
+    last = max((row.attempt_time.timestamp() for row in rows), default=time.time())
+    return max(1.0, last + conf().sign_in_lock_seconds - time.time())

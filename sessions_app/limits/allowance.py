@@ -1,0 +1,55 @@
+"""Allowance: how much of one thing a person or the people at one address may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sessions_app.conf import conf
+
+MINUTE, HOUR = 60, 3600
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Largest number of things of one subject.
+
+    Attributes:
+        key: name of the counter, such as `frames:person:7`.
+        most: largest number; never 0.
+        seconds: duration of the window in which things are counted; 0 for what is open at once.
+    """
+
+    key: str
+    most: int
+    seconds: int = 0
+
+
+def open_sockets(user_pk: Any, network: str) -> list[Allowance]:
+    """Return the limits on sockets that are open at once."""
+    return _allowances("sockets", user_pk, network, conf().sockets_per_person, conf().sockets_per_address)
+
+
+def frames(user_pk: Any, network: str) -> list[Allowance]:
+    """Return the limits on frames in a minute."""
+    most = conf().frames_per_person, conf().frames_per_address
+    return _allowances("frames", user_pk, network, *most, MINUTE)
+
+
+def new_sessions(user_pk: Any, network: str) -> list[Allowance]:
+    """Return the limits on new sessions in an hour."""
+    most = conf().new_sessions_per_person, conf().new_sessions_per_address
+    return _allowances("sessions", user_pk, network, *most, HOUR)
+
+
+def sign_ins(network: str) -> list[Allowance]:
+    """Return the limit on sign-ins that an address may try in an hour."""
+    return _allowances("sign-ins", "", network, 0, conf().sign_ins_per_address, HOUR)
+
+
+def _allowances(
+    kind: str, user_pk: Any, network: str, of_person: int, of_address: int, seconds: int = 0
+) -> list[Allowance]:
+    """Return the limits that are set. Without an address only the person is counted."""
+    pairs = [(f"{kind}:person:{user_pk}", of_person), (f"{kind}:address:{network}", network and of_address)]
+    return [Allowance(key, int(most), seconds) for key, most in pairs if most]

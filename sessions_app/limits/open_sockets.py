@@ -1,0 +1,142 @@
+"""Open sockets of each person and address, in all processes.
+
+Redis has a sorted set for each subject: its members are the sockets, scored with the time at which they count as
+closed unless their process renews them. So the sockets of a dead process expire. Without Redis each process counts
+its own sockets.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import cast
+from uuid import uuid4
+
+from redis import Redis
+
+from sessions_app.limits.allowance import Allowance
+from sessions_app.limits.shared_redis import PREFIX, attempt, tick
+from sessions_app.thread_pools import limit_threads
+
+EXPIRY_SECONDS, RENEW_SECONDS = 60, 20.0
+SUBJECTS_PER_CALL = 500
+
+_OPEN = """
+local now = tonumber(redis.call('TIME')[1])
+for i, key in ipairs(KEYS) do
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+    if redis.call('ZCARD', key) >= tonumber(ARGV[2 + i]) then return i end
+end
+for _, key in ipairs(KEYS) do
+    redis.call('ZADD', key, now + ARGV[1], ARGV[2])
+    redis.call('EXPIRE', key, ARGV[1])
+end
+return 0
+"""
+_RENEW = """
+local expires = redis.call('TIME')[1] + ARGV[1]
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], expires, ARGV[i]) end
+return redis.call('EXPIRE', KEYS[1], ARGV[1])
+"""
+
+
+class OpenSockets:
+    """Open sockets of this process, safe to use from all threads."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, list[str]] = {}
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    async def open(self, allowances: Sequence[Allowance]) -> str | Allowance:
+        """Return the id of a socket that may be open, or the first allowance that the socket would exceed."""
+        socket_id = uuid4().hex
+        exceeded = self._add(socket_id, allowances)
+        if exceeded is None and allowances:
+            place = await limit_threads.run(attempt, partial(_open, socket_id, allowances))
+            exceeded = allowances[place - 1] if place else None
+            if exceeded is not None:
+                self._remove(socket_id)
+        return exceeded or socket_id
+
+    def close(self, socket_id: str) -> None:
+        """Count the socket no more. Idempotent; Redis is told from a thread."""
+        keys = self._remove(socket_id)
+        if keys:
+            limit_threads.executor.submit(attempt, partial(_close, {socket_id: keys}))
+
+    async def close_all(self) -> None:
+        """Count no socket of this process any more, so that people may connect to another process at once."""
+        with self._lock:
+            closing, self._keys = self._keys, {}
+            self._counts.clear()
+        if closing:
+            await limit_threads.run(attempt, partial(_close, closing))
+
+    def renew(self) -> None:
+        """Tell Redis that the sockets are still open, also a Redis that has lost its data."""
+        sockets: defaultdict[str, list[str]] = defaultdict(list)
+        with self._lock:
+            for socket_id, keys in self._keys.items():
+                for key in keys:
+                    sockets[key].append(socket_id)
+        subjects = list(sockets.items())
+        for start in range(0, len(subjects), SUBJECTS_PER_CALL):
+            attempt(partial(_renew, subjects[start : start + SUBJECTS_PER_CALL]))
+
+    def _add(self, socket_id: str, allowances: Sequence[Allowance]) -> Allowance | None:
+        with self._lock:
+            for allowance in allowances:
+                if self._counts[allowance.key] >= allowance.most:
+                    return allowance
+            self._keys[socket_id] = [allowance.key for allowance in allowances]
+            self._counts.update(self._keys[socket_id])
+        return None
+
+    def _remove(self, socket_id: str) -> list[str]:
+        with self._lock:
+            keys = self._keys.pop(socket_id, [])
+            self._counts.subtract(keys)
+            for key in keys:
+                if not self._counts[key]:
+                    del self._counts[key]
+        return keys
+
+
+def _open(socket_id: str, allowances: Sequence[Allowance], redis: Redis) -> int:
+    """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1."""
+    keys = [PREFIX + allowance.key for allowance in allowances]
+    most = [allowance.most for allowance in allowances]
+    return cast(int, redis.register_script(_OPEN)(keys, [EXPIRY_SECONDS, socket_id, *most]))
+
+
+def _close(sockets: dict[str, list[str]], redis: Redis) -> None:
+    with redis.pipeline(transaction=False) as pipeline:
+        for socket_id, keys in sockets.items():
+            for key in keys:
+                pipeline.zrem(PREFIX + key, socket_id)
+        pipeline.execute()
+
+
+def _renew(sockets: Sequence[tuple[str, list[str]]], redis: Redis) -> None:
+    renew = redis.register_script(_RENEW)
+    with redis.pipeline(transaction=False) as pipeline:
+        for key, socket_ids in sockets:
+            renew([PREFIX + key], [EXPIRY_SECONDS, *socket_ids], client=pipeline)
+        pipeline.execute()
+
+
+@lru_cache(maxsize=1)
+def open_sockets() -> OpenSockets:
+    """Return the open sockets of this process; the first call starts the thread that renews them."""
+    sockets = OpenSockets()
+    tick(RENEW_SECONDS, sockets.renew, "adk limits: renew sockets")
+    return sockets
+
+
+async def close_open_sockets() -> None:
+    """Count the sockets of this process no more, because the process ends."""
+    if open_sockets.cache_info().currsize:
+        await open_sockets().close_all()

@@ -1,0 +1,121 @@
+"""Rates: counts of what people do in a window of time.
+
+A process counts in its memory, and a thread adds its counts to those of all processes in Redis every second. So a
+frame waits for nothing, and a limit may be exceeded by what other processes let pass within that second. A window
+begins with the first thing in it; Redis decides when it ends. Without Redis each process counts for itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from redis import Redis
+
+from sessions_app.limits.allowance import Allowance
+from sessions_app.limits.shared_redis import PREFIX, attempt, tick
+
+FLUSH_SECONDS = 1.0
+
+
+@dataclass
+class _Window:
+    """Count of one subject until the window ends.
+
+    Attributes:
+        seconds: duration of the window.
+        ends_at: end by this process's monotonic clock.
+        shared: count of all processes at the last flush.
+        unsent: count of this process since then.
+    """
+
+    seconds: int
+    ends_at: float
+    shared: int = 0
+    unsent: int = 0
+
+
+@dataclass(frozen=True)
+class Exceeded:
+    """An allowance that is used up, and the seconds until its window ends."""
+
+    allowance: Allowance
+    seconds: float
+
+
+class Rates:
+    """Counts of this process, safe to use from all threads."""
+
+    def __init__(self) -> None:
+        self._windows: dict[str, _Window] = {}
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+
+    def count(self, allowances: Sequence[Allowance]) -> Exceeded | None:
+        """Count one thing; return the first allowance that it exceeds. Waits for nothing."""
+        with self._lock:
+            for allowance in allowances:
+                self._window(allowance).unsent += 1
+        return self._exceeded(allowances)
+
+    def count_now(self, allowances: Sequence[Allowance]) -> Exceeded | None:
+        """Count one thing exactly: with the counts of all processes, in one round trip to Redis."""
+        self.count(allowances)
+        self.flush([allowance.key for allowance in allowances])
+        return self._exceeded(allowances)
+
+    def flush(self, keys: Sequence[str] | None = None) -> None:
+        """Add the unsent counts, or those of some keys, to the shared ones. Does nothing while Redis is away."""
+        with self._flushing:
+            with self._lock:
+                now = time.monotonic()
+                self._windows = {key: window for key, window in self._windows.items() if window.ends_at > now}
+                wanted = self._windows if keys is None else {*keys} & self._windows.keys()
+                sending = {key: self._windows[key] for key in wanted if self._windows[key].unsent}
+                amounts = {key: window.unsent for key, window in sending.items()}
+            answers = attempt(partial(_add, sending, amounts)) if sending else None
+            if answers is None:
+                return
+            with self._lock:
+                for (key, window), (shared, milliseconds) in zip(sending.items(), answers, strict=True):
+                    window.shared = shared
+                    window.unsent -= amounts[key]
+                    window.ends_at = time.monotonic() + milliseconds / 1000
+
+    def _window(self, allowance: Allowance) -> _Window:
+        now = time.monotonic()
+        window = self._windows.get(allowance.key)
+        if window is None or window.ends_at <= now:
+            window = self._windows[allowance.key] = _Window(allowance.seconds, now + allowance.seconds)
+        return window
+
+    def _exceeded(self, allowances: Sequence[Allowance]) -> Exceeded | None:
+        with self._lock:
+            for allowance in allowances:
+                window = self._window(allowance)
+                if window.shared + window.unsent > allowance.most:
+                    return Exceeded(allowance, max(0.0, window.ends_at - time.monotonic()))
+        return None
+
+
+def _add(windows: dict[str, _Window], amounts: dict[str, int], redis: Redis) -> list[tuple[int, int]]:
+    """Add the amounts in one round trip; return each new count and the milliseconds until its window ends."""
+    with redis.pipeline(transaction=False) as pipeline:
+        for key, amount in amounts.items():
+            pipeline.incrby(PREFIX + key, amount)
+            pipeline.expire(PREFIX + key, windows[key].seconds, nx=True)
+            pipeline.pttl(PREFIX + key)
+        answers: list[Any] = pipeline.execute()
+    return list(zip(answers[::3], answers[2::3], strict=True))
+
+
+@lru_cache(maxsize=1)
+def rates() -> Rates:
+    """Return the counts of this process; the first call starts the thread that shares them."""
+    process_rates = Rates()
+    tick(FLUSH_SECONDS, process_rates.flush, "adk limits: share rates")
+    return process_rates

@@ -1,0 +1,69 @@
+"""Redis for the counters that processes share: each call is short, and none is made for a while after a failure."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from django.conf import settings
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+CALL_SECONDS = 1.0
+PAUSE_SECONDS = 5.0
+"""Time after a failed call in which Redis is not asked again."""
+PREFIX = "adk:limits:"
+
+_away_until = 0.0
+
+
+def attempt(call: Callable[[Redis], T]) -> T | None:
+    """Return the result of a call of Redis; None while Redis does not answer, and on a site without `REDIS_URL`.
+
+    Blocks the thread for at most `CALL_SECONDS` for each round trip.
+    """
+    global _away_until
+    client = _client(getattr(settings, "REDIS_URL", ""))
+    if client is None or time.monotonic() < _away_until:
+        return None
+    try:
+        return call(client)
+    except (RedisError, OSError) as error:
+        _away_until = time.monotonic() + PAUSE_SECONDS
+        logger.warning("Each process counts for itself what people use: Redis does not answer (%s)", error)
+        return None
+
+
+def tick(seconds: float, call: Callable[[], None], name: str) -> None:
+    """Call a function in a thread of its own, again and again."""
+
+    def run() -> None:
+        while True:
+            time.sleep(seconds)
+            try:
+                call()
+            except Exception:
+                logger.exception("The thread %r could not do its work; it tries again", name)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+
+
+@lru_cache(maxsize=2)
+def _client(url: str) -> Redis | None:
+    if not url:
+        return None
+    return Redis.from_url(
+        url,
+        socket_timeout=CALL_SECONDS,
+        socket_connect_timeout=CALL_SECONDS,
+        retry=Retry(
+            NoBackoff(), 1
+        ),  # a restart of Redis breaks the idle connections: the second try connects anew
+    )

@@ -1,0 +1,27 @@
+"""Usage of the site by a person, as far as limits need it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class PersonUsage(models.Model):
+    """Sums of one person: one row, however long the history is.
+
+    Attributes:
+        day: the last day on which an invocation of the person used tokens, null before the first; `tokens` and `cost`
+            are those of this day.
+        artifact_bytes: size of all artifacts of the person; a trigger of their table keeps the sum.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="adk_usage"
+    )
+    day = models.DateField(null=True)
+    tokens = models.BigIntegerField(default=0, db_default=0)
+    cost = models.FloatField(default=0.0, db_default=0.0)
+    artifact_bytes = models.BigIntegerField(default=0, db_default=0)
+
+    def __str__(self) -> str:
+        return f"usage of {self.user_id}"

@@ -1,0 +1,26 @@
+"""Fixtures of the limits: a Redis without counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from redis import Redis
+
+from sessions_app.limits import shared_redis
+from sessions_app.limits.open_sockets import open_sockets
+from sessions_app.limits.rates import rates
+
+
+@pytest.fixture(autouse=True)
+def redis(servers: None) -> Iterator[Redis]:
+    """The Redis of the site, without counts of earlier tests, and asked at once even after an outage."""
+    shared_redis._away_until = 0.0
+    rates.cache_clear()
+    open_sockets.cache_clear()
+    with Redis.from_url(settings.REDIS_URL) as client:
+        for key in client.scan_iter(f"{shared_redis.PREFIX}*"):
+            client.delete(key)
+        yield client
+    shared_redis._away_until = 0.0

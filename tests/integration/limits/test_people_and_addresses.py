@@ -1,0 +1,311 @@
+"""Limits per person and per address, across sockets and processes (docs/limits.md).
+
+A second `Rates` or `OpenSockets` is what a second process has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.conf import settings as site
+from django.contrib.auth.models import User
+from django.test import Client
+from redis import Redis
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry, use_cases
+from sessions_app.limits import shared_redis
+from sessions_app.limits.allowance import Allowance
+from sessions_app.limits.open_sockets import OpenSockets
+from sessions_app.limits.rates import Rates, rates
+from sessions_app.models import Session
+from sessions_app.routing import websocket_urlpatterns
+from tests.fakes import ScriptedModel
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+Configure = Callable[..., None]
+ADDRESS, OTHER_ADDRESS = "198.51.100.7", "198.51.100.8"
+
+
+@pytest.fixture
+def redis_away(settings: Any, redis: Redis) -> Callable[[], None]:
+    """Return a function that takes Redis away in the middle of a test."""
+
+    def leave() -> None:
+        settings.REDIS_URL = "unix:///nowhere/redis.sock"
+
+    return leave
+
+
+@pytest.fixture
+async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
+    app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    return await use_cases.create_session(person, "echo")
+
+
+class Tab:
+    """The browser's end of a socket."""
+
+    def __init__(self, person: User, session: Session, address: str = ADDRESS) -> None:
+        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+        self.socket.scope.update(user=person, client=[address, 4000])
+
+    async def connect(self) -> None:
+        await self.socket.connect()
+
+    async def ping(self) -> tuple[str, str]:
+        """Send a ping; return type and message of the answer."""
+        await self.socket.send_to(text_data=json.dumps({"v": 1, "type": "ping"}))
+        return await self.answer()
+
+    async def answer(self) -> tuple[str, str]:
+        frame = json.loads(await self.socket.receive_from(timeout=5))
+        return frame["type"], frame.get("message", "")
+
+    async def close_code(self) -> int:
+        return int((await self.socket.receive_output(timeout=5))["code"])
+
+    async def leave(self) -> None:
+        await self.socket.disconnect()
+
+
+async def pings(tab: Tab, times: int) -> list[str]:
+    return [(await tab.ping())[0] for _ in range(times)]
+
+
+async def test_frames_of_a_person_are_counted_over_all_sockets(
+    person: User, session: Session, configure: Configure
+) -> None:
+    configure(frames_per_person=10)
+    first, second = Tab(person, session), Tab(person, session, OTHER_ADDRESS)
+    await first.connect()
+    await second.connect()
+    assert await pings(first, 5) == await pings(second, 5) == ["pong"] * 5
+    kind, message = await second.ping()
+    assert (kind, message) == ("error", "More than 10 frames in a minute. Wait a minute.")
+    assert await second.close_code() == 4429
+    await first.leave()
+
+
+async def test_frames_of_an_address_are_counted_over_all_people(
+    person: User, session: Session, configure: Configure
+) -> None:
+    configure(frames_per_person=0, frames_per_address=3)
+    eve = await User.objects.acreate_user("eve")
+    of_eve = await use_cases.create_session(eve, "echo")
+    tab, tab_of_eve, elsewhere = Tab(person, session), Tab(eve, of_eve), Tab(eve, of_eve, OTHER_ADDRESS)
+    for each in (tab, tab_of_eve, elsewhere):
+        await each.connect()
+    assert [*await pings(tab, 2), *await pings(tab_of_eve, 2)] == ["pong"] * 3 + ["error"]
+    assert await pings(elsewhere, 3) == ["pong"] * 3
+    await tab.leave()
+    await elsewhere.leave()
+
+
+def test_processes_share_their_counts() -> None:
+    allowance = [Allowance("frames:person:1", 10, 60)]
+    one, other = Rates(), Rates()
+    assert [one.count(allowance) for _ in range(6)] == [None] * 6
+    one.flush()
+    assert [other.count(allowance) for _ in range(4)] == [None] * 4
+    other.flush()
+    exceeded = other.count(allowance)
+    assert exceeded is not None and exceeded.allowance == allowance[0] and 58 < exceeded.seconds <= 60
+
+
+def test_a_count_that_must_be_exact_is_exact_for_threads_of_two_processes() -> None:
+    allowance = [Allowance("sessions:person:1", 10, 3600)]
+    one, other = Rates(), Rates()
+    accepted: list[bool] = []
+    begin = threading.Barrier(20)
+
+    def create(process: Rates) -> None:
+        begin.wait()
+        accepted.append(process.count_now(allowance) is None)
+
+    threads = [threading.Thread(target=create, args=[process]) for process in (one, other) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(accepted) <= 10 < len(accepted)
+    assert Rates().count_now(allowance) is not None
+
+
+def test_counting_begins_anew_when_the_window_of_redis_has_passed(redis: Redis) -> None:
+    allowance = [Allowance("sessions:person:1", 1, 1)]
+    process = Rates()
+    assert process.count_now(allowance) is None
+    exceeded = process.count_now(allowance)
+    assert exceeded is not None
+    while redis.exists(f"{shared_redis.PREFIX}sessions:person:1"):
+        pass
+    assert Rates().count_now(allowance) is None
+
+
+def test_a_process_counts_for_itself_while_redis_is_away_and_shares_its_count_later(
+    redis_away: Callable[[], None], settings: Any
+) -> None:
+    allowance = [Allowance("sessions:person:1", 4, 3600)]
+    url = settings.REDIS_URL
+    one, other = Rates(), Rates()
+    assert one.count_now(allowance) is None
+    redis_away()
+    assert [one.count_now(allowance) is None for _ in range(4)] == [True, True, True, False]
+    assert other.count_now(allowance) is None
+    settings.REDIS_URL, shared_redis._away_until = url, 0.0
+    one.flush()
+    assert other.count_now(allowance) is not None
+
+
+async def test_open_sockets_of_a_person_are_limited_until_one_is_closed(
+    person: User, session: Session, configure: Configure
+) -> None:
+    configure(sockets_per_person=2)
+    tabs = [Tab(person, session, address) for address in (ADDRESS, OTHER_ADDRESS, ADDRESS)]
+    for tab in tabs:
+        await tab.connect()
+    assert await tabs[2].answer() == (
+        "error",
+        "2 connections are open already. Close other tabs of this site.",
+    )
+    assert await tabs[2].close_code() == 4429
+    await tabs[2].leave()
+    await tabs[0].leave()
+    again = Tab(person, session)
+    await again.connect()
+    assert (await again.ping())[0] == "pong"
+    await again.leave()
+    await tabs[1].leave()
+
+
+async def test_open_sockets_are_counted_over_processes_and_those_of_a_dead_one_expire(redis: Redis) -> None:
+    key = f"sockets:person:{uuid4().hex}"
+    allowance = [Allowance(key, 2)]
+    one, other, third = OpenSockets(), OpenSockets(), OpenSockets()
+    assert isinstance(await one.open(allowance), str)
+    assert isinstance(await other.open(allowance), str)
+    assert await third.open(allowance) == allowance[0]
+    redis.delete(shared_redis.PREFIX + key)  # Redis has lost its data
+    one.renew()
+    other.renew()
+    assert await third.open(allowance) == allowance[0]
+    members = cast(list[bytes], redis.zrange(shared_redis.PREFIX + key, 0, 0))
+    redis.zadd(shared_redis.PREFIX + key, dict.fromkeys(members, 1))  # not renewed for a long time
+    assert isinstance(await third.open(allowance), str)
+
+
+async def test_a_process_that_shuts_down_gives_its_places_to_others() -> None:
+    allowance = [Allowance("sockets:person:1", 2)]
+    one, other = OpenSockets(), OpenSockets()
+    for _ in range(2):
+        assert isinstance(await one.open(allowance), str)
+    await one.close_all()
+    one.renew()
+    assert [isinstance(await other.open(allowance), str) for _ in range(3)] == [True, True, False]
+
+
+async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "redis.sock"))
+        silent.listen()
+        settings.REDIS_URL = f"unix://{tmp_path / 'redis.sock'}"
+        sockets, frames = OpenSockets(), Rates()
+        began = time.monotonic()
+        opened = [await sockets.open([Allowance("sockets:person:1", 20)]) for _ in range(20)]
+        assert time.monotonic() - began < 4
+        assert all(isinstance(each, str) for each in opened)
+        assert await sockets.open([Allowance("sockets:person:1", 20)]) not in opened
+        shared_redis._away_until = 0.0
+        flushing = threading.Thread(target=frames.flush)
+        allowance = [Allowance("frames:person:1", 100, 60)]
+        frames.count(allowance)
+        flushing.start()
+        while flushing.is_alive():
+            began = time.monotonic()
+            frames.count(allowance)
+            assert time.monotonic() - began < 0.5
+        assert frames.count(allowance) is not None
+
+
+def test_two_processes_share_their_counts(redis: Redis) -> None:
+    """Two interpreters try 10 things each; together they may do 10."""
+    program = (
+        "import django; django.setup()\n"
+        "from sessions_app.limits.allowance import Allowance\n"
+        "from sessions_app.limits.rates import Rates\n"
+        "process, allowance = Rates(), [Allowance('sessions:person:1', 10, 3600)]\n"
+        "print(sum(process.count_now(allowance) is None for _ in range(10)))"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "REDIS_URL": site.REDIS_URL}
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    processes = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    assert sum(int(process.communicate(timeout=60)[0]) for process in processes) == 10
+
+
+async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: Callable[[], None]) -> None:
+    allowance = [Allowance("sockets:person:1", 2)]
+    process = OpenSockets()
+    first = await process.open(allowance)
+    redis_away()
+    assert isinstance(await process.open(allowance), str)
+    assert await process.open(allowance) == allowance[0]
+    assert isinstance(first, str)
+    process.close(first)
+    assert isinstance(await process.open(allowance), str)
+
+
+def test_new_sessions_above_the_limit_get_a_page_that_says_when_to_try_again(
+    person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    configure(new_sessions_per_person=2)
+    client.force_login(person)
+    answers = [client.post("/chat/new/echo/") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [302, 302, 429]
+    assert 0 < int(answers[2]["Retry-After"]) <= 3600
+    assert "2 conversations were begun here within an hour. Try again in 60 minutes" in answers[2].text
+    assert Session.objects.count() == 2
+
+
+def test_new_sessions_are_limited_for_an_address_behind_a_trusted_proxy(
+    person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    configure(new_sessions_per_address=1, trusted_proxies=1)
+    client.force_login(person)
+    forwarded = ("203.0.113.1, 198.51.100.7", "203.0.113.2, 198.51.100.7", "203.0.113.1, 198.51.100.8")
+    answers = [client.post("/chat/new/echo/", headers={"X-Forwarded-For": value}) for value in forwarded]
+    assert [answer.status_code for answer in answers] == [302, 429, 302]
+
+
+async def test_without_limits_nothing_is_counted(
+    person: User, session: Session, configure: Configure, redis: Redis
+) -> None:
+    names = ("frames", "sockets", "new_sessions")
+    configure(**{f"{name}_per_{subject}": 0 for name in names for subject in ("person", "address")})
+    tab = Tab(person, session)
+    await tab.connect()
+    assert await pings(tab, 20) == ["pong"] * 20
+    await tab.leave()
+    rates().flush()
+    assert not redis.exists(f"{shared_redis.PREFIX}frames:person:{person.pk}")
