@@ -1,4 +1,4 @@
-"""A local HTTP server that answers like Gemini's API, from a script.
+"""A local HTTP server that answers from a script: as Gemini, as an OpenAI-compatible server and as Anthropic.
 
 In an asyncio test:
 
@@ -8,7 +8,7 @@ In an asyncio test:
 
 For tests in other processes, start `python -m tests.model_server --port 8099` and control it by HTTP: `POST /script`
 loads a `Script` given as JSON, `POST /release` continues one held turn, `GET /requests` lists the received requests.
-Every connection serves one request.
+The path chooses the protocol (`tests/dialects/`). Every connection serves one request.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import cast
 
-from tests.model_script import Call, Failure, Json, Rule, Script, Turn, stream_chunks, whole_response
+from tests.dialects.anthropic import AnthropicDialect
+from tests.dialects.dialect import Dialect
+from tests.dialects.gemini import GeminiDialect
+from tests.dialects.openai import OpenAIDialect
+from tests.model_script import Call, Failure, Json, Rule, Script, Turn
 
 __all__ = ["Call", "Failure", "Json", "ModelServer", "RecordedRequest", "Rule", "Script", "Turn"]
 
 _MODEL_PATH = re.compile(
     r"/v1(?:beta)?/models/(?P<model>[^:]+):(?P<method>generateContent|streamGenerateContent)"
 )
+_GEMINI = GeminiDialect()
+_DIALECTS: dict[str, Dialect] = {
+    "/v1/chat/completions": OpenAIDialect(),
+    "/v1/messages": AnthropicDialect(),
+}
 _CACHES_PATH = re.compile(r"/v1(?:beta)?/cachedContents")
 
 
@@ -45,7 +54,7 @@ class RecordedRequest:
 
     @property
     def last_content(self) -> str:
-        return json.dumps(self.body["contents"][-1])
+        return json.dumps((self.body.get("contents") or self.body["messages"])[-1])
 
     def as_json(self) -> Json:
         return {
@@ -64,6 +73,7 @@ class ModelServer:
         cached: the bodies of all requests to create a cached content.
         cache_failure: the failure that answers such requests; None answers with success.
         cache_expires: the expiry time of created cached contents.
+        served_models: the models that `GET /v1/models` lists.
     """
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
@@ -71,6 +81,7 @@ class ModelServer:
         self.cached: list[Json] = []
         self.cache_failure: Failure | None = None
         self.cache_expires = "2999-01-01T00:00:00Z"
+        self.served_models = ["served-model"]
         self.rule: Callable[[RecordedRequest], Turn | None] = lambda request: None
         self._script = Script()
         self._arrived: asyncio.Queue[RecordedRequest] = asyncio.Queue()
@@ -141,6 +152,8 @@ class ModelServer:
             case "POST", "/release":
                 self.release()
                 return {}
+            case "GET", "/v1/models":
+                return {"object": "list", "data": [_listed(model) for model in self.served_models]}
             case "GET", "/requests":
                 return {"requests": [request.as_json() for request in self.requests]}
         return None
@@ -195,65 +208,59 @@ class _Connection(asyncio.Protocol):
         if method == "POST" and _CACHES_PATH.fullmatch(path):
             self._send_cached(json.loads(body))
             return
-        call = _MODEL_PATH.fullmatch(path)
-        if call is None or method != "POST":
+        request = _model_request(path, headers, body) if method == "POST" else None
+        if request is None:
             answer = self._server.control(method, path, body)
             self._send_json(200 if answer is not None else 404, answer or {})
             return
-        stream = call["method"] == "streamGenerateContent"
-        self._request = RecordedRequest(call["model"], stream, headers, json.loads(body))
-        turn = self._server.record(self._request)
+        self._request = request
+        dialect = _DIALECTS.get(path, _GEMINI)
+        turn = self._server.record(request)
         if turn.failure is not None:
-            self._send_failure(turn.failure)
-        elif stream:
-            await self._send_stream(turn)
+            self._send_failure(turn.failure, dialect)
+        elif request.stream:
+            await self._send_stream(turn, dialect)
         else:
-            await self._send_whole(turn)
+            await self._send_whole(turn, dialect)
 
     def _send_cached(self, body: Json) -> None:
         self._server.cached.append(body)
         if self._server.cache_failure is not None:
-            self._send_failure(self._server.cache_failure)
+            self._send_failure(self._server.cache_failure, _GEMINI)
             return
         name = f"cachedContents/{len(self._server.cached)}"
         self._send_json(200, {"name": name, "expireTime": self._server.cache_expires})
 
-    async def _send_whole(self, turn: Turn) -> None:
+    async def _send_whole(self, turn: Turn, dialect: Dialect) -> None:
         if turn.hold_before:
             await self._server.wait_for_release()
         if turn.ending == "cut":
             self._transport.abort()
             return
-        self._send_json(200, whole_response(turn))
+        self._send_json(200, dialect.whole(turn))
 
-    async def _send_stream(self, turn: Turn) -> None:
+    async def _send_stream(self, turn: Turn, dialect: Dialect) -> None:
         self._send_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
-        for index, chunk in enumerate(stream_chunks(turn)):
+        for index, piece in enumerate(dialect.stream_pieces(turn)):
+            if turn.keep_alive:
+                self._send_chunk(b": still at work\r\n\r\n")
             if index in turn.hold_before:
                 await self._server.wait_for_release()
-            self._send_chunk(b"data: " + json.dumps(chunk).encode() + b"\r\n\r\n")
-            await asyncio.sleep(turn.pause)
-        if turn.ending == "proper":
-            self._transport.write(b"0\r\n\r\n")
+            for part in _split(piece, turn.split):
+                self._send_chunk(part)
+                await asyncio.sleep(turn.pause)
         if turn.ending == "error":
-            error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
-            self._send_chunk(b"data: " + json.dumps(error).encode() + b"\r\n\r\n")
+            self._send_chunk(dialect.stream_error())
+        if turn.ending != "cut":
             self._transport.write(b"0\r\n\r\n")
         self._transport.close()
 
-    def _send_failure(self, failure: Failure) -> None:
+    def _send_failure(self, failure: Failure, dialect: Dialect) -> None:
         headers = {"retry-after": failure.retry_after} if failure.retry_after else {}
         if failure.html is not None:
             self._send_body(failure.http_status, "text/html", failure.html.encode(), headers)
             return
-        retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": failure.retry_delay}
-        error = {
-            "code": failure.http_status,
-            "message": failure.message,
-            "status": failure.status,
-            "details": [retry_info] if failure.retry_delay else [],
-        }
-        self._send_json(failure.http_status, {"error": error}, headers)
+        self._send_json(failure.http_status, dialect.failure(failure), headers)
 
     def _send_json(self, status: int, body: Json, headers: dict[str, str] | None = None) -> None:
         self._send_body(status, "application/json", json.dumps(body).encode(), headers or {})
@@ -272,6 +279,27 @@ class _Connection(asyncio.Protocol):
         self._transport.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
 
+def _model_request(path: str, headers: dict[str, str], body: bytes) -> RecordedRequest | None:
+    """Return the request to a model; None when the path is no model's."""
+    if path in _DIALECTS:
+        sent = json.loads(body)
+        return RecordedRequest(sent["model"], sent.get("stream", False), headers, sent)
+    call = _MODEL_PATH.fullmatch(path)
+    if call is None:
+        return None
+    return RecordedRequest(
+        call["model"], call["method"] == "streamGenerateContent", headers, json.loads(body)
+    )
+
+
+def _split(piece: bytes, size: int) -> list[bytes]:
+    return [piece[start : start + size] for start in range(0, len(piece), size)] if size else [piece]
+
+
+def _listed(model: str) -> Json:
+    return {"id": model, "object": "model", "created": 0, "owned_by": "tests"}
+
+
 async def _serve(port: int, script: Script) -> None:
     async with ModelServer(port) as server:
         server.load(script)
@@ -280,7 +308,7 @@ async def _serve(port: int, script: Script) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A local server that answers as Gemini does, from a script.")
+    parser = argparse.ArgumentParser(description="A local server that answers as models do, from a script.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--script", help="a file with a Script as JSON")
     arguments = parser.parse_args()

@@ -20,6 +20,7 @@ Create = Callable[[types.CreateCachedContentConfigDict], Awaitable[types.CachedC
 
 _SETTINGS = {"system_instruction", "tools", "tool_config"}
 _BYTES_PER_TOKEN = 4
+_FAILURES: tuple[type[Exception], ...] = (*FAILURES.exceptions, ValueError)
 
 
 @dataclass
@@ -136,7 +137,7 @@ async def _create_prefix(
     expires = _platform.now() + settings.ttl_seconds
     try:
         cached = await create(cast("types.CreateCachedContentConfigDict", payload))
-    except (*FAILURES, ValueError) as failure:
+    except _FAILURES as failure:
         logger.warning("Gemini refused to cache the context; sending the whole request: %s", failure)
         return CachedPrefix(None, len(contents), expires)
     if cached.expire_time is not None:

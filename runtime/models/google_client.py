@@ -1,57 +1,21 @@
-"""google-genai clients, one per event loop, and response streams that close immediately."""
+"""google-genai clients, and response streams that close immediately."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple, cast
+from typing import cast
 
 import httpx2
 from google import genai
 
 from runtime import types
 from runtime.errors import ConfigurationError
-
-
-class _Key(NamedTuple):
-    loop: asyncio.AbstractEventLoop  # a connection works only in the loop that opened it
-    api_key: str | None
-    base_url: str | None
-
-
-@dataclass(frozen=True)
-class _Entry:
-    client: genai.Client
-    lifetime: AsyncGenerator[None, None]
-
-
-_entries: dict[_Key, _Entry] = {}
+from runtime.models.loop_clients import Access, LoopClients, ssl_context
 
 # Collects the HTTP responses of the running call, because google-genai does not expose them.
 _open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_responses", default=None)
-
-
-async def client_for_running_loop(api_key: str | None, base_url: str | None) -> genai.Client:
-    """Return the client of the running event loop, created at the first call.
-
-    A key or URL of None is read from the environment when the client is created. The connections are closed when
-    the loop shuts down its asynchronous generators, as `asyncio.run` does at its end.
-
-    Raises:
-        ConfigurationError: no API key is configured.
-    """
-    key = _Key(asyncio.get_running_loop(), api_key, base_url)
-    if key not in _entries:
-        _forget_closed_loops()
-        http_client = _new_http_client()
-        entry = _Entry(_new_client(key, http_client), _close_at_loop_end(key, http_client))
-        await anext(entry.lifetime)
-        _entries[key] = entry
-    return _entries[key].client
 
 
 class ChunkStream:
@@ -81,43 +45,19 @@ class ChunkStream:
         await self._chunks.aclose()
 
 
-async def _close_at_loop_end(key: _Key, http_client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
-    try:
-        yield
-    finally:
-        _entries.pop(key, None)
-        await http_client.aclose()
-
-
-def _forget_closed_loops() -> None:
-    for key in list(_entries):
-        if key.loop.is_closed():
-            del _entries[key]
-
-
-def _new_client(key: _Key, http_client: httpx2.AsyncClient) -> genai.Client:
+def _new_client(access: Access, http_client: httpx2.AsyncClient) -> genai.Client:
     options = types.HttpOptions(
-        base_url=key.base_url,
+        base_url=access.base_url,
         httpx_async_client=http_client,
-        client_args={"verify": _ssl_context()},
+        client_args={"verify": ssl_context()},
     )
     try:
-        return genai.Client(api_key=key.api_key, http_options=options)
+        return genai.Client(api_key=access.api_key, http_options=options)
     except ValueError as error:
         raise ConfigurationError(
             "Gemini has no API key. Set GOOGLE_API_KEY or GEMINI_API_KEY in the environment, "
             f"or pass Gemini(api_key=…). (google-genai says: {error})"
         ) from error
-
-
-def _new_http_client() -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        verify=_ssl_context(),
-        follow_redirects=True,
-        # Every running answer holds a connection; the library's limit of 100 would make further calls wait.
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-        event_hooks={"response": [_collect_response]},
-    )
 
 
 async def _collect_response(response: httpx2.Response) -> None:
@@ -126,6 +66,4 @@ async def _collect_response(response: httpx2.Response) -> None:
         responses.append(response)
 
 
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()
+CLIENTS = LoopClients(_new_client, _collect_response)

@@ -16,13 +16,14 @@ from runtime import types
 from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities
 from runtime.models.google_cache import CachedPrefix, PrefixCache
-from runtime.models.google_client import ChunkStream, client_for_running_loop
-from runtime.models.google_errors import FAILURES, as_stream_error, stream_cut
+from runtime.models.google_client import CLIENTS, ChunkStream
+from runtime.models.google_errors import FAILURES
 from runtime.models.google_request import PLACEHOLDER, as_google_config
-from runtime.models.google_retry import RetryPolicy, with_retries
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-from runtime.models.streaming import StreamedAnswer
+from runtime.models.loop_clients import Access
+from runtime.models.retry import RetryPolicy, with_retries
+from runtime.models.streaming import assemble
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ class Gemini(BaseLlm):
             ConfigurationError: no API key is configured.
             ModelError: the call failed before any part of the answer arrived.
         """
-        client = await client_for_running_loop(self.api_key, self.base_url)
+        client = await CLIENTS.for_running_loop(Access(self.api_key, self.base_url))
         answer = self._stream if stream else self._answer
         async with aclosing(answer(client.aio, llm_request)) as responses:
             async for response in responses:
@@ -112,21 +113,10 @@ class Gemini(BaseLlm):
             stream = ChunkStream(chunks, self.timeout)
             return stream, await stream.next()
 
-        stream, chunk = await self._ask(client, llm_request, open_stream)
-        answer, failure = StreamedAnswer(), None
-        async with aclosing(stream):
-            while chunk is not None:
-                partial = answer.add(chunk)
-                if partial is not None:
-                    yield partial
-                try:
-                    chunk = await stream.next()
-                except FAILURES as error:
-                    failure = as_stream_error(error)
-                    break
-        if failure is None and not answer.is_complete:
-            failure = stream_cut()
-        yield answer.final(failure)
+        stream, first = await self._ask(client, llm_request, open_stream)
+        async with aclosing(assemble(stream, first, FAILURES)) as responses:
+            async for response in responses:
+                yield response
 
     async def _ask(
         self,
@@ -140,14 +130,14 @@ class Gemini(BaseLlm):
         if prefix is not None:
             config = as_google_config(prefix.remaining_request(llm_request))
             try:
-                return await with_retries(lambda: ask(config), policy)
+                return await with_retries(lambda: ask(config), policy, FAILURES)
             except ModelError as error:
                 if error.code not in _CACHE_EXPIRED:
                     raise
                 _prefixes.forget(prefix)
                 logger.warning("A cached context has expired; sending the whole request: %s", error)
         whole = as_google_config(llm_request)
-        return await with_retries(lambda: ask(whole), policy)
+        return await with_retries(lambda: ask(whole), policy, FAILURES)
 
     async def _find_cached_prefix(self, client: AsyncClient, llm_request: LlmRequest) -> CachedPrefix | None:
         model = llm_request.model or self.model

@@ -8,11 +8,9 @@ from pydantic import TypeAdapter
 
 from runtime import types
 from runtime.models.llm_request import LlmRequest
+from runtime.models.request_contents import ending_with_user
 
 _CONTENTS = TypeAdapter(list[types.Content])
-
-_START = "Do what the system instruction says."
-_CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
 
 
 def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict:
@@ -25,7 +23,7 @@ def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict
     config = llm_request.config
     merged = {
         **dict(config),
-        "http_options": with_contents(config.http_options, _ending_with_user(llm_request.contents)),
+        "http_options": with_contents(config.http_options, ending_with_user(llm_request.contents)),
         # The engine executes function calls.
         "automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True),
     }
@@ -42,11 +40,3 @@ def with_contents(options: types.HttpOptions | None, contents: list[types.Conten
 
 
 PLACEHOLDER = types.Content(role="user", parts=[types.Part(text="…")])
-
-
-def _ending_with_user(contents: list[types.Content]) -> list[types.Content]:
-    """Return the contents, followed by a generic user message if they do not end with one, as Gemini requires."""
-    if contents and contents[-1].role == "user":
-        return contents
-    text = _CONTINUE if contents else _START
-    return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]

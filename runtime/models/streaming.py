@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from runtime import types
 from runtime.errors import ModelError
+from runtime.models.failures import FailureReader, stream_cut
 from runtime.models.llm_response import LlmResponse
 
 M = TypeVar("M", bound=BaseModel)
 
 _TEXT_FIELDS = {"text", "thought"}
+
+
+class Chunks(Protocol):
+    """The chunks of one streamed answer. `next` returns None at the end; `aclose` closes the connection."""
+
+    async def next(self) -> types.GenerateContentResponse | None: ...
+
+    async def aclose(self) -> None: ...
+
+
+async def assemble(
+    chunks: Chunks, first: types.GenerateContentResponse | None, failures: FailureReader
+) -> AsyncGenerator[LlmResponse, None]:
+    """Yield a partial response for each chunk, beginning with `first`, then the whole answer; close the chunks.
+
+    Raises:
+        ModelError: the answer broke off before any part of it arrived.
+    """
+    answer, failure, chunk = StreamedAnswer(), None, first
+    async with aclosing(chunks):
+        while chunk is not None:
+            partial = answer.add(chunk)
+            if partial is not None:
+                yield partial
+            try:
+                chunk = await chunks.next()
+            except failures.exceptions as exception:
+                failure = failures.read(exception).in_stream()
+                break
+    if failure is None and not answer.is_complete:
+        failure = stream_cut()
+    yield answer.final(failure)
 
 
 class StreamedAnswer:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import ModelError
-from runtime.models.google_errors import as_model_error
+from runtime.models.google_errors import FAILURES
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import threads
 from sessions_app.error_detail import describe, masked
@@ -173,5 +173,5 @@ def test_details_are_bounded(configure: Callable[..., None]) -> None:
 
 
 def test_a_failure_without_the_api_is_a_sentence_too() -> None:
-    error = as_model_error(TimeoutError("host-7"))
+    error = FAILURES.read(TimeoutError("host-7")).error
     assert "host-7" not in error.message and "host-7" in error.detail

@@ -10,8 +10,8 @@ import pytest
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models import Gemini, LlmRequest
+from tests.contracts.model_calls import answer, ask, model_says, question, texts, user_says
 from tests.model_server import ModelServer, Turn
-from tests.unit.runtime.models.gemini_calls import answer, ask, model_says, question, texts, user_says
 
 
 async def test_m2_a_model_works_in_one_event_loop_after_another(server: ModelServer, gemini: Gemini) -> None:

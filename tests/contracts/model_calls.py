@@ -1,11 +1,11 @@
-"""Helpers that call `Gemini` and read its responses."""
+"""Helpers that call a model and read its responses."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
 
 from runtime import types
-from runtime.models import Gemini, LlmRequest, LlmResponse
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
 
 
 def user_says(text: str) -> types.Content:
@@ -20,15 +20,20 @@ def question(text: str = "Hi") -> LlmRequest:
     return LlmRequest(contents=[user_says(text)])
 
 
-async def ask(gemini: Gemini, request: LlmRequest, *, stream: bool = False) -> list[LlmResponse]:
-    async with aclosing(gemini.generate_content_async(request, stream=stream)) as responses:
+async def ask(llm: BaseLlm, request: LlmRequest, *, stream: bool = False) -> list[LlmResponse]:
+    async with aclosing(llm.generate_content_async(request, stream=stream)) as responses:
         return [response async for response in responses]
 
 
-async def answer(gemini: Gemini, request: LlmRequest | None = None, *, stream: bool = False) -> LlmResponse:
-    return (await ask(gemini, request or question(), stream=stream))[-1]
+async def answer(llm: BaseLlm, request: LlmRequest | None = None, *, stream: bool = False) -> LlmResponse:
+    return (await ask(llm, request or question(), stream=stream))[-1]
 
 
 def texts(response: LlmResponse) -> list[str | None]:
     assert response.content is not None
     return [part.text for part in response.content.parts or []]
+
+
+def parts(response: LlmResponse) -> list[types.Part]:
+    assert response.content is not None
+    return response.content.parts or []

@@ -1,0 +1,99 @@
+"""Failed calls, read from the exceptions of a provider's client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.errors import ModelError
+from runtime.models.error_messages import sentence_for
+
+_STATUS_NAMES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    413: "INVALID_ARGUMENT",
+    422: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+    529: "UNAVAILABLE",  # Anthropic's "overloaded"
+}
+
+
+@dataclass(frozen=True)
+class CallFailure:
+    """A failed call.
+
+    Attributes:
+        kind: `refused` when the server answered with an error, else the reason why no usable answer arrived.
+        error: the failure as a code, a sentence of ours and the provider's words.
+        http_status: status of the server's answer; None without an answer.
+        requested_delay: seconds that the server asks to wait before the next attempt.
+    """
+
+    kind: Literal["refused", "timeout", "connection", "unreadable"]
+    error: ModelError
+    http_status: int | None = None
+    requested_delay: float | None = None
+
+    def in_stream(self) -> ModelError:
+        """Return the error of an answer that breaks off; a broken connection or chunk is a `STREAM_CUT`."""
+        return self.error if self.kind in ("refused", "timeout") else stream_cut(self.error.detail)
+
+
+@dataclass(frozen=True)
+class FailureReader:
+    """The exceptions by which a client reports a failed call, and the function that reads them.
+
+    Exceptions for wrong arguments are left out.
+    """
+
+    exceptions: tuple[type[Exception], ...]
+    read: Callable[[Exception], CallFailure]
+
+
+def model_error(code: str, detail: str = "") -> ModelError:
+    """Return the error with the sentence for its code."""
+    return ModelError(code, sentence_for(code), detail)
+
+
+def stream_cut(detail: str = "") -> ModelError:
+    """Return the error of an answer that ends without a finish reason."""
+    return model_error("STREAM_CUT", detail)
+
+
+def timed_out(failure: Exception) -> CallFailure:
+    return CallFailure("timeout", model_error("DEADLINE_EXCEEDED", repr(failure)))
+
+
+def disconnected(failure: Exception) -> CallFailure:
+    detail = f"The connection to the model failed: {failure!r}"
+    return CallFailure("connection", model_error("UNAVAILABLE", detail))
+
+
+def unreadable(failure: Exception) -> CallFailure:
+    detail = f"The model's server sent a response that cannot be read: {failure}"
+    return CallFailure("unreadable", model_error("INVALID_RESPONSE", detail))
+
+
+def status_name(http_status: int) -> str:
+    """Return the code of an HTTP status."""
+    return _STATUS_NAMES.get(http_status, f"HTTP_{http_status}")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in the `Retry-After` header, else None."""
+    return parse_seconds(headers.get("retry-after", ""))
+
+
+def parse_seconds(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

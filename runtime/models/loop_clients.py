@@ -1,0 +1,84 @@
+"""Clients of a provider, one for each event loop: a connection works only in the loop that opened it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, NamedTuple, TypeVar
+
+import httpx2
+
+C = TypeVar("C")
+
+ResponseHook = Callable[[httpx2.Response], Awaitable[None]]
+
+
+class Access(NamedTuple):
+    """Key and URL of a provider; None is read from the environment when the client is created."""
+
+    api_key: str | None
+    base_url: str | None
+
+
+@dataclass(frozen=True)
+class _Entry(Generic[C]):
+    client: C
+    lifetime: AsyncGenerator[None, None]
+
+
+class LoopClients(Generic[C]):
+    """The clients that `create` made from an access and an HTTP client.
+
+    The connections are closed when the loop shuts down its asynchronous generators, as `asyncio.run` does at its end.
+    """
+
+    def __init__(
+        self, create: Callable[[Access, httpx2.AsyncClient], C], on_response: ResponseHook | None = None
+    ) -> None:
+        self._create = create
+        self._hooks = {"response": [on_response]} if on_response else {}
+        self._entries: dict[tuple[asyncio.AbstractEventLoop, Access], _Entry[C]] = {}
+
+    async def for_running_loop(self, access: Access) -> C:
+        """Return the client of the running event loop, created at the first call; raises what `create` raises."""
+        key = (asyncio.get_running_loop(), access)
+        if key not in self._entries:
+            self._forget_closed_loops()
+            http_client = self._new_http_client()
+            entry = _Entry(self._create(access, http_client), self._close_at_loop_end(key, http_client))
+            await anext(entry.lifetime)
+            self._entries[key] = entry
+        return self._entries[key].client
+
+    async def _close_at_loop_end(
+        self, key: tuple[asyncio.AbstractEventLoop, Access], http_client: httpx2.AsyncClient
+    ) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._entries.pop(key, None)
+            await http_client.aclose()
+
+    def _forget_closed_loops(self) -> None:
+        for key in list(self._entries):
+            if key[0].is_closed():
+                del self._entries[key]
+
+    def _new_http_client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            verify=ssl_context(),
+            follow_redirects=True,
+            # The models set their own timeout.
+            timeout=None,
+            # Every running answer holds a connection; the library's limit of 100 would make further calls wait.
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+            event_hooks=self._hooks,
+        )
+
+
+@cache
+def ssl_context() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
