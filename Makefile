@@ -39,7 +39,7 @@ chaos: $(INSTALLED)
 	$(BIN)/python -m tests.chaos
 
 # uv installs in seconds; pip takes a minute and does it where uv has no wheel.
-$(INSTALLED): requirements.txt requirements-dev.txt
+$(INSTALLED): $(wildcard requirements*.txt)
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found: install Python 3.11 or newer, or name it: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: name a newer one: make PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }

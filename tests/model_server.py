@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import http.client
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from types import TracebackType
 from typing import cast
 
@@ -271,7 +271,7 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
     def _send_head(self, status: int, headers: dict[str, str]) -> None:
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+        lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, '')}", "connection: close"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self._transport.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
 

@@ -1,11 +1,24 @@
 """Models: the request to a model, its response, and the clients that call it (contract M1, M2)."""
 
+from runtime.models.anthropic_llm import Claude
 from runtime.models.base_llm import BaseLlm, Capabilities
 from runtime.models.google_llm import Gemini
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
+from runtime.models.openai_llm import OpenAICompatible
 from runtime.models.registry import LLMRegistry
 
 LLMRegistry.register(Gemini)
+LLMRegistry.register(OpenAICompatible)
+LLMRegistry.register(Claude)
 
-__all__ = ["BaseLlm", "Capabilities", "Gemini", "LLMRegistry", "LlmRequest", "LlmResponse"]
+__all__ = [
+    "BaseLlm",
+    "Capabilities",
+    "Claude",
+    "Gemini",
+    "LLMRegistry",
+    "LlmRequest",
+    "LlmResponse",
+    "OpenAICompatible",
+]

@@ -23,6 +23,24 @@ class Capabilities:
     schema_with_tools: bool = False
 
 
+@dataclass(frozen=True)
+class SetupProblem:
+    """A reason why every call of a model will fail, and its remedy."""
+
+    problem: str
+    remedy: str
+
+    @classmethod
+    def missing_key(cls, variable: str, model: str) -> SetupProblem:
+        remedy = f"Set {variable} in the environment, or give the agent a model object with an api_key."
+        return cls(f"No API key is set for the model {model!r}", remedy)
+
+    @classmethod
+    def missing_package(cls, package: str, model: str) -> SetupProblem:
+        remedy = f"pip install -r requirements-{package}.txt"
+        return cls(f"The package {package!r} is not installed for the model {model!r}", remedy)
+
+
 class BaseLlm(BaseModel, ABC):
     """A model that agents can call by the name `model` (contract M1)."""
 
@@ -38,6 +56,10 @@ class BaseLlm(BaseModel, ABC):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities()
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return the reasons why calls will fail, found without a call."""
+        return []
 
     @abstractmethod
     def generate_content_async(

@@ -7,13 +7,32 @@ from collections.abc import AsyncIterator
 import pytest
 
 from runtime import types
-from runtime.models import BaseLlm, Gemini
-from tests.contracts.model import ModelAnswersContract, ModelRequestsContract
+from runtime.models import BaseLlm, Claude, Gemini, OpenAICompatible
+from tests.contracts.model import KeepAliveContract, ModelAnswersContract, ModelRequestsContract
 from tests.contracts.model_failures import ModelFailuresContract
 from tests.model_server import Json, ModelServer
 
 RETRY = types.HttpRetryOptions(attempts=3, initial_delay=0.001, jitter=0, max_delay=5)
 IMAGE = "cG5n"
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "Its name."},
+        "days": {"type": ["integer", "null"]},
+    },
+    "required": ["city"],
+}
+CITY = {
+    "title": "City",
+    "description": "An output schema.",
+    "type": "object",
+    "properties": {
+        "name": {"title": "Name", "type": "string"},
+        "people": {"title": "People", "type": "integer"},
+    },
+    "required": ["name", "people"],
+    "additionalProperties": False,
+}
 CALLS = [("Kyiv", "c1"), ("Łódź", None)]
 
 
@@ -77,3 +96,85 @@ class TestGemini(ModelContract):
             "required": ["name", "people"],
         }
         return {"generationConfig": {"responseMimeType": "application/json", "responseSchema": schema}}
+
+
+class TestOpenAICompatible(ModelContract, KeepAliveContract):
+    @pytest.fixture
+    def llm(self, server: ModelServer) -> BaseLlm:
+        return OpenAICompatible(
+            model="gpt-test",
+            api_key="test-key",
+            base_url=f"{server.url}/v1",
+            timeout=10,
+            retry_options=RETRY,
+        )
+
+    @pytest.fixture
+    def weather_body(self) -> Json:
+        calls = [
+            {
+                "id": call_id,
+                "type": "function",
+                "function": {"name": "get_weather", "arguments": arguments},
+            }
+            for call_id, arguments in (("c1", '{"city": "Kyiv"}'), ("call_2", '{"city": "Łódź"}'))
+        ]
+        image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IMAGE}"}}
+        function = {"name": "get_weather", "description": "The weather.", "parameters": PARAMETERS}
+        return {
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "Weather here?"}, image]},
+                {"role": "assistant", "content": "I look.", "tool_calls": calls},
+                {"role": "tool", "tool_call_id": "c1", "content": '{"degrees_c": 20}'},
+                {"role": "tool", "tool_call_id": "call_2", "content": '{"degrees_c": 15}'},
+            ],
+            "tools": [{"type": "function", "function": function}],
+            "temperature": 0.5,
+            "max_tokens": 500,
+            "stop": ["END"],
+        }
+
+    @pytest.fixture
+    def schema_body(self) -> Json:
+        schema = {"name": "answer", "schema": CITY}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+class TestClaude(ModelContract, KeepAliveContract):
+    @pytest.fixture
+    def llm(self, server: ModelServer) -> BaseLlm:
+        return Claude(
+            model="claude-test", api_key="test-key", base_url=server.url, timeout=10, retry_options=RETRY
+        )
+
+    @pytest.fixture
+    def weather_body(self) -> Json:
+        ids = [("c1", "Kyiv", 20), ("call_2", "Łódź", 15)]
+        calls = [
+            {"type": "tool_use", "id": call_id, "name": "get_weather", "input": {"city": city}}
+            for call_id, city, _ in ids
+        ]
+        results = [
+            {"type": "tool_result", "tool_use_id": call_id, "content": f'{{"degrees_c": {degrees}}}'}
+            for call_id, _, degrees in ids
+        ]
+        source = {"type": "base64", "media_type": "image/png", "data": IMAGE}
+        question = [{"type": "text", "text": "Weather here?"}, {"type": "image", "source": source}]
+        return {
+            "system": "Be brief.",
+            "messages": [
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": [{"type": "text", "text": "I look."}, *calls]},
+                {"role": "user", "content": results},
+            ],
+            "tools": [
+                {"name": "get_weather", "description": "The weather.", "input_schema": PARAMETERS},
+            ],
+            "max_tokens": 500,
+            "stop_sequences": ["END"],
+        }
+
+    @pytest.fixture
+    def schema_body(self) -> Json:
+        return {"output_config": {"format": {"type": "json_schema", "schema": CITY}}, "max_tokens": 8192}

@@ -39,13 +39,8 @@ class AnthropicDialect:
 
     def whole(self, turn: Turn) -> Json:
         content = [_whole_block(block, deltas + closing) for block, deltas, closing in _blocks(turn)]
-        usage = {"input_tokens": turn.usage["promptTokenCount"], "output_tokens": _output_tokens(turn)}
-        return {
-            **_message(turn),
-            "content": content,
-            "stop_reason": _stop_reason(turn),
-            "usage": {**_cache(turn), **usage},
-        }
+        usage = {**_prompt_usage(turn), "output_tokens": _output_tokens(turn)}
+        return {**_message(turn), "content": content, "stop_reason": _stop_reason(turn), "usage": usage}
 
     def failure(self, failure: Failure) -> Json:
         return {"type": "error", "error": {"type": "error", "message": failure.message}}
@@ -90,7 +85,6 @@ def _delta(index: int, delta: Json) -> Json:
 
 
 def _message(turn: Turn) -> Json:
-    usage = {"input_tokens": turn.usage["promptTokenCount"], "output_tokens": 1, **_cache(turn)}
     return {
         "id": "msg_1",
         "type": "message",
@@ -99,7 +93,7 @@ def _message(turn: Turn) -> Json:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage,
+        "usage": {**_prompt_usage(turn), "output_tokens": 1},
     }
 
 
@@ -126,5 +120,6 @@ def _output_tokens(turn: Turn) -> int:
     return int(turn.usage["candidatesTokenCount"])
 
 
-def _cache(turn: Turn) -> Json:
-    return {"cache_read_input_tokens": turn.usage.get("cachedContentTokenCount", 0)}
+def _prompt_usage(turn: Turn) -> Json:
+    cached = turn.usage.get("cachedContentTokenCount", 0)
+    return {"input_tokens": turn.usage["promptTokenCount"] - cached, "cache_read_input_tokens": cached}

@@ -1,0 +1,98 @@
+"""Calls through the official `anthropic` client. Imported by `Claude` when it is first asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import anthropic
+import httpx2
+
+from runtime import types
+from runtime.models.anthropic_response import MessageEvents, whole_response
+from runtime.models.failures import (
+    CallFailure,
+    FailureReader,
+    disconnected,
+    model_error,
+    retry_after,
+    status_name,
+    timed_out,
+    unreadable,
+)
+from runtime.models.http_llm import EventChunks
+from runtime.models.json_schema import Json
+from runtime.models.loop_clients import Access, LoopClients
+
+# HTTP statuses of the errors that arrive as events, in an answer that began with the status 200.
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def _new_client(access: Access, http_client: httpx2.AsyncClient) -> anthropic.AsyncAnthropic:
+    return anthropic.AsyncAnthropic(
+        api_key=access.api_key, base_url=access.base_url, http_client=http_client, max_retries=0, timeout=None
+    )
+
+
+CLIENTS = LoopClients(_new_client)
+
+
+def _read(failure: Exception) -> CallFailure:
+    match failure:
+        case anthropic.APIStatusError():
+            kind, words = _kind_and_words(failure)
+            is_event = failure.status_code == 200
+            status = _STATUSES.get(kind, 500) if is_event else failure.status_code
+            delay = retry_after(failure.response.headers)
+            return CallFailure("refused", model_error(status_name(status), words), status, delay)
+        case TimeoutError() | anthropic.APITimeoutError() | httpx2.TimeoutException():
+            return timed_out(failure)
+        case anthropic.APIConnectionError():
+            return disconnected(failure.__cause__ if isinstance(failure.__cause__, Exception) else failure)
+        case httpx2.TransportError():
+            return disconnected(failure)
+        case _:
+            return unreadable(failure)
+
+
+FAILURES = FailureReader(
+    exceptions=(anthropic.APIError, json.JSONDecodeError, httpx2.TransportError, TimeoutError), read=_read
+)
+
+
+def _kind_and_words(failure: anthropic.APIStatusError) -> tuple[str, str]:
+    error = failure.body.get("error") if isinstance(failure.body, dict) else None
+    if not isinstance(error, dict):
+        return "", failure.message
+    return str(error.get("type", "")), str(error.get("message", failure.message))
+
+
+@dataclass(frozen=True)
+class MessageCall:
+    """A call of the messages API."""
+
+    client: anthropic.AsyncAnthropic
+    model: str
+    arguments: Json
+    timeout: float | None
+    failures: ClassVar[FailureReader] = FAILURES
+
+    async def answer(self) -> types.GenerateContentResponse:
+        return whole_response(await self._create(stream=False))
+
+    async def open(self) -> EventChunks[Any]:
+        events = await self._create(stream=True)
+        return EventChunks(aiter(events), events.close, MessageEvents().convert, self.timeout)
+
+    async def _create(self, *, stream: bool) -> Any:
+        return await self.client.messages.create(model=self.model, stream=stream, **self.arguments)

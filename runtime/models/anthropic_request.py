@@ -1,0 +1,164 @@
+"""Convert an `LlmRequest` to the arguments of Anthropic's messages API."""
+
+from __future__ import annotations
+
+import base64
+
+from runtime import types
+from runtime.models.call_ids import CallIds
+from runtime.models.declared_functions import choice_of, functions_of, response_text, system_text
+from runtime.models.json_schema import Json, closed, output_schema
+from runtime.models.llm_request import LlmRequest
+from runtime.models.openai_request import part_text, unreadable_file
+from runtime.models.request_contents import ending_with_user
+
+# Marks the signatures of Claude's thoughts, so that those of other models are not sent to it.
+SIGNED = b"claude:"
+REDACTED = b"claude-redacted:"
+
+_LEAST_BUDGET = 1024
+
+
+def as_message(llm_request: LlmRequest, model: str, max_tokens: int) -> Json:
+    """Return the arguments without the model; the request is not changed.
+
+    Temperature, `top_p` and `top_k` are left out: the client has no such arguments.
+
+    Args:
+        llm_request: the request.
+        model: the model's name, for errors.
+        max_tokens: the limit of an answer, thoughts excluded, when the request has none.
+    """
+    config = llm_request.config
+    thinking = _thinking(config)
+    is_thinking = thinking is not None and thinking["type"] != "disabled"
+    limit = config.max_output_tokens or max_tokens + (thinking or {}).get("budget_tokens", 0)
+    options = {
+        "system": system_text(config) or None,
+        "stop_sequences": config.stop_sequences,
+        "thinking": thinking,
+        "output_config": _output_config(config),
+        "extra_headers": config.http_options.headers if config.http_options else None,
+        "extra_body": config.http_options.extra_body if config.http_options else None,
+        **_tools(config, model, is_thinking),
+    }
+    return {
+        "max_tokens": limit,
+        "messages": _messages(llm_request.contents),
+        **{name: value for name, value in options.items() if value is not None},
+    }
+
+
+def _tools(config: types.GenerateContentConfig, model: str, is_thinking: bool) -> Json:
+    functions = functions_of(config, model)
+    if not functions:
+        return {}
+    tools = [
+        {"name": function.name, "description": function.description, "input_schema": function.parameters}
+        for function in functions
+    ]
+    choice = choice_of(config)
+    # While it thinks, Claude cannot be forced to call a function.
+    forced = choice == "none" or (choice == "any" and not is_thinking)
+    return {"tools": tools, "tool_choice": {"type": choice} if forced else None}
+
+
+def _thinking(config: types.GenerateContentConfig) -> Json | None:
+    given = config.thinking_config
+    if given is None:
+        return None
+    if given.thinking_budget == 0:
+        return {"type": "disabled"}
+    if given.thinking_budget is not None and given.thinking_budget > 0:
+        return {"type": "enabled", "budget_tokens": max(given.thinking_budget, _LEAST_BUDGET)}
+    return {"type": "adaptive", **({"display": "summarized"} if given.include_thoughts else {})}
+
+
+def _output_config(config: types.GenerateContentConfig) -> Json | None:
+    schema = output_schema(config)
+    return None if schema is None else {"format": {"type": "json_schema", "schema": closed(schema)}}
+
+
+def _messages(contents: list[types.Content]) -> list[Json]:
+    """Return one message for each run of contents with one role: results must follow their calls at once."""
+    ids = CallIds()
+    messages: list[Json] = []
+    for content in ending_with_user(contents):
+        role = "assistant" if content.role == "model" else "user"
+        blocks = _blocks(content.parts or [], ids)
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        elif blocks:
+            messages.append({"role": role, "content": blocks})
+    return messages
+
+
+def _blocks(parts: list[types.Part], ids: CallIds) -> list[Json]:
+    blocks: list[Json] = []
+    thought = ""
+    for part in parts:
+        if not part.thought:
+            blocks += _block(part, ids)
+            continue
+        # A streamed thought is one part with the text and one with the signature.
+        thought += part.text or ""
+        if part.thought_signature:
+            blocks += _signed_thought(thought, part.thought_signature)
+            thought = ""
+    results = [block for block in blocks if block["type"] == "tool_result"]
+    return results + [block for block in blocks if block["type"] != "tool_result"]
+
+
+def _signed_thought(thought: str, signature: bytes) -> list[Json]:
+    """Return the block that Claude sent; nothing for the thought of another model."""
+    if signature.startswith(REDACTED):
+        return [{"type": "redacted_thinking", "data": signature.removeprefix(REDACTED).decode()}]
+    if signature.startswith(SIGNED):
+        signed = signature.removeprefix(SIGNED).decode()
+        return [{"type": "thinking", "thinking": thought, "signature": signed}]
+    return []
+
+
+def _block(part: types.Part, ids: CallIds) -> list[Json]:
+    if part.function_call is not None:
+        call = part.function_call
+        return [{"type": "tool_use", "id": ids.of_call(call), "name": call.name, "input": call.args or {}}]
+    if part.function_response is not None:
+        return [_result(part.function_response, ids)]
+    if part.inline_data is not None:
+        return [_file(part.inline_data)]
+    if part.file_data is not None:
+        return [_linked_file(part.file_data)]
+    text = part_text(part)
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _result(response: types.FunctionResponse, ids: CallIds) -> Json:
+    text, call_id = response_text(response), ids.of_response(response)
+    if call_id is None:
+        return {"type": "text", "text": f"Result of {response.name}: {text}"}
+    return {"type": "tool_result", "tool_use_id": call_id, "content": text}
+
+
+def _file(blob: types.Blob) -> Json:
+    kind, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
+    if kind.startswith("text/"):
+        return {"type": "text", "text": data.decode(errors="replace")}
+    block = _block_type(kind)
+    source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
+    return {"type": block, "source": source}
+
+
+def _linked_file(file: types.FileData) -> Json:
+    block, uri = _block_type(file.mime_type or ""), file.file_uri or ""
+    if not uri.startswith(("https://", "http://")):
+        raise unreadable_file(file.mime_type or "")
+    return {"type": block, "source": {"type": "url", "url": uri}}
+
+
+def _block_type(kind: str) -> str:
+    if kind.startswith("image/"):
+        return "image"
+    if kind == "application/pdf":
+        return "document"
+    raise unreadable_file(kind)

@@ -1,0 +1,130 @@
+"""Base of the models that call a provider through its own optional client."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from importlib.util import find_spec
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import Field
+
+from runtime import types
+from runtime.errors import ConfigurationError
+from runtime.models.base_llm import BaseLlm
+from runtime.models.failures import FailureReader
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+from runtime.models.retry import RetryPolicy, with_retries
+from runtime.models.streaming import Chunks, assemble
+
+E = TypeVar("E")
+
+
+class PreparedCall(Protocol):
+    """A call with its request in the provider's form; `answer` and `open` send it, once each time."""
+
+    @property
+    def failures(self) -> FailureReader: ...
+
+    async def answer(self) -> types.GenerateContentResponse: ...
+
+    async def open(self) -> Chunks: ...
+
+
+class HttpLlm(BaseLlm):
+    """A model behind an HTTP API, with the retries, the timeout and the stream of `Gemini` (contract M2).
+
+    Attributes:
+        api_key: None reads the provider's variable in the environment at the first call.
+        base_url: None means the provider's own endpoint.
+        timeout: seconds to wait for the next part of an answer; None waits without limit.
+        retry_options: attempts and delays; unset fields have the defaults of `RetryPolicy`.
+    """
+
+    api_key: str | None = Field(default=None, repr=False, exclude=True)
+    base_url: str | None = None
+    timeout: float | None = 300.0
+    retry_options: types.HttpRetryOptions | None = None
+
+    @abstractmethod
+    async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
+        """Convert the request.
+
+        Raises:
+            ConfigurationError: the key or the client's package is missing, or a tool is not a function.
+        """
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Answer a request as `BaseLlm` describes; raises as `_prepare` does, too."""
+        call = await self._prepare(llm_request)
+        policy = RetryPolicy.of(self.retry_options)
+        if not stream:
+            whole = await with_retries(lambda: self._answer(call), policy, call.failures)
+            yield LlmResponse.create(whole)
+            return
+        chunks, first = await with_retries(lambda: self._open(call), policy, call.failures)
+        async with aclosing(assemble(chunks, first, call.failures)) as responses:
+            async for response in responses:
+                yield response
+
+    async def _answer(self, call: PreparedCall) -> types.GenerateContentResponse:
+        async with asyncio.timeout(self.timeout):
+            return await call.answer()
+
+    async def _open(self, call: PreparedCall) -> tuple[Chunks, types.GenerateContentResponse | None]:
+        async with asyncio.timeout(self.timeout):
+            chunks = await call.open()
+        try:
+            return chunks, await chunks.next()
+        except BaseException:
+            await chunks.aclose()
+            raise
+
+
+class EventChunks(Generic[E]):
+    """A client's events as chunks; `convert` returns None for an event without news.
+
+    `next` raises `TimeoutError` after `timeout` seconds of silence.
+    """
+
+    def __init__(
+        self,
+        events: AsyncIterator[E],
+        close: Callable[[], Awaitable[None]],
+        convert: Callable[[E], types.GenerateContentResponse | None],
+        timeout: float | None,
+    ) -> None:
+        self._events = events
+        self._close = close
+        self._convert = convert
+        self._timeout = timeout
+
+    async def next(self) -> types.GenerateContentResponse | None:
+        while True:
+            async with asyncio.timeout(self._timeout):
+                event = await anext(self._events, None)
+            if event is None:
+                return None
+            chunk = self._convert(event)
+            if chunk is not None:
+                return chunk
+
+    async def aclose(self) -> None:
+        await self._close()
+
+
+def has_package(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+def require_package(package: str, model_class: str) -> None:
+    """Raise a `ConfigurationError` with the remedy when a model's optional client is not installed."""
+    if not has_package(package):
+        raise ConfigurationError(
+            f"{model_class} needs the package {package!r}: pip install -r requirements-{package}.txt"
+        )

@@ -1,0 +1,60 @@
+"""JSON schema for providers other than Google."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from runtime import types
+
+Json = dict[str, Any]
+
+_NOT_JSON_SCHEMA = {"nullable", "propertyOrdering", "example"}
+
+
+def json_schema_of(schema: types.SchemaUnion) -> Json:
+    """Return the JSON schema of a `types.Schema`, a pydantic model, a type such as `list[Model]`, or a dict."""
+    if isinstance(schema, types.Schema):
+        return _from_google(schema.model_dump(mode="json", by_alias=True, exclude_none=True))
+    if isinstance(schema, dict):
+        return _from_google(schema)
+    adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", schema))
+    return adapter.json_schema()
+
+
+def closed(schema: Any) -> Any:
+    """Return the schema with objects that allow no further properties, as strict output requires."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    converted = {name: closed(value) for name, value in schema.items()}
+    if schema.get("type") == "object" and "properties" in schema:
+        converted.setdefault("additionalProperties", False)
+    return converted
+
+
+def output_schema(config: types.GenerateContentConfig) -> Json | None:
+    """Return the JSON schema that the answer must follow; None when the answer is free."""
+    if config.response_json_schema is not None:
+        return dict(config.response_json_schema)
+    return json_schema_of(config.response_schema) if config.response_schema is not None else None
+
+
+def _from_google(schema: Json) -> Json:
+    """Convert Google's type names and `nullable`."""
+    converted = {name: value for name, value in schema.items() if name not in _NOT_JSON_SCHEMA}
+    if isinstance(kind := schema.get("type"), str):
+        converted["type"] = kind.lower()
+        if schema.get("nullable"):
+            converted["type"] = [kind.lower(), "null"]
+    if isinstance(properties := schema.get("properties"), dict):
+        converted["properties"] = {name: _from_google(value) for name, value in properties.items()}
+    if isinstance(items := schema.get("items"), dict):
+        converted["items"] = _from_google(items)
+    if branches := schema.get("anyOf"):
+        converted["anyOf"] = [_from_google(branch) for branch in branches]
+        if schema.get("nullable") and "type" not in schema:
+            converted["anyOf"].append({"type": "null"})
+    return converted

@@ -1,0 +1,92 @@
+"""Calls through the official `openai` client. Imported by `OpenAICompatible` when it is first asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import httpx2
+import openai
+
+from runtime import types
+from runtime.models.failures import (
+    CallFailure,
+    FailureReader,
+    disconnected,
+    model_error,
+    retry_after,
+    status_name,
+    timed_out,
+    unreadable,
+)
+from runtime.models.http_llm import EventChunks
+from runtime.models.json_schema import Json
+from runtime.models.loop_clients import Access, LoopClients
+from runtime.models.openai_response import ChatChunks, whole_response
+
+
+def _new_client(access: Access, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        api_key=access.api_key, base_url=access.base_url, http_client=http_client, max_retries=0, timeout=None
+    )
+
+
+CLIENTS = LoopClients(_new_client)
+
+
+def _read(failure: Exception) -> CallFailure:
+    match failure:
+        case openai.APIStatusError():
+            code = status_name(failure.status_code)
+            error = model_error("SAFETY" if failure.code == "content_filter" else code, _words(failure))
+            return CallFailure("refused", error, failure.status_code, retry_after(failure.response.headers))
+        case TimeoutError() | openai.APITimeoutError():
+            return timed_out(failure)
+        case openai.APIConnectionError():
+            return disconnected(failure.__cause__ if isinstance(failure.__cause__, Exception) else failure)
+        case openai.APIResponseValidationError():
+            return unreadable(failure)
+        case openai.APIError():  # an error inside a stream
+            return _refused_in_stream(failure)
+        case _:
+            return unreadable(failure)
+
+
+FAILURES = FailureReader(
+    exceptions=(openai.APIError, json.JSONDecodeError, httpx2.TransportError, TimeoutError), read=_read
+)
+
+
+def _words(failure: openai.APIError) -> str:
+    words = failure.body.get("message") if isinstance(failure.body, dict) else None
+    return str(words or failure.message)
+
+
+def _refused_in_stream(failure: openai.APIError) -> CallFailure:
+    """Read an error that arrives as an event; servers give it an HTTP status as its code, or none."""
+    code = failure.body.get("code") if isinstance(failure.body, dict) else None
+    status = int(str(code)) if str(code).isdecimal() else 500
+    return CallFailure("refused", model_error(status_name(status), _words(failure)), status)
+
+
+@dataclass(frozen=True)
+class ChatCall:
+    """A chat completion; without a model's name, the first model that the server lists answers."""
+
+    client: openai.AsyncOpenAI
+    model: str
+    arguments: Json
+    timeout: float | None
+    failures: ClassVar[FailureReader] = FAILURES
+
+    async def answer(self) -> types.GenerateContentResponse:
+        return whole_response(await self._create(stream=False))
+
+    async def open(self) -> EventChunks[Any]:
+        events = await self._create(stream=True, stream_options={"include_usage": True})
+        return EventChunks(aiter(events), events.close, ChatChunks().convert, self.timeout)
+
+    async def _create(self, **options: Any) -> Any:
+        model = self.model or (await self.client.models.list()).data[0].id
+        return await self.client.chat.completions.create(model=model, **self.arguments, **options)
