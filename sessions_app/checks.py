@@ -6,12 +6,11 @@
 - E004  a tool cannot be declared to the model
 - E005  two tools of an agent have one name
 - E006  two plugins of an app have one name
-- W001  a Gemini model has no API key
+- W001  a model lacks its API key or its package
 """
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -26,12 +25,9 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.apps.app import App
 from runtime.errors import AdkError
-from runtime.models import Gemini
+from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from sessions_app.agent_registry import discover
-
-# With GOOGLE_GENAI_USE_VERTEXAI, google-genai calls Vertex AI without an API key.
-GEMINI_ACCESS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
 
 
 def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
@@ -64,15 +60,20 @@ def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
             yield _error("E003", module_name, message, "Give each its own name: transfers and events use it.")
         for agent in walk(root):
             yield from _problems_of_tools(agent, module_name)
-    without_key = [
-        agent.name for root in trees_of(app.root_agent) for agent in walk(root) if _lacks_key(agent)
-    ]
-    if without_key:
-        message = f"No API key is set for the Gemini model of {', '.join(without_key)}."
-        hint = (
-            "Set GOOGLE_API_KEY or GEMINI_API_KEY in the environment, or give the agent Gemini(api_key=...)."
-        )
-        yield Warning(message, hint=hint, obj=module_name, id="sessions_app.W001")
+    yield from _problems_of_models(app, module_name)
+
+
+def _problems_of_models(app: App, module_name: str) -> Iterator[Warning]:
+    """Yield each problem of a model once, with the names of all agents that have it."""
+    agents: dict[SetupProblem, list[str]] = {}
+    for root in trees_of(app.root_agent):
+        for agent in walk(root):
+            problems = agent.canonical_model.setup_problems() if isinstance(agent, LlmAgent) else []
+            for problem in problems:
+                agents.setdefault(problem, []).append(agent.name)
+    for problem, names in agents.items():
+        message = f"{problem.problem} of {', '.join(names)}."
+        yield Warning(message, hint=problem.remedy, obj=module_name, id="sessions_app.W001")
 
 
 def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
@@ -86,13 +87,6 @@ def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMess
         except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the check reports it
             message = f"Tool {tool.name!r} of agent {agent.name!r} cannot be declared: {_reason(error)}"
             yield _error("E004", module_name, message, None)
-
-
-def _lacks_key(agent: BaseAgent) -> bool:
-    if not isinstance(agent, LlmAgent) or any(os.environ.get(name) for name in GEMINI_ACCESS):
-        return False
-    model = agent.canonical_model
-    return isinstance(model, Gemini) and not model.api_key
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

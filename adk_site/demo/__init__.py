@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 DEMO_MODEL = "demo"
 API_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
+_GEMINI = re.compile("gemini-|models/|projects/")
+
 
 def model_name(configured: str, environ: Mapping[str, str]) -> str:
-    """Return the configured model if an API key is set, else the demo model."""
-    return configured if _has_api_key(environ) else DEMO_MODEL
+    """Return the configured model; the demo model in place of a Gemini model without an API key.
+
+    `manage.py adk_check` names the key that another model lacks.
+    """
+    return DEMO_MODEL if _GEMINI.match(configured) and not _has_api_key(environ) else configured
 
 
 def banner(model: str, environ: Mapping[str, str]) -> str:

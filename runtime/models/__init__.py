@@ -1,7 +1,8 @@
 """Models: the request to a model, its response, and the clients that call it (contract M1, M2)."""
 
 from runtime.models.anthropic_llm import Claude
-from runtime.models.base_llm import BaseLlm, Capabilities
+from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
+from runtime.models.fallback_llm import FallbackLlm
 from runtime.models.google_llm import Gemini
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
@@ -16,9 +17,11 @@ __all__ = [
     "BaseLlm",
     "Capabilities",
     "Claude",
+    "FallbackLlm",
     "Gemini",
     "LLMRegistry",
     "LlmRequest",
     "LlmResponse",
     "OpenAICompatible",
+    "SetupProblem",
 ]

@@ -10,11 +10,7 @@ from runtime.models.declared_functions import choice_of, functions_of, response_
 from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
 from runtime.models.openai_request import part_text, unreadable_file
-from runtime.models.request_contents import ending_with_user
-
-# Marks the signatures of Claude's thoughts, so that those of other models are not sent to it.
-SIGNED = b"claude:"
-REDACTED = b"claude-redacted:"
+from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE, ending_with_user
 
 _LEAST_BUDGET = 1024
 
@@ -111,10 +107,10 @@ def _blocks(parts: list[types.Part], ids: CallIds) -> list[Json]:
 
 def _signed_thought(thought: str, signature: bytes) -> list[Json]:
     """Return the block that Claude sent; nothing for the thought of another model."""
-    if signature.startswith(REDACTED):
-        return [{"type": "redacted_thinking", "data": signature.removeprefix(REDACTED).decode()}]
-    if signature.startswith(SIGNED):
-        signed = signature.removeprefix(SIGNED).decode()
+    if signature.startswith(REDACTED_BY_CLAUDE):
+        return [{"type": "redacted_thinking", "data": signature.removeprefix(REDACTED_BY_CLAUDE).decode()}]
+    if signature.startswith(SIGNED_BY_CLAUDE):
+        signed = signature.removeprefix(SIGNED_BY_CLAUDE).decode()
         return [{"type": "thinking", "thinking": thought, "signature": signed}]
     return []
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from anthropic.types import ContentBlock, Message, RawContentBlockDelta, RawMessageStreamEvent, Usage
 
 from runtime import types
-from runtime.models.anthropic_request import REDACTED, SIGNED
+from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE
 
 _FINISH_REASONS = {
     "max_tokens": types.FinishReason.MAX_TOKENS,
@@ -73,7 +73,9 @@ class MessageEvents:
         """Complete the block: the arguments of a call, or the signature of a thought."""
         signature, self._signature = self._signature, ""
         if signature:
-            return [types.Part(text="", thought=True, thought_signature=SIGNED + signature.encode())]
+            return [
+                types.Part(text="", thought=True, thought_signature=SIGNED_BY_CLAUDE + signature.encode())
+            ]
         if self._calls and self._calls[-1].args is None:
             try:
                 self._calls[-1] = self._calls[-1].model_copy(update={"args": _arguments(self._arguments)})
@@ -115,7 +117,7 @@ def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
             case "text" if block.text:
                 yield types.Part(text=block.text)
             case "thinking":
-                signature = SIGNED + block.signature.encode() if block.signature else None
+                signature = SIGNED_BY_CLAUDE + block.signature.encode() if block.signature else None
                 yield types.Part(text=block.thinking, thought=True, thought_signature=signature)
             case "redacted_thinking":
                 yield from _redacted(block.data)
@@ -125,7 +127,7 @@ def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
 
 
 def _redacted(data: str) -> list[types.Part]:
-    return [types.Part(text="", thought=True, thought_signature=REDACTED + data.encode())]
+    return [types.Part(text="", thought=True, thought_signature=REDACTED_BY_CLAUDE + data.encode())]
 
 
 def _arguments(text: str) -> dict[str, object]:

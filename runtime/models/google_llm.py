@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from runtime import types
 from runtime.errors import ModelError
-from runtime.models.base_llm import BaseLlm, Capabilities
+from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
 from runtime.models.google_cache import CachedPrefix, PrefixCache
 from runtime.models.google_client import CLIENTS, ChunkStream
 from runtime.models.google_errors import FAILURES
@@ -37,6 +38,8 @@ _CACHE_EXPIRED = ("NOT_FOUND", "PERMISSION_DENIED")
 
 # The first generation that accepts an output schema and function declarations in one request.
 _SCHEMA_WITH_TOOLS_SINCE = 3
+
+_KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
 
 class Gemini(BaseLlm):
@@ -72,6 +75,12 @@ class Gemini(BaseLlm):
         generation = re.search(r"gemini-(\d+)", self.model)
         is_recent = generation is None or int(generation[1]) >= _SCHEMA_WITH_TOOLS_SINCE
         return Capabilities(schema_with_tools=is_recent)
+
+    def setup_problems(self) -> list[SetupProblem]:
+        # With GOOGLE_GENAI_USE_VERTEXAI, google-genai calls Vertex AI without an API key.
+        if self.api_key or any(map(os.environ.get, ("GOOGLE_GENAI_USE_VERTEXAI", *_KEY_VARIABLES))):
+            return []
+        return [SetupProblem.missing_key(" or ".join(_KEY_VARIABLES), self.model)]
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

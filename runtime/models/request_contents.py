@@ -8,6 +8,28 @@ _START = "Do what the system instruction says."
 _CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
 
 
+# Claude's signatures begin with these, so that thoughts are sent back to the model that signed them only.
+SIGNED_BY_CLAUDE = b"claude:"
+REDACTED_BY_CLAUDE = b"claude-redacted:"
+
+
+def without_thoughts_of_claude(contents: list[types.Content]) -> list[types.Content]:
+    """Return the contents for a model that refuses foreign signatures; the same objects where nothing changes."""
+    kept = []
+    for content in contents:
+        parts = [part for part in content.parts or [] if not _is_signed_by_claude(part)]
+        if len(parts) == len(content.parts or []):
+            kept.append(content)
+        elif parts:
+            kept.append(content.model_copy(update={"parts": parts}))
+    return kept
+
+
+def _is_signed_by_claude(part: types.Part) -> bool:
+    signature = part.thought_signature
+    return signature is not None and signature.startswith((SIGNED_BY_CLAUDE, REDACTED_BY_CLAUDE))
+
+
 def ending_with_user(contents: list[types.Content]) -> list[types.Content]:
     """Return the contents, followed by a generic user message if they do not end with one, as providers require."""
     if contents and contents[-1].role == "user":

@@ -1,4 +1,4 @@
-"""Each model keeps the contract of models, through its real client and a local HTTP server (contract M2)."""
+"""Each model keeps the contract of models, through its real client and a local HTTP server (contract M2, M3)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from runtime import types
 from runtime.models import BaseLlm, Claude, Gemini, OpenAICompatible
 from tests.contracts.model import KeepAliveContract, ModelAnswersContract, ModelRequestsContract
+from tests.contracts.model_conversation import ModelConversationContract
 from tests.contracts.model_failures import ModelFailuresContract
 from tests.model_server import Json, ModelServer
 
@@ -36,7 +37,9 @@ CITY = {
 CALLS = [("Kyiv", "c1"), ("Łódź", None)]
 
 
-class ModelContract(ModelAnswersContract, ModelRequestsContract, ModelFailuresContract):
+class ModelContract(
+    ModelConversationContract, ModelAnswersContract, ModelRequestsContract, ModelFailuresContract
+):
     """All that a model keeps."""
 
 

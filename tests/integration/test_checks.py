@@ -17,9 +17,10 @@ from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings
 
 from sessions_app import agent_registry
-from sessions_app.checks import GEMINI_ACCESS
 
 Install = Callable[[str], None]
+
+GEMINI_ACCESS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
 
 
 @pytest.fixture
@@ -192,11 +193,23 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
         "keyed = LlmAgent(name='keyed', model=Gemini(model='gemini-2.5-flash', api_key='secret'))\n"
         "root_agent = LlmAgent(name='clerk', tools=[AgentTool(helper)], sub_agents=[keyed])"
     )
-    expected = "sessions_app.W001 No API key is set for the Gemini model of clerk, helper."
+    expected = "sessions_app.W001 No API key is set for the model 'gemini-2.5-flash' of clerk, helper."
     assert problems() == [expected]
     assert "2 agents.py, 0 errors, 1 warnings." in adk_check()[0]
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
     assert problems() == []
+
+
+def test_the_key_and_the_package_of_another_model_are_named(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("runtime.models.http_llm.find_spec", lambda name: None)
+    install(f"{AGENT}root_agent = LlmAgent(name='clerk', model='openai/gpt-5')")
+    assert sorted(problems()) == [
+        "sessions_app.W001 No API key is set for the model 'openai/gpt-5' of clerk.",
+        "sessions_app.W001 The package 'openai' is not installed for the model 'openai/gpt-5' of clerk.",
+    ]
 
 
 def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:

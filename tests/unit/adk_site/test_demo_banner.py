@@ -19,6 +19,14 @@ def test_without_a_key_the_demo_model_answers_and_the_banner_says_so(environ: di
     assert banner(model, environ) == "No API key is set: a built-in demo model answers."
 
 
+@pytest.mark.parametrize(
+    "name", ["openai/gpt-5", "anthropic/claude-opus-5", "ollama/llama3.2", "http://gpu:8000/v1"]
+)
+def test_a_model_of_another_provider_is_kept_without_a_google_key(name: str) -> None:
+    assert model_name(name, {}) == name
+    assert banner(name, {}) == ""
+
+
 def test_the_demo_model_can_be_configured_in_spite_of_a_key() -> None:
     environ = {"GOOGLE_API_KEY": "secret"}
     model = model_name("demo", environ)

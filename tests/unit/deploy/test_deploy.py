@@ -95,7 +95,13 @@ def test_jobs_and_invocations_have_a_worker_for_their_queues() -> None:
 
 
 def test_every_variable_of_compose_and_image_is_read_by_the_settings() -> None:
-    read = {*names_that_settings_read(), *API_KEYS, "MIGRATION_DATABASE_URL"}
+    read = {
+        *names_that_settings_read(),
+        *API_KEYS,
+        "MIGRATION_DATABASE_URL",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+    }
     assert "${MIGRATION_DATABASE_URL:-" in text("run")
     for name in SITE:
         assert set(services()[name]["environment"]) <= read, name
