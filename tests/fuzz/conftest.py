@@ -17,13 +17,15 @@ from sessions_app.shutdown import shut_down
 
 
 class Errors(logging.Handler):
-    """Keeps what is logged at level ERROR and above."""
+    """Keeps what is logged at level ERROR and above, but Django's notes on requests that it refused with 400."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.told: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("django.security."):
+            return
         error = record.exc_info[1] if record.exc_info else None
         frames = traceback.extract_tb(error.__traceback__) if error else []
         places = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-3:]]

@@ -82,7 +82,6 @@ TURNS: dict[str, Any] = {
             prompt_token_count=2**40, candidates_token_count=-1
         ),
     ),
-    "exception": RuntimeError(RTL + "\0\ud800"),
 }
 
 
