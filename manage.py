@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Django's commands. Where no URL of a server is set, an embedded one runs as long as the command."""
+"""Django's management commands. An embedded server runs for the command if a server's URL is not set."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The Django project: settings, routing, the Celery app, the demo agents."""
+"""The Django project: settings, routing, the Celery app and the demo agents."""
 
 from adk_site.celery import app as celery_app
 

@@ -1,10 +1,10 @@
-"""The demo agents: the help desk of a small shop. Copy this page into your own app and change it.
+"""The demo agents: the help desk of a small shop. Copy this module into your own app and change it.
 
-Django finds it because it is the `agents.py` of an installed app that defines `app`. A tool is a plain function: its
-type hints and its docstring are what the model reads. State keys live as long as their prefix says:
+The site finds this module because it is the `agents.py` of an installed app and defines `app`. A tool is a plain
+function; the model reads its type hints and its docstring. The prefix of a state key decides its lifetime:
 
-    ticket          this session                  user:name    all sessions of this person
-    temp:lookups    this invocation only          app:tickets  all sessions of everybody
+    ticket          this session                  user:name    all sessions of this user
+    temp:lookups    this invocation only          app:tickets  all sessions of all users
 """
 
 import secrets
@@ -14,6 +14,7 @@ from django.conf import settings
 from adk_site.demo.guides import find_guide_for
 from adk_site.demo.model import DemoModel
 from adk_site.demo.orders import Grouping, Topic, all_orders, euros, find_order
+from adk_site.demo.report import DRAWS, make_report
 from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -23,12 +24,12 @@ from runtime.tools import FunctionTool, ToolContext
 from sessions_app.jobs import confirm, job_tool, progress, save_artifact
 from sessions_app.scheduling import (
     cancel_scheduled_task,
+    current_time_instruction,
     list_scheduled_tasks,
     schedule_task,
-    what_time_it_is,
 )
 
-# Without an API key ADK_MODEL is the demo model; everything else on this page works the same with Gemini.
+# Without an API key ADK_MODEL is the demo model; everything else in this module works the same with Gemini.
 LLMRegistry.register(DemoModel)
 
 MAX_LOOKUPS = 5
@@ -42,7 +43,7 @@ def remember_name(name: str, tool_context: ToolContext) -> dict[str, str]:
         name: The name that the person wants to be called by.
     """
     tool_context.state["user:name"] = name
-    return {"message": f"From now on you are {name} to this help desk."}
+    return {"message": f"From now on this help desk calls you {name}."}
 
 
 def show_profile(tool_context: ToolContext) -> dict[str, str | int]:
@@ -60,11 +61,11 @@ async def open_ticket(problem: str, tool_context: ToolContext) -> dict[str, str]
     """Open a ticket, so that a human looks into a problem, and write its confirmation as a file.
 
     Args:
-        problem: What is wrong, in the person's words.
+        problem: A description of what is wrong, in the person's words.
     """
     state = tool_context.state
     if state.get("ticket"):
-        return {"error": f"There is an open ticket already ({state['ticket']}). Close it first."}
+        return {"error": f"A ticket is already open ({state['ticket']}). Close it first."}
     reference = f"T-{secrets.token_hex(3)}"
     state["ticket"] = f"{reference}: {problem}"
     state["app:tickets"] = state.get("app:tickets", 0) + 1
@@ -90,14 +91,11 @@ def write_report(
     """Write a report with statistics and a chart on last year's sales or returns.
 
     Args:
-        topic: What the report is on.
-        group_by: What the numbers are broken down by.
-        precise: Whether to compute ten times as long for it.
+        topic: The subject of the report.
+        group_by: The dimension that the numbers are grouped by.
+        precise: True to compute ten times as long, for narrower intervals.
     """
-    # pandas and matplotlib take a second to import: only the worker that runs the job needs them.
-    from adk_site.demo.report import DRAWS, make_report
-
-    # The answer may take days: nothing waits meanwhile, and the function is run again with it.
+    # The person may answer days later: the job ends here without an answer, and runs again with it.
     is_precise = precise and confirm("A precise report computes for some minutes. Go ahead?")
     report = make_report(all_orders(), topic, group_by, progress, DRAWS * 10 if is_precise else DRAWS)
     name = f"{topic}-by-{group_by}"
@@ -120,7 +118,7 @@ def order_status(order_number: int, tool_context: ToolContext) -> dict[str, str 
     lookups = tool_context.state.get("temp:lookups", 0) + 1
     tool_context.state["temp:lookups"] = lookups
     if lookups > MAX_LOOKUPS:
-        return {"error": "That is enough guessing. Ask the person for the number of the order."}
+        return {"error": "Too many lookups for one message. Ask the person for the order number."}
     order = find_order(order_number)
     if order is None:
         return {"error": f"There is no order {order_number}."}
@@ -140,7 +138,7 @@ def refund_order(tool_context: ToolContext, order_number: int | None = None) -> 
     """Refund an order: the person gets the money back.
 
     Args:
-        order_number: The number of the order; the one that was looked up last when it is left out.
+        order_number: The number of the order; defaults to the order that was looked up last.
     """
     number = order_number or tool_context.state.get("order")
     order = find_order(number) if number else None
@@ -173,11 +171,11 @@ def find_guide(problem: str, tool_context: ToolContext) -> dict[str, str | list[
     """Find the steps that solve a problem with a printer, the network or wifi, a screen, a password or signing in.
 
     Args:
-        problem: What is wrong, in the person's words.
+        problem: A description of what is wrong, in the person's words.
     """
     guide = find_guide_for(problem)
     if guide is None:
-        return {"error": "There is no guide for that. With a ticket a human would look into it."}
+        return {"error": "There is no guide for that. Offer to open a ticket, so that a human looks into it."}
     tool_context.state["guide"] = guide.title
     return {"message": f"**{guide.title}**", "steps": list(guide.steps)}
 
@@ -187,7 +185,7 @@ orders = LlmAgent(
     description="Orders and billing: the status of an order, payments, refunds, invoices.",
     instruction=(
         "You look after orders and billing. Look an order up before you say anything about it. "
-        "The order that was looked up last: {order?}. Never promise a refund: call the tool, and tell what came of it."
+        "The order that was looked up last: {order?}. Never promise a refund: call the tool, and report its result."
     ),
     tools=[order_status, FunctionTool(refund_order, require_confirmation=True), write_invoice],
 )
@@ -197,20 +195,20 @@ technical = LlmAgent(
     description="Technical problems and accounts: printers, network, wifi, screens, passwords, signing in.",
     instruction=(
         "You solve technical problems. Look for a guide first and give its steps one by one. "
-        "The guide that was found last: {guide?}. When no guide helps, hand back to the help desk for a ticket."
+        "The guide that was found last: {guide?}. When no guide helps, transfer to the help desk for a ticket."
     ),
     tools=[find_guide],
 )
 
 
 def reception(context: ReadonlyContext) -> str:
-    """The help desk's instruction. A function, since a text cannot tell what time it is."""
+    """Return the help desk's instruction; a function because it contains the current time."""
     return (
-        "You are the reception of a shop's help desk. Hand questions on orders, payments and technical problems to "
-        "the specialists. Open a ticket when nobody here can solve a problem; the open one: "
-        f"{context.state.get('ticket') or 'none'}. A report takes a while: say that it was started, and tell its "
-        "summary when it is there. Schedule what is to be done later or again and again, such as reminders. "
-        f"{what_time_it_is(context)}"
+        "You are the reception of a shop's help desk. Transfer questions on orders, payments and technical problems "
+        "to the specialists. Open a ticket when nobody here can solve a problem; the open ticket: "
+        f"{context.state.get('ticket') or 'none'}. A report takes a while: say that it was started, and give its "
+        "summary when it is finished. Schedule tasks for a later time or a repetition, such as reminders. "
+        f"{current_time_instruction(context)}"
     )
 
 

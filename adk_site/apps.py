@@ -1,4 +1,4 @@
-"""The Django app of the project: its agents, and the model that answers without an API key."""
+"""The Django app of the project: the demo agents and the model that answers without an API key."""
 
 from django.apps import AppConfig
 
@@ -7,11 +7,10 @@ from runtime.models import LLMRegistry
 
 
 class AdkSiteConfig(AppConfig):
-    """Makes the demo model known before any `agents.py` is imported, wherever its app stands in INSTALLED_APPS."""
+    """Registers the demo model before any `agents.py` is imported, independent of the order of INSTALLED_APPS."""
 
     name = "adk_site"
     verbose_name = "Site"
 
     def ready(self) -> None:
-        """Register the demo model."""
         LLMRegistry.register(DemoModel)

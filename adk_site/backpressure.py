@@ -1,7 +1,7 @@
-"""Daphne's end of what is sent over websockets: `send` waits for the reader, and takes a message of any size.
+"""Websocket backpressure under Daphne: `send` waits for a slow reader and accepts messages of any size.
 
-ASGI lets `send` wait, and other servers have it wait. Daphne hands everything to Twisted at once, which keeps in
-memory what the browser does not read. And it applies its limit for messages that come to those that go.
+ASGI lets a server's `send` wait until the reader catches up. Daphne's does not: it hands each message to Twisted,
+which buffers without limit. Daphne also applies its limit for incoming messages to outgoing ones.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from asgiref.typing import (
 )
 
 
-class _Room:
-    """What Twisted tells of a connection's buffer (IPushProducer)."""
+class _BufferWatch:
+    """Twisted push producer (IPushProducer) that records whether a connection's buffer has room."""
 
     def __init__(self) -> None:
-        self.there_is = asyncio.Event()
-        self.there_is.set()
+        self.has_room = asyncio.Event()
+        self.has_room.set()
 
     def pauseProducing(self) -> None:
-        """The buffer is full."""
-        self.there_is.clear()
+        """Note that the buffer is full."""
+        self.has_room.clear()
 
     def resumeProducing(self) -> None:
-        """The reader has taken all of it."""
-        self.there_is.set()
+        """Note that the buffer is empty again."""
+        self.has_room.set()
 
     def stopProducing(self) -> None:
-        """The connection is gone: nobody need wait for it."""
-        self.there_is.set()
+        """Release waiting senders: the connection is closed."""
+        self.has_room.set()
 
 
-def waits_for_readers(application: ASGI3Application) -> ASGI3Application:
-    """The application for websockets, with a `send` that waits; as it is under another server than Daphne."""
+def with_backpressure(application: ASGI3Application) -> ASGI3Application:
+    """Wrap a websocket application in a `send` that waits; return it unchanged under servers other than Daphne."""
     if "daphne.ws_protocol" not in sys.modules:
         return application
 
-    async def waiting(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    async def wrapped(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         (protocol,) = send.args  # type: ignore[attr-defined]  # Daphne's `send` is bound to the connection
-        room = _Room()
-        protocol.unregisterProducer()  # the HTTP request that the websocket began as
-        protocol.registerProducer(room, True)
+        watch = _BufferWatch()
+        protocol.unregisterProducer()  # of the HTTP request that was upgraded to this websocket
+        protocol.registerProducer(watch, True)
 
-        async def send_when_there_is_room(message: ASGISendEvent) -> None:
-            # A close is not kept waiting: Daphne breaks the connection off when the browser does not answer it.
-            if message["type"] != "websocket.close" and not room.there_is.is_set():
-                await room.there_is.wait()
+        async def send_with_room(message: ASGISendEvent) -> None:
+            # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
+            if message["type"] != "websocket.close" and not watch.has_room.is_set():
+                await watch.has_room.wait()
             limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
             try:
-                await send(message)  # at once: nothing comes meanwhile
+                await send(message)  # does not yield, so no incoming message escapes the limit
             finally:
                 protocol.maxMessagePayloadSize = limit
 
-        await application(scope, receive, send_when_there_is_room)
+        await application(scope, receive, send_with_room)
 
-    return waiting
+    return wrapped

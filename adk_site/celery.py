@@ -1,4 +1,4 @@
-"""The Celery app of the site. Tasks are found in the `tasks` module of every installed app."""
+"""The Celery app of the site. Celery imports tasks from the `tasks` module of every installed app."""
 
 import os
 import signal
@@ -11,31 +11,34 @@ from celery.apps.worker import Worker
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 
 
-class PatientWorker(Worker):
-    """Told to stop before it is ready it just ends: Celery's own handler trips over a half made pool."""
+class StartupSafeWorker(Worker):
+    """Worker that exits at once on a SIGTERM during startup.
+
+    Celery's own SIGTERM handler fails while the process pool is only partly created.
+    """
 
     def on_start(self) -> None:
-        """Celery installs its handler here."""
+        """Replace the SIGTERM handler, which Celery installs in this hook."""
         super().on_start()
-        self._when_ready = signal.signal(signal.SIGTERM, _leave)
+        self._celery_handler = signal.signal(signal.SIGTERM, _exit_at_once)
 
     def on_consumer_ready(self, consumer: Any) -> None:
-        """From here on there may be work to hand back."""
+        """Restore Celery's handler: from now on tasks may have to go back to the queue."""
         super().on_consumer_ready(consumer)
-        signal.signal(signal.SIGTERM, self._when_ready)
+        signal.signal(signal.SIGTERM, self._celery_handler)
 
 
 class SiteCelery(Celery):
-    """Celery with that worker."""
+    """Celery app whose worker class is `StartupSafeWorker`."""
 
     @property
-    def Worker(self) -> type[PatientWorker]:
-        """The class of `celery worker`."""
-        worker: type[PatientWorker] = self.subclass_with_self(PatientWorker, name="Worker")
+    def Worker(self) -> type[StartupSafeWorker]:
+        """Return the class that `celery worker` instantiates."""
+        worker: type[StartupSafeWorker] = self.subclass_with_self(StartupSafeWorker, name="Worker")
         return worker
 
 
-def _leave(*_: object) -> None:
+def _exit_at_once(*_: object) -> None:
     for child in billiard.active_children():
         if child.pid is not None:
             os.kill(child.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`/healthz`: whether this process can serve people. Asked by the proxy or whoever watches the containers."""
+"""`/healthz`: health check of a web process, for proxies and container orchestrators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.db.pool import UNAVAILABLE, fetch_one
 
 logger = logging.getLogger(__name__)
 PATH = "/healthz"
-PATIENCE_SECONDS = 3.0
+TIMEOUT_SECONDS = 3.0
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -20,30 +20,30 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def with_health(application: Any) -> Application:
-    """The HTTP application, with `/healthz` before it: 200 when PostgreSQL answers, else 503.
+    """Wrap the HTTP application in a handler of `/healthz`: 200 when PostgreSQL answers, else 503.
 
-    No middleware stands before it: who asks knows neither a host name of the site nor HTTPS.
+    The check bypasses Django's middleware because health checks use neither the site's host name nor HTTPS.
     """
 
-    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+    async def handle(scope: Message, receive: Receive, send: Send) -> None:
         if scope["path"] == PATH:
-            await _tell_health(send)
+            await _send_health(send)
         else:
             await application(scope, receive, send)
 
-    return answer
+    return handle
 
 
-async def _tell_health(send: Send) -> None:
-    status, text = await _standing()
+async def _send_health(send: Send) -> None:
+    status, text = await _check_database()
     headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
 
 
-async def _standing() -> tuple[int, bytes]:
+async def _check_database() -> tuple[int, bytes]:
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await fetch_one("SELECT 1", {})
     except (*UNAVAILABLE, TimeoutError) as error:
         logger.warning("Not healthy: PostgreSQL does not answer: %s", error)

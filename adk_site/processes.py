@@ -1,4 +1,4 @@
-"""Ending processes that are not children of this one."""
+"""Wait for and kill processes that are not children of this one."""
 
 import time
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ import psutil
 
 
 def wait_until_gone(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Wait until the processes have ended, `seconds` at most; returns those that still run."""
+    """Wait at most `seconds` until the processes have ended; return the processes that still run."""
     deadline = time.monotonic() + seconds
     left = [process for process in processes if is_alive(process)]
     while left and time.monotonic() < deadline:
@@ -17,7 +17,7 @@ def wait_until_gone(processes: Iterable[psutil.Process], seconds: float) -> list
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether the process runs. One that has ended does not, even if nobody collected its exit status."""
+    """True while the process runs. A zombie, whose exit status nobody collected, counts as ended."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -8,14 +8,14 @@ from tempfile import NamedTemporaryFile
 from django.core.management.utils import get_random_secret_key
 
 
-def kept_secret_key(path: Path) -> str:
-    """The key in the file at `path`; at the first call it is made there, readable by its owner only."""
+def load_or_create_secret_key(path: Path) -> str:
+    """Return the key stored at `path`; the first call creates the file, readable by its owner only."""
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=path.parent) as complete:
             complete.write(get_random_secret_key())
             complete.flush()
-            # Two processes may come here at once: the link is made by one of them, with all of its key.
+            # Several processes may create the key at once: one link succeeds, and it has a complete key.
             with suppress(FileExistsError):
                 os.link(complete.name, path)
     return path.read_text()

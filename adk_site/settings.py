@@ -1,7 +1,8 @@
-"""Settings, all from the environment. Without a `DATABASE_URL` this is a development checkout.
+"""Django settings, read from the environment.
 
-Development (`ADK_DEV=1`): the secret key is kept in the data directory, cookies go over plain HTTP, static
-files are served from where they lie. Otherwise `SECRET_KEY` and `ALLOWED_HOSTS` are needed, and all is HTTPS.
+Development (`ADK_DEV=1`, the default without `DATABASE_URL`): the secret key is stored in the data directory, cookies
+work over plain HTTP, and static files are served from the source tree. Production requires `SECRET_KEY` and
+`ALLOWED_HOSTS`, and redirects all requests to HTTPS.
 """
 
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import environ
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -17,7 +19,7 @@ from adk_site.demo import banner, model_name
 from adk_site.embedded.paths import data_dir
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
-from adk_site.secret_key import kept_secret_key
+from adk_site.secret_key import load_or_create_secret_key
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -29,9 +31,9 @@ SECRET_KEY: str = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not DEV:
         raise ImproperlyConfigured("SECRET_KEY is not set: set it to a long random text, or set ADK_DEV=1.")
-    SECRET_KEY = kept_secret_key(DATA_DIR / "secret_key")
+    SECRET_KEY = load_or_create_secret_key(DATA_DIR / "secret_key")
 
-# Who may ask, and how
+# Hosts, HTTPS and authentication
 
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", socket.gethostname(), env.str("HOST", default="localhost")]
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOCAL_HOSTS if DEV else [])
@@ -40,7 +42,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEV
 SECURE_SSL_REDIRECT: bool = env.bool("SECURE_SSL_REDIRECT", default=not DEV)
 SECURE_HSTS_SECONDS: int = env.int("SECURE_HSTS_SECONDS", default=0 if DEV else 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEV
-# Only behind a proxy that sets this header itself: anybody else could claim HTTPS with it.
+# Safe only behind a proxy that overwrites this header: otherwise a client could claim HTTPS.
 if env.bool("BEHIND_HTTPS_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
@@ -71,10 +73,10 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-# What the site is made of
+# Apps, middleware and templates
 
 INSTALLED_APPS = [
-    "daphne",  # before staticfiles: its runserver is the one that speaks websockets
+    "daphne",  # before staticfiles, so that `runserver` supports websockets
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -119,18 +121,22 @@ TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Where things are kept
+# PostgreSQL, Redis and files
 
 DATABASE_URL: str = env.str("DATABASE_URL", default="") or postgres_url(DATA_DIR)
 DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(DATABASE_URL)}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured(
-        "DATABASE_URL must name a PostgreSQL: postgresql://user:password@host/database"
+        "DATABASE_URL must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
     )
+# Without it, a process waits for minutes for a server that does not answer at all.
+DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
+    "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
+)
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
-# A receiver waits five seconds at a time; longer silence means that Redis is gone.
+# channels_redis blocks for five seconds per read; a longer silence means that Redis is down.
 REDIS_HOST = {"address": REDIS_URL, "socket_timeout": 15}
-# Every process renews its membership every few seconds: one that has died is no longer written to after a minute.
+# Every process renews its group memberships every few seconds; those of a dead process expire after a minute.
 CHANNEL_LAYERS: dict[str, Any] = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
@@ -145,7 +151,7 @@ STATIC_STORAGE = (
     else "whitenoise.storage.CompressedManifestStaticFilesStorage"
 )
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))
-# Every process must see the files: a directory that all of them share, or another storage.
+# All processes must see the same files: use a shared directory or another storage backend.
 MEDIA_BACKEND: str = env.str("MEDIA_BACKEND", default="django.core.files.storage.FileSystemStorage")
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": MEDIA_BACKEND, "OPTIONS": env.json("MEDIA_OPTIONS", default={})},
@@ -159,24 +165,27 @@ BROKER_URL: str = env.str("BROKER_URL", default="") or REDIS_URL
 CELERY_BROKER_URL = BROKER_URL.replace("unix://", "redis+socket://", 1)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_SERIALIZER = "json"
-CELERY_TASK_IGNORE_RESULT = True  # what a job brought is in PostgreSQL
+CELERY_TASK_IGNORE_RESULT = True  # job results are stored in PostgreSQL
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-# What dead processes left behind is taken up within this time.
+# The sweep takes over invocations and jobs of dead processes. The clocks of beat and worker decide that it has expired
+# and may differ, so it does not expire after five seconds.
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 5.0}},
+    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 60.0}},
+    # By the clock: beat forgets intervals when its container is replaced.
+    "housekeeping": {"task": "sessions_app.housekeeping", "schedule": crontab(hour="3", minute="17")},
 }
 
-# The demo agents and their model
+# Model of the demo agents
 
 ADK_MODEL: str = model_name(env.str("ADK_MODEL", default="gemini-2.5-flash"), os.environ)
 ADK_BANNER = banner(ADK_MODEL, os.environ)
 
-# Logs go to stderr, for whoever runs the process to keep
+# Logging, to stderr
 
 LOG_LEVEL: str = env.str("LOG_LEVEL", default="INFO")
 LOGGING: dict[str, Any] = {
@@ -187,7 +196,7 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
-        # It says when the worker is ready, whatever level the worker's command line sets for the rest.
+        # Logs "ready", which `make run` waits for, whatever the worker's --loglevel.
         "celery.apps.worker": {"level": "INFO"},
     },
 }

@@ -1,4 +1,4 @@
-"""Daphne's end: it knows no ASGI lifespan, so its reactor is asked to wait for what runs."""
+"""Graceful shutdown under Daphne, which does not implement the ASGI lifespan protocol."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from sessions_app.shutdown import shut_down
 
 
-def leave_in_good_order() -> None:
-    """Have invocations ended, with a reason that people see, before the reactor of this Daphne stops."""
+def shut_down_before_reactor() -> None:
+    """Register `shut_down` to run before Daphne's reactor stops; do nothing under another server or in tests."""
     if "twisted.internet.reactor" not in sys.modules:
-        return  # another server, or a test
+        return
     from twisted.internet import defer, interfaces, reactor
 
-    def end() -> defer.Deferred[None]:
+    def start_shutdown() -> defer.Deferred[None]:
         return defer.Deferred.fromFuture(asyncio.ensure_future(shut_down()))
 
-    interfaces.IReactorCore(reactor).addSystemEventTrigger("before", "shutdown", end)  # type: ignore[arg-type]  # zope interfaces have no self
+    interfaces.IReactorCore(reactor).addSystemEventTrigger("before", "shutdown", start_shutdown)  # type: ignore[arg-type]  # zope interfaces have no self

@@ -1,4 +1,4 @@
-"""The addresses of the site."""
+"""URL configuration of the site."""
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView

@@ -1,4 +1,4 @@
-"""Time and ids of the runtime; tests replace them here."""
+"""Clock and random ids of the runtime. Tests replace these two functions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import uuid
 
 
 def now() -> float:
-    """Seconds since the epoch, cut to microseconds: what every store keeps exactly."""
+    """Return seconds since the epoch, rounded to microseconds, which every session store keeps exactly."""
     return round(time.time(), 6)
 
 
 def new_id() -> str:
-    """A fresh random id."""
+    """Return a new random id."""
     return str(uuid.uuid4())

@@ -1,4 +1,4 @@
-"""Running coroutines and event streams side by side, or in a thread of their own."""
+"""Coroutines and event streams run side by side, or in a thread of their own."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from contextlib import aclosing, contextmanager
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from runtime._writing import go_on_in_this_task
+from runtime._write_scope import adopt_write_scope
 from runtime.errors import StrayCancellationError
 
 T = TypeVar("T")
 
 
-def cancellations() -> int:
-    """How often the task that asks was asked to end, without having taken it back."""
+def count_cancellations() -> int:
+    """Return the number of cancellation requests of the current task that were not taken back."""
     task = asyncio.current_task()
     return task.cancelling() if task else 0
 
 
 @contextmanager
-def no_stray_cancellation(what: str) -> Generator[None, None, None]:
-    """Where a `CancelledError` is an error, unless somebody meanwhile asked this task to end.
+def no_stray_cancellation(subject: str) -> Generator[None, None, None]:
+    """Raise `StrayCancellationError` for a `CancelledError` that nobody requested of the current task.
 
     Raises:
-        StrayCancellationError: names `what` ended so, mostly since it awaited what others had cancelled.
+        StrayCancellationError: names the `subject`, which mostly awaited something that other code had cancelled.
     """
-    before = cancellations()
+    count_before = count_cancellations()
     try:
         yield
     except asyncio.CancelledError as error:
-        if cancellations() > before:
+        if count_cancellations() > count_before:
             raise
-        raise stray_cancellation(what) from error
+        raise stray_cancellation_error(subject) from error
 
 
-def stray_cancellation(what: str) -> StrayCancellationError:
-    """The error that says so, and what to do."""
+def stray_cancellation_error(subject: str) -> StrayCancellationError:
+    """Return the error for a subject that ended in an unrequested `CancelledError`."""
     return StrayCancellationError(
-        f"{what} ended in a CancelledError, though nobody stopped the invocation. Catch it where something is awaited "
-        "that others may cancel, or look for who cancels it."
+        f"{subject} ended in a CancelledError, but nobody stopped the invocation. Catch the error where your code "
+        "awaits a task that other code may cancel, or find the code that cancels it."
     )
 
 
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
-    """Run the coroutines together; when one fails, cancel the rest. Results and failures come in order."""
+    """Run the coroutines together; when one fails, cancel the others. Results and failures come in order."""
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     if not tasks:
         return []
@@ -60,41 +60,42 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
 
 
 def first_failure(settled: Sequence[object]) -> Exception | None:
-    """The first failure among the values of `settle` that is not a mere cancellation."""
+    """Return the first exception among the values of `settle`; a `CancelledError` does not count."""
     return next((value for value in settled if isinstance(value, Exception)), None)
 
 
 async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
-    """Merge named streams as their items come; each stands still until its item has been taken (spec A5).
+    """Yield the items of named streams as they come; a stream is paused until its item was consumed.
 
     A failing stream cancels the others and its exception is raised here.
     """
     queue: asyncio.Queue[tuple[T, asyncio.Event]] = asyncio.Queue()
 
     async def pump(name: str, stream: AsyncGenerator[T, None]) -> None:
-        go_on_in_this_task()
+        adopt_write_scope()
         with no_stray_cancellation(name):
             async with aclosing(stream):
                 async for item in stream:
-                    taken = asyncio.Event()
-                    await queue.put((item, taken))
-                    await taken.wait()
+                    consumed = asyncio.Event()
+                    await queue.put((item, consumed))
+                    await consumed.wait()
 
     pumps = [asyncio.create_task(pump(name, stream)) for name, stream in streams.items()]
     try:
-        while item := await _next_item(queue, pumps):
-            yield item[0]
-            item[1].set()
+        while entry := await _next_entry(queue, pumps):
+            item, consumed = entry
+            yield item
+            consumed.set()
     finally:
         for task in pumps:
             task.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)
 
 
-async def _next_item(
+async def _next_entry(
     queue: asyncio.Queue[tuple[T, asyncio.Event]], pumps: Sequence[asyncio.Task[None]]
 ) -> tuple[T, asyncio.Event] | None:
-    """The next item, or None when every stream has ended; raises what a stream raised."""
+    """Return the next queue entry, or None when every stream has ended; raise the exception of a failed stream."""
     getter = asyncio.create_task(queue.get())
     try:
         while not getter.done():
@@ -110,32 +111,34 @@ async def _next_item(
         getter.cancel()
 
 
-def iterate_in_thread(stream: AsyncGenerator[T, None], name: str) -> Generator[T, None, None]:
-    """The items of a stream that runs on an event loop in a thread of its own, for code without a loop.
+def iterate_in_thread(stream: AsyncGenerator[T, None], thread_name: str) -> Generator[T, None, None]:
+    """Yield the items of a stream that runs on an event loop in its own thread, for code without a loop.
 
-    The stream stands still until its next item is asked for. Closing the generator cancels it and waits for its end.
+    The stream is paused until its next item is requested. Closing the generator cancels the stream and waits for
+    its end.
     """
-    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None]] = Future()
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None]] = Future()
     items: SimpleQueue[tuple[T, asyncio.Event] | None] = SimpleQueue()
 
     async def pump() -> None:
-        begun.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        started.set_result((asyncio.get_running_loop(), asyncio.current_task()))
         try:
             async with aclosing(stream):
                 async for item in stream:
-                    asked = asyncio.Event()
-                    items.put((item, asked))
-                    await asked.wait()
+                    next_requested = asyncio.Event()
+                    items.put((item, next_requested))
+                    await next_requested.wait()
         finally:
             items.put(None)
 
-    with ThreadPoolExecutor(1, name) as pool:
+    with ThreadPoolExecutor(1, thread_name) as pool:
         ended = pool.submit(asyncio.run, pump())
-        loop, task = begun.result()
+        loop, task = started.result()
         try:
-            while found := items.get():
-                yield found[0]
-                loop.call_soon_threadsafe(found[1].set)
+            while entry := items.get():
+                item, next_requested = entry
+                yield item
+                loop.call_soon_threadsafe(next_requested.set)
         except BaseException:
             if task:
                 loop.call_soon_threadsafe(task.cancel)

@@ -1,4 +1,4 @@
-"""Hooks: plugins first, then the agent's own callbacks; the first answer wins (spec C1, C4)."""
+"""Calling callbacks: sync or async, one or several, until the first answer (contract C1, C4)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 Callback = Callable[..., T | Awaitable[T | None] | None]
+Callbacks = Callback[T] | list[Callback[T]] | None
+"""Type of an agent's callback field: one callable, a list of them, or None."""
 
 
-def as_list(callbacks: Callback[T] | list[Callback[T]] | None) -> list[Callback[T]]:
-    """The callbacks of a field that takes one, several or none."""
+def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:
+    """Return the callbacks of such a field as a list."""
     if callbacks is None:
         return []
     return callbacks if isinstance(callbacks, list) else [callbacks]
@@ -25,19 +27,19 @@ async def call(function: Callback[T], **kwargs: Any) -> T | None:
     return cast("T | None", answer)
 
 
-async def close_each(closings: Iterable[tuple[str, Callback[object]]]) -> list[str]:
-    """Call every one, given with the name of what it closes, also when one fails; what failed, and why."""
+async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) -> list[str]:
+    """Call every named close function, also when one fails; return "name: error" for each failure."""
     failures: list[str] = []
-    for name, close in closings:
+    for name, close in close_functions:
         try:
             await call(close)
-        except Exception as error:  # noqa: BLE001 - every one gets its turn; the caller reports them all
+        except Exception as error:  # noqa: BLE001 - the others must be closed too; the caller reports all failures
             failures.append(f"{name}: {error}")
     return failures
 
 
 async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | None:
-    """The first truthy result of the callbacks, called in order with keyword arguments (spec Q5)."""
+    """Call the callbacks in order with keyword arguments and return the first truthy result (contract Q5)."""
     for function in callbacks:
         answer = await call(function, **kwargs)
         if answer:

@@ -6,26 +6,26 @@ import inspect
 
 
 class AdkError(Exception):
-    """The agent runtime could not go on."""
+    """The agent runtime failed."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or inspect.getdoc(type(self)) or type(self).__name__)
 
 
 class ConfigurationError(AdkError, ValueError):
-    """An agent, tool or app is declared in a way that cannot work."""
+    """An agent, tool or app is not configured correctly."""
 
 
 class SessionNotFoundError(AdkError, ValueError):
-    """There is no such session. Create it with `create_session` first."""
+    """The session does not exist. Create it with `create_session` first."""
 
 
 class AlreadyExistsError(AdkError, ValueError):
-    """Something with this id exists already."""
+    """An object with this id exists already."""
 
 
 class StaleSessionError(AdkError, ValueError):
-    """Someone else wrote to the session meanwhile. Load it again with `get_session`."""
+    """Another writer changed the session meanwhile. Load it again with `get_session`."""
 
 
 class InvocationNotFoundError(AdkError, ValueError):
@@ -33,7 +33,7 @@ class InvocationNotFoundError(AdkError, ValueError):
 
 
 class NestedRunError(AdkError, RuntimeError):
-    """Code of an invocation wants to run another one in the same session, which would wait for itself."""
+    """An invocation cannot run another one in its own session: both would wait for each other."""
 
 
 class StateValueError(AdkError, ValueError):
@@ -45,15 +45,15 @@ class ToolNotFoundError(AdkError, ValueError):
 
 
 class InvalidAnswerError(AdkError, ValueError):
-    """An answer to a question of the framework cannot be read."""
+    """An answer to a confirmation or credential request is malformed."""
 
 
 class LlmCallsLimitExceededError(AdkError):
-    """The invocation made as many model calls as its `RunConfig.max_llm_calls` allows."""
+    """The invocation has reached the number of model calls that `RunConfig.max_llm_calls` allows."""
 
 
 class StrayCancellationError(AdkError):
-    """What was awaited had been cancelled, by somebody who did not mean this invocation."""
+    """An awaited task was cancelled, although this invocation was not."""
 
 
 class PluginError(AdkError, RuntimeError):
@@ -65,14 +65,16 @@ class ToolsetError(AdkError, RuntimeError):
 
 
 class ModelError(AdkError):
-    """The model could not answer (spec E7).
+    """The model could not answer (contract E7).
 
     Attributes:
-        code: the provider's status, for example `RESOURCE_EXHAUSTED`.
-        message: a sentence that a person can read.
+        code: the provider's status name, for example `RESOURCE_EXHAUSTED`.
+        message: a readable sentence for the person, without the provider's words.
+        detail: the provider's words, for the people who run the site.
     """
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
+    def __init__(self, code: str, message: str, detail: str = "") -> None:
+        super().__init__(f"{code}: {detail or message}")
         self.code = code
         self.message = message
+        self.detail = detail

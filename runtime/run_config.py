@@ -1,4 +1,4 @@
-"""RunConfig: how one invocation is run (spec L10)."""
+"""RunConfig: settings of one invocation (contract L10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from runtime import types
 
 
 class StreamingMode(Enum):
-    """Whether the model's answer comes in pieces. BIDI is of live sessions, which are not offered: it is refused."""
+    """Delivery of a model response: whole (NONE) or in partial events (SSE).
+
+    BIDI belongs to live sessions, which the runtime does not support; `RunConfig` refuses it.
+    """
 
     NONE = None
     SSE = "sse"
@@ -22,13 +25,13 @@ class RunConfig(BaseModel):
     """Settings of an invocation.
 
     Attributes:
-        max_llm_calls: model calls allowed, those of agents that run as tools included; zero or less means no limit.
-        llm_calls_before: those that an interrupted attempt at the invocation has made: they count, too.
-        save_input_blobs_as_artifacts: store files in the user's message as artifacts and name them in its place.
-        support_cfc: compositional function calling. Live only: kept for code that sets it, and without effect.
-        response_modalities: live only, as `support_cfc`; set them in an agent's `generate_content_config`.
-        speech_config: live only, as `support_cfc`; set it in an agent's `generate_content_config`.
-        custom_metadata: put on every event of the invocation.
+        max_llm_calls: Limit of model calls, including those of agents run as tools; zero or less means no limit.
+        llm_calls_before: Model calls already made by interrupted attempts at the invocation; counted in the limit.
+        save_input_blobs_as_artifacts: Store files of the user's message as artifacts; the message keeps their names.
+        support_cfc: Ignored (compositional function calling exists only in live sessions).
+        response_modalities: Ignored (live sessions only); set them in an agent's `generate_content_config`.
+        speech_config: Ignored (live sessions only); set it in an agent's `generate_content_config`.
+        custom_metadata: Metadata added to every event of the invocation.
 
     Raises:
         ValueError: the streaming mode is BIDI.
@@ -50,6 +53,6 @@ class RunConfig(BaseModel):
     def _check_streaming_mode(cls, mode: StreamingMode) -> StreamingMode:
         if mode is StreamingMode.BIDI:
             raise ValueError(
-                "StreamingMode.BIDI is of live sessions, which are not offered. Use SSE for answers in pieces, or NONE."
+                "StreamingMode.BIDI needs live sessions, which are not supported. Use SSE for partial events, or NONE."
             )
         return mode

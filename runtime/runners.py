@@ -1,22 +1,22 @@
-"""Runner: the event loop, and the only place that commits (spec L1-L9).
+"""Runner: the event loop, and the only code that commits events (contract L1-L9).
 
-    user's message -> commit -> agent -> event -> commit -> yield -> the agent goes on -> event -> ...
+    user message -> commit -> agent -> event -> commit -> yield -> the agent continues -> event -> ...
 
-Partial events take the short way: they are yielded, never committed.
+Partial events are yielded and never committed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, contextmanager
 from typing import Any
 
 from runtime import types
 from runtime._tasks import iterate_in_thread
-from runtime._writing import SessionKey, is_writing, while_writing
+from runtime._write_scope import SessionKey, is_writing, stream_as_writer
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.routing import agent_that_answers, agent_that_resumes
+from runtime.agents.routing import route_message, route_resume
 from runtime.agents.toolsets import close_toolsets
 from runtime.agents.tree import refuse_repeated_names
 from runtime.apps.app import App
@@ -24,21 +24,21 @@ from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from runtime.artifacts.input_blobs import save_input_blobs
-from runtime.context import InvocationContext, InvocationScope, new_invocation_id, owner_of
-from runtime.engine.build_events import agent_event, user_event
-from runtime.engine.human_input.credentials import take_credentials
-from runtime.engine.resume.agent_progress import latest_start, recorded_states
-from runtime.engine.rewind import undo
-from runtime.engine.stopping import Stoppable
+from runtime.auth.auth_credential import AuthCredential
+from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
+from runtime.engine.build_events import agent_event
+from runtime.engine.cancellation import CancellableRun
+from runtime.engine.human_input.credentials import extract_credentials
+from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
+from runtime.engine.rewind import rewind_actions
+from runtime.engine.user_message import user_message_event
 from runtime.errors import (
     ConfigurationError,
-    InvocationNotFoundError,
     NestedRunError,
     SessionNotFoundError,
 )
-from runtime.events.calls import find_call_event
 from runtime.events.event import Event
+from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
 from runtime.memory.in_memory_memory_service import InMemoryMemoryService
 from runtime.plugins.base_plugin import BasePlugin
@@ -52,16 +52,15 @@ logger = logging.getLogger(__name__)
 
 
 class Runner:
-    """Runs an app's agents for a session.
-
-    Give it an `app`, or an `app_name` and an `agent`.
+    """Runs an app's agents in sessions.
 
     Args:
-        compacts: whether `run_async` sums up what is due after its last event (spec R4); without it, `compact_async`
-            is called by whoever runs the Runner.
+        app: App to run; give either this or `app_name` with `agent`.
+        compacts: True when `run_async` compacts the session after its last event (contract R4). With False, call
+            `compact_async` yourself.
 
     Raises:
-        ConfigurationError: neither is given, or both; two plugins, or two agents of the tree, have one name.
+        ConfigurationError: neither or both of `app` and `agent` are given, or two plugins or agents share a name.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Runner:
         self.memory_service = memory_service
         self.plugin_manager = PluginManager(app.plugins)
         self._compacts = compacts and app.events_compaction_config is not None
-        self._running: set[Stoppable] = set()
+        self._active_runs: set[CancellableRun] = set()
         self._caller: InvocationScope | None = None
 
     async def run_async(
@@ -105,81 +104,76 @@ class Runner:
         invocation_id: str | None = None,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
+        credentials: Mapping[str, AuthCredential] | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one invocation: commit the message, run the agent, commit and yield its events.
 
         Args:
-            new_message: what the person says, or function responses for long-running calls.
-            invocation_id: of an interrupted invocation, which is continued from its events (spec R1); else the id
-                to use for the new one. An answer that continues an invocation (T5) needs none.
-            state_delta: state changes that come with the message, or with the continuation.
+            new_message: User message, or function responses to long-running calls.
+            invocation_id: Id of an interrupted invocation to resume (contract R1), or the id for a new one. Function
+                responses that continue an invocation need no id (contract T5).
+            state_delta: State changes to commit with the message or the resume.
+            credentials: Credentials by credential key, taken out of the message before (contract T8).
 
         Raises:
-            SessionNotFoundError: there is no such session.
-            NestedRunError: it is called by code of an invocation of the same session.
-            InvocationNotFoundError: there is nothing to continue and no message.
-            InvalidAnswerError: the message answers a question of the framework in a way that cannot be read.
+            SessionNotFoundError: the session does not exist.
+            NestedRunError: the caller is code of an invocation of the same session.
+            InvocationNotFoundError: there is neither a message nor an invocation to resume.
+            InvalidAnswerError: an answer to a request of the framework cannot be read.
         """
-        run = Stoppable(invocation_id)
-        with self._cancellable(run):
-            async with AsyncExitStack() as writing:
-                session = await run.unless_stopped(self._begin_writing(writing, user_id, session_id))
-                if session is None or run.is_stopped:
+        run = CancellableRun(invocation_id)
+        with self._registered(run):
+            async with AsyncExitStack() as stack:
+                session = await run.await_unless_cancelled(self._begin_writing(stack, user_id, session_id))
+                if session is None or run.is_cancelled:
                     return
-                invocation_id = self._invocation_to_continue(session, new_message) or invocation_id
-                ctx = self._context(session, invocation_id or new_invocation_id(), run_config or RunConfig())
+                config = run_config or RunConfig()
+                ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
-                if new_message is not None:
-                    new_message, ctx.scope.credentials = take_credentials(new_message, session.events)
-                if session.may_have(ctx.invocation_id) and ctx.events():
-                    self._prepare_resume(ctx, new_message)
-                elif new_message is None:
-                    raise _nothing_to_run(session, invocation_id)
-                else:
-                    ctx.scope.begins_at = len(session.events)
-                stream = while_writing(
-                    self._key(user_id, session_id), self._run(ctx, new_message, state_delta)
-                )
+                ctx.scope.credentials.update(credentials or {})
+                stream = self._run_invocation(ctx, message, state_delta)
+                stream = stream_as_writer(self._session_key(user_id, session_id), stream)
                 async with aclosing(run.events(stream)) as events:
                     async for event in events:
                         yield event
-                for event in run.closing_events(ctx) if run.is_stopped else ():
+                for event in run.closing_events(ctx) if run.is_cancelled else ():
                     await self._commit(ctx, event)
                     yield event
         if self._compacts:
-            await self._compact_after(ctx)
+            await self._try_compact(ctx)
 
     def cancel(self, invocation_id: str) -> bool:
-        """Stop an invocation that this Runner runs (spec R2); False when it runs none of this id.
+        """Cancel an invocation of this Runner (contract R2); return False when it runs none with this id.
 
-        Its `run_async` ends at the next await of agent, model or tool, after the events that record the stop: the
-        text that had come, marked `interrupted`, and answers for the calls left open. One that still waits for its
-        session ends without a trace.
+        Agent, model and tools are cancelled at their current await. `run_async` then yields the events that record
+        the cancellation, and ends: the partial text, marked `interrupted`, and error responses for open calls. An
+        invocation that still waits for its session ends without events.
         """
-        runs = [run for run in self._running if run.invocation_id == invocation_id]
+        runs = [run for run in self._active_runs if run.invocation_id == invocation_id]
         for run in runs:
-            run.stop()
+            run.cancel()
         return bool(runs)
 
     def run(self, **kwargs: Any) -> Generator[Event, None, None]:
-        """As `run_async`, for code without an event loop: it runs in a thread of its own (spec L6).
+        """Run `run_async` in a thread of its own, for code without an event loop (contract L6).
 
-        Closing the generator stops the agent (spec L7).
+        Closing the generator stops the agent (contract L7).
         """
         return iterate_in_thread(self.run_async(**kwargs), "adk-runner")
 
     async def rewind_async(self, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> Event:
-        """Undo an invocation and all that came after it, by one event that is returned (spec R3).
+        """Rewind an invocation and all later ones; return the rewind event (contract R3).
 
-        The log keeps everything; agents no longer see what was rewound. Not while an invocation runs in the session.
+        The session keeps all events, but agents no longer see the rewound ones. Waits until no invocation runs in
+        the session.
 
         Raises:
-            SessionNotFoundError: there is no such session.
-            InvocationNotFoundError: there is no such invocation, or it was rewound already.
+            SessionNotFoundError: the session does not exist.
+            InvocationNotFoundError: the invocation does not exist, or it was rewound already.
         """
         async with self._one_writer(user_id, session_id):
             session = await self._load(user_id, session_id)
-            actions = await undo(
+            actions = await rewind_actions(
                 session, self.session_service, self.artifact_service, rewind_before_invocation_id
             )
             event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
@@ -188,41 +182,62 @@ class Runner:
     async def compact_async(
         self, *, user_id: str, session_id: str, invocation_id: str | None = None
     ) -> Event | None:
-        """Sum up what is due (spec R4); returns the summary's event. Safe to repeat: nothing is summed up twice.
+        """Commit a summary of the events that are due, and return its event (contract R4). Safe to repeat.
 
         Args:
-            invocation_id: the latest invocation that is known to be over; without it, the newest is left alone.
+            invocation_id: Latest invocation known to have ended; without it, the newest one is left out.
 
         Raises:
-            SessionNotFoundError: there is no such session.
-            ModelError: the model could not sum up.
+            SessionNotFoundError: the session does not exist.
+            ModelError: the model call failed.
         """
-        # Not as the one writer: an answer does not wait for a summary, which holds whatever is written meanwhile.
+        # Not as the session's writer: invocations need not wait, as the summary stays valid when events are added.
         session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
         return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
-        """Close the toolsets of the agents, then the plugins, all of them also when one fails.
+        """Close the toolsets of the agents, then the plugins; a failure does not keep the others from being closed.
 
         Raises:
-            ToolsetError: names the toolsets that failed.
-            PluginError: names the plugins that failed.
+            ToolsetError: toolsets failed; the message names them.
+            PluginError: plugins failed; the message names them.
         """
         try:
             await close_toolsets(self.agent)
         finally:
             await self.plugin_manager.close()
 
-    async def _run(
+    def _open_invocation(
+        self,
+        session: Session,
+        invocation_id: str | None,
+        message: types.Content | None,
+        run_config: RunConfig,
+    ) -> tuple[InvocationContext, types.Content | None]:
+        """Return the context of a new or resumed invocation, and the message without credentials."""
+        if self._is_resumable and message is not None:
+            invocation_id = find_answered_invocation(session.events, message) or invocation_id
+        ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
+        if message is not None:
+            message, ctx.scope.credentials = extract_credentials(message, session.events)
+        if session.may_contain_invocation(ctx.invocation_id) and ctx.events():
+            prepare_resume(ctx, self.agent, message)
+        elif message is None:
+            raise nothing_to_run_error(session, invocation_id)
+        else:
+            ctx.scope.begins_at = len(session.events)
+        return ctx, message
+
+    async def _run_invocation(
         self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
     ) -> AsyncGenerator[Event, None]:
-        """The loop of one invocation."""
+        """Commit the message, run the agent, commit its events."""
         ask = self.plugin_manager.ask
         if message is not None:
             replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
             message = replaced or message
         if message is not None or state_delta:
-            event = await self._user_event(ctx, message, state_delta)
+            event = await user_message_event(ctx, message, state_delta)
             ctx.user_content = ctx.user_content or event.content
             await self._commit(ctx, event)
         async with aclosing(self._agent_events(ctx)) as events:
@@ -232,33 +247,20 @@ class Runner:
                 yield await ask("on_event_callback", invocation_context=ctx, event=event) or event
         await ask("after_run_callback", invocation_context=ctx)
 
-    async def _compact_after(self, ctx: InvocationContext) -> None:
-        """The answer is given by now: what goes wrong here does not take it back, and is tried again next time."""
+    async def _try_compact(self, ctx: InvocationContext) -> None:
+        """Compact the session. A failure is only logged: the invocation is complete, and the next one tries again."""
         try:
             await compact(self.app, self.session_service, ctx.session, ctx.invocation_id)
         except Exception:
             logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
 
-    async def _user_event(
-        self, ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
-    ) -> Event:
-        """What the person said; files become artifacts where the run's settings ask for it (spec L10)."""
-        if message is None or not ctx.run_config.save_input_blobs_as_artifacts:
-            return user_event(ctx, message, state_delta)
-        saved = await save_input_blobs(
-            self.artifact_service, owner_of(ctx.session), message, ctx.invocation_id
-        )
-        event = user_event(ctx, saved.content, state_delta)
-        event.actions.artifact_delta = saved.artifact_delta
-        return event
-
     async def _agent_events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        """What the chosen agent says, or a plugin in its place (spec C4)."""
+        """Yield the events of the chosen agent, or of the plugin that replies in its place (contract C4)."""
         if ctx.resuming:
-            began = agent_that_answers(self.agent, ctx.session.events[: ctx.scope.begins_at + 1])
-            ctx.agent = agent_that_resumes(self.agent, began, ctx.events())
+            began = route_message(self.agent, ctx.session.events[: ctx.scope.begins_at + 1])
+            ctx.agent = route_resume(self.agent, began, ctx.events())
         else:
-            ctx.agent = agent_that_answers(self.agent, ctx.session.events)
+            ctx.agent = route_message(self.agent, ctx.session.events)
         reply = await self.plugin_manager.ask("before_run_callback", invocation_context=ctx)
         if reply is not None:
             yield agent_event(ctx, reply)
@@ -267,72 +269,49 @@ class Runner:
             async for event in events:
                 yield event
 
-    def _invocation_to_continue(self, session: Session, message: types.Content | None) -> str | None:
-        """In a resumable app an answer to a long-running call continues the call's invocation (spec R1, T5)."""
-        if not self._is_resumable or message is None:
-            return None
-        for part in message.parts or []:
-            call_id = part.function_response.id if part.function_response else None
-            call_event = find_call_event(session.events, call_id) if call_id else None
-            if call_event is not None:
-                return call_event.invocation_id
-        return None
-
-    def _prepare_resume(self, ctx: InvocationContext, message: types.Content | None) -> None:
-        """Go on where the invocation's events end; or begin anew, with an answer that nobody waits for any more."""
-        events = ctx.events()
-        ctx.user_content = next((event.content for event in events if event.author == "user"), None)
-        start = latest_start([*events, user_event(ctx, message)] if message else events)
-        first = events[start] if start < len(events) else None
-        ctx.scope.begins_at = next(
-            (index for index, event in enumerate(ctx.session.events) if event is first),
-            len(ctx.session.events),
-        )
-        events = ctx.events()
-        ctx.resuming = any(event.author != "user" for event in events)
-        ctx.scope.agent_states, ctx.scope.ended = recorded_states(self.agent, events)
-
     @property
     def _is_resumable(self) -> bool:
         config = self.app.resumability_config
         return config is not None and config.is_resumable
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
-        """Store the event and its actions. The agent that yielded it stands still meanwhile (spec L3).
+        """Store the event and its actions. The agent that yielded it is paused meanwhile (contract L3).
 
-        What was changed in place stays the object that it is: a parallel agent may have it at hand, and what that one
-        changes is a change of the state, too (S6).
+        Values that were changed in place stay the same objects in the state: a parallel agent may hold a reference
+        to one, and its changes are state changes too (contract S6).
         """
         delta, state = event.actions.state_delta, ctx.session.state
-        at_hand = ctx.scope.changed_in_place(delta)
+        changed_in_place = ctx.scope.changed_in_place(delta)
         await self.session_service.append_event(ctx.session, event)
-        state.update(at_hand)
+        state.update(changed_in_place)
         ctx.scope.own_state.update({key: state[key] for key in delta if key in state})
 
     @contextmanager
-    def _cancellable(self, run: Stoppable) -> Generator[None, None, None]:
-        """While the run is one that `cancel` finds."""
-        self._running.add(run)
+    def _registered(self, run: CancellableRun) -> Generator[None, None, None]:
+        """Let `cancel` find the run while the block is active."""
+        self._active_runs.add(run)
         try:
             yield
         finally:
-            self._running.discard(run)
+            self._active_runs.discard(run)
 
-    async def _begin_writing(self, writing: AsyncExitStack, user_id: str, session_id: str) -> Session:
-        """The session, once nobody else writes to it; until the stack is closed nobody else does."""
-        await writing.enter_async_context(self._one_writer(user_id, session_id))
+    async def _begin_writing(self, stack: AsyncExitStack, user_id: str, session_id: str) -> Session:
+        """Load the session as its only writer; closing the stack lets others write."""
+        await stack.enter_async_context(self._one_writer(user_id, session_id))
         return await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
 
     def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
-        """What keeps two invocations of one session from interleaving their events."""
-        if is_writing(self._key(user_id, session_id)):
+        """Return the session service's guard against a second writer, whose events would interleave."""
+        if is_writing(self._session_key(user_id, session_id)):
             raise NestedRunError(
                 f"This code is part of an invocation of session {session_id!r}, so it cannot wait for another one "
                 "there. Use another session, as AgentTool does, or run it when this invocation has ended."
             )
-        return self.session_service.one_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
+        return self.session_service.exclusive_writer(
+            app_name=self.app_name, user_id=user_id, session_id=session_id
+        )
 
-    def _key(self, user_id: str, session_id: str) -> SessionKey:
+    def _session_key(self, user_id: str, session_id: str) -> SessionKey:
         return (self.session_service, self.app_name, user_id, session_id)
 
     async def _load(self, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session:
@@ -346,7 +325,7 @@ class Runner:
             )
         return session
 
-    def _context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
+    def _new_context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
         return InvocationContext(
             invocation_id=invocation_id,
             agent=self.agent,
@@ -367,9 +346,11 @@ class Runner:
         )
 
     async def _run_child(
-        self, ctx: InvocationContext, agent: BaseAgent, message: types.Content, state: dict[str, Any]
+        self, ctx: InvocationContext, agent: AgentProtocol, message: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
-        """Run an agent as a tool, in a session of its own (spec T6). Its model calls count with the caller's (L10)."""
+        """Run an agent as a tool, in a session of its own (contract T6); the caller's scope counts its model calls."""
+        if not isinstance(agent, BaseAgent):
+            raise ConfigurationError(f"Agent {agent.name!r} is not a BaseAgent, so it cannot run as a tool.")
         session = ctx.session
         artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
         runner = Runner(
@@ -396,7 +377,7 @@ class Runner:
 
 
 class InMemoryRunner(Runner):
-    """A Runner with services that keep everything in this process's memory (spec L9)."""
+    """Runner with services that keep all data in this process's memory (contract L9)."""
 
     def __init__(
         self,
@@ -415,11 +396,3 @@ class InMemoryRunner(Runner):
             artifact_service=InMemoryArtifactService(),
             memory_service=InMemoryMemoryService(),
         )
-
-
-def _nothing_to_run(session: Session, invocation_id: str | None) -> InvocationNotFoundError:
-    if invocation_id is None:
-        return InvocationNotFoundError(
-            "run_async needs a new_message, or the invocation_id of one to continue."
-        )
-    return InvocationNotFoundError(f"Session {session.id!r} has no invocation {invocation_id!r} to continue.")

@@ -1,3 +1,3 @@
-"""The content types of google-genai. Only this module imports them; use `from runtime import types`."""
+"""Re-export of google-genai's content types. All other modules use `from runtime import types`."""
 
-from google.genai.types import *  # noqa: F403  (a re-export: the names are google-genai's)
+from google.genai.types import *  # noqa: F403  (google-genai's own list of names)

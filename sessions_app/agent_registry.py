@@ -1,4 +1,4 @@
-"""The agents of a site: `agents.py` in any installed app (design.md, "Agents of a site")."""
+"""Registry of the site's apps: each installed Django app may define one in its `agents.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from sessions_app.errors import NotFoundError
 
 
 def discover() -> Iterator[tuple[str, App | Exception]]:
-    """The name of every `agents.py`, in the order of INSTALLED_APPS, with its app or what it raised instead."""
+    """Yield every `agents.py` module's name with its app, or with the error that loading it raised.
+
+    The order is that of INSTALLED_APPS.
+    """
     for config in django_apps.get_app_configs():
         module_name = f"{config.name}.agents"
         if find_spec(module_name) is not None:
@@ -26,46 +29,46 @@ def discover() -> Iterator[tuple[str, App | Exception]]:
 
 @lru_cache(maxsize=1)
 def apps() -> dict[str, App]:
-    """The apps by name, in the order of INSTALLED_APPS.
+    """Return the apps by name, in the order of INSTALLED_APPS.
 
     Raises:
-        ConfigurationError: an `agents.py` defines no app, or two define one name.
-        Exception: what an `agents.py` raised when it was imported, as it is.
+        ConfigurationError: an `agents.py` defines no app, or two define the same name.
+        Exception: any error that importing an `agents.py` raised, unchanged.
     """
-    found: dict[str, App] = {}
+    by_name: dict[str, App] = {}
     for module_name, app in discover():
         if isinstance(app, Exception):
             raise app
-        if app.name in found:
+        if app.name in by_name:
             raise ConfigurationError(
-                f"Two agents.py define an app {app.name!r}: {module_name} is the second. Rename one."
+                f"Two agents.py define an app {app.name!r}; {module_name} is the second. Rename one."
             )
-        found[app.name] = app
-    return found
+        by_name[app.name] = app
+    return by_name
 
 
 def get_app(name: str) -> App:
-    """An app by name.
+    """Return an app by name.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: the site has no such app.
     """
     app = apps().get(name)
     if app is None:
-        known = ", ".join(apps()) or "none; write an agents.py in an installed app"
-        raise NotFoundError(f"There is no app {name!r}. The apps of this site: {known}.")
+        names = ", ".join(apps()) or "none; write an agents.py in an installed app"
+        raise NotFoundError(f"There is no app {name!r}. The apps of this site: {names}.")
     return app
 
 
 def _load(module_name: str, label: str) -> App | Exception:
     try:
         return _app_of(importlib.import_module(module_name), label)
-    except Exception as error:  # noqa: BLE001 - raised by apps(), reported by the check
+    except Exception as error:  # noqa: BLE001 - apps() raises the error, the system check reports it
         return error
 
 
 def _app_of(module: ModuleType, label: str) -> App:
-    """`app = App(...)`, or ADK's `root_agent`, which makes an app named after the Django app."""
+    """Return the module's `app`, or an app for its `root_agent`, named after the Django app."""
     names = vars(module)
     app, root_agent = names.get("app"), names.get("root_agent")
     if isinstance(app, App):

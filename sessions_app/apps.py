@@ -1,20 +1,36 @@
-"""The Django app: conversations with agents, kept in PostgreSQL."""
+"""Django app configuration: registers the system checks."""
+
+from importlib import import_module
+from typing import Any
 
 from django.apps import AppConfig
 from django.core.checks import register
+from django.core.signals import setting_changed
 
 from sessions_app.checks import check_agents
+from sessions_app.conf import conf
 from sessions_app.conf_checks import check_settings
 
 
 class SessionsAppConfig(AppConfig):
-    """Registers the checks."""
+    """Configuration of the sessions app."""
 
     name = "sessions_app"
     verbose_name = "Agent sessions"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Check agents and settings wherever Django checks the site; alone with `manage.py check --tag agents`."""
+        """Register the system checks and the receiver of account deletions.
+
+        `manage.py check --tag agents` runs the checks alone.
+        """
         register(check_agents, "agents")
         register(check_settings, "agents")
+        setting_changed.connect(_follow_setting)
+        import_module("sessions_app.data_protection.account")  # models can be imported from now on
+
+
+def _follow_setting(setting: str, **kwargs: Any) -> None:
+    """Drop the cached `conf()` when a test overrides `settings.ADK`."""
+    if setting == "ADK":
+        conf.cache_clear()

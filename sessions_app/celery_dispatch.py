@@ -1,4 +1,4 @@
-"""Handing work to Celery's workers. What a crash or an absent broker leaves unsent, the sweeper sends."""
+"""Sending of jobs and invocations to Celery workers. The sweeper sends again after a crash or a broker outage."""
 
 from __future__ import annotations
 
@@ -9,42 +9,46 @@ from uuid import UUID
 from celery import current_app
 
 from sessions_app.db import leases
+from sessions_app.thread_pools import broker_threads
 
 logger = logging.getLogger(__name__)
 JOB_QUEUE = "jobs"
 RUN_SESSION = "sessions_app.run_session"
 SWEEP = "sessions_app.sweep"
+HOUSEKEEPING = "sessions_app.housekeeping"
 
 _sending: set[asyncio.Task[None]] = set()
 
 
 def send_job(job_id: str | UUID, task_name: str) -> None:
-    """Give a job to the broker."""
+    """Send a job to the broker."""
     current_app.send_task(
         task_name, args=[str(job_id)], queue=JOB_QUEUE, task_id=str(job_id), ignore_result=True
     )
 
 
 def send_run_session(session_id: str | UUID) -> None:
-    """Let a worker run what is queued in the session."""
+    """Ask a worker to run the session's queue."""
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
 
 
 def send_sweep() -> None:
-    """Let a worker sweep now, rather than when it is time."""
+    """Ask a worker for a sweep now, before the next scheduled one."""
     current_app.send_task(SWEEP, ignore_result=True)
 
 
 async def run_session_elsewhere(session_id: UUID) -> None:
-    """Let a worker run what is queued in the session; without a broker the sweeper will."""
+    """Ask a worker to run the session's queue; without a broker, leave the queue to the sweeper."""
     try:
-        await asyncio.to_thread(send_run_session, session_id)
-    except Exception:  # the broker may be away: the sweeper finds the queue
-        logger.warning("Nobody was told to run session %s; the sweeper will", session_id, exc_info=True)
+        await broker_threads.run(send_run_session, session_id)
+    except Exception:  # the broker may be unavailable: the sweeper finds the queue
+        logger.warning(
+            "Session %s could not be sent to a worker; the sweeper will run it", session_id, exc_info=True
+        )
 
 
 def send_job_soon(job_id: str | UUID, task_name: str) -> None:
-    """As `send_job`, beside the event loop: talking to the broker blocks."""
+    """Send a job from a background thread, because the call to the broker blocks."""
     task = asyncio.create_task(_send_job(UUID(str(job_id)), task_name), name=f"send job {job_id}")
     _sending.add(task)
     task.add_done_callback(_sending.discard)
@@ -52,7 +56,7 @@ def send_job_soon(job_id: str | UUID, task_name: str) -> None:
 
 async def _send_job(job_id: UUID, task_name: str) -> None:
     try:
-        await asyncio.to_thread(send_job, job_id, task_name)
+        await broker_threads.run(send_job, job_id, task_name)
         await leases.mark_sent(job_id)
-    except Exception:  # the broker may be away: the sweeper sends what is marked as unsent
-        logger.warning("Job %s was not sent; the sweeper will send it", job_id, exc_info=True)
+    except Exception:  # the broker may be unavailable: the sweeper sends jobs without `sent_at`
+        logger.warning("Job %s could not be sent; the sweeper will send it", job_id, exc_info=True)

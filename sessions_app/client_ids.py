@@ -1,6 +1,6 @@
-"""Client ids of invocations: whoever asks for an invocation names it, so that asking twice starts it once.
+"""Client ids: idempotency keys of invocations. A repeated request with the same id starts no second invocation.
 
-Browsers make the ids of messages. Those that the site makes begin with a word of their own, which no browser may use.
+A browser makes the ids of its messages. The site's own ids have a prefix that browsers may not use.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ RETRY = "retry:"
 SCHEDULE = "schedule:"
 UNDONE = "undone:"
 
-OF_THE_SITE = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
+SITE_PREFIXES = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
 MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
-"""What a newer message does not interrupt while it is queued."""
+"""Prefixes of invocations that a newer message does not interrupt and that limits do not refuse."""
 
 
-def is_of_the_site(client_id: str) -> bool:
-    """Whether a browser may not use it."""
-    return client_id.startswith(OF_THE_SITE)
+def is_reserved(client_id: str) -> bool:
+    """True when the id has a prefix of the site, which a browser may not use."""
+    return client_id.startswith(SITE_PREFIXES)
 
 
 def of_answer(call_id: str) -> str:
-    """A person's answer to a call: the first one counts."""
+    """Return the id of a person's answer to a call; the first answer counts."""
     return f"{ANSWER}{call_id}"
 
 
 def of_job(job_id: UUID) -> str:
-    """A job's answer to its call."""
+    """Return the id of a job's answer to its call."""
     return f"{JOB}{job_id}"
 
 
 def of_retry(invocation_id: str) -> str:
-    """A message that is sent once more, since its agents cannot go on."""
+    """Return the id of a message that is sent again because its failed invocation cannot be resumed."""
     return f"{RETRY}{invocation_id}"
 
 
 def of_schedule(task_id: int, run: int | str) -> str:
-    """A run of a scheduled task."""
+    """Return the id of a run of a scheduled task."""
     return f"{SCHEDULE}{task_id}:{run}"

@@ -1,4 +1,4 @@
-"""The settings of this app, with their defaults: `ADK = {...}` in the site's settings overrides them."""
+"""Settings of this app with their defaults; `ADK = {...}` in the site's settings overrides them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from django.conf import settings
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-KNOWN_ONLY = ConfigDict(extra="forbid")
+NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
-@dataclass(frozen=True, config=KNOWN_ONLY)
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class Price:
-    """What a model costs for a million tokens, in whatever currency the site counts in.
+    """Price of a model for a million tokens, in the site's currency.
 
     Attributes:
-        cached_input: for input that the model had in its cache; without it, as other input.
+        cached_input: price of input tokens from the model's cache; None is the price of other input.
     """
 
     input: float
@@ -28,42 +28,67 @@ class Price:
     cached_input: float | None = None
 
 
-@dataclass(frozen=True, config=KNOWN_ONLY)
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class Conf:
-    """What a site may set in `settings.ADK`. Times are in seconds.
+    """Settings of a site in `settings.ADK`. Durations are in seconds.
 
     Attributes:
-        apps: by the name of an app, what is different for it: of `queue_policy`, `invocations_of_app` and the limits of
-            an invocation.
-        queue_policy: what happens to a message while another is answered: it waits for its turn (`enqueue`), is
-            refused (`reject`), or stops the other (`interrupt`).
-        invocations_of_person: how many invocations a person may have running at once; 0 is no limit.
-        invocations_of_app: how many an app may have running at once; 0 is no limit.
-        lease_seconds: how long an invocation outlives its process before others may take it over.
-        heartbeat_seconds: how often a process renews its leases and asks for news of the sessions it watches.
-        merge_seconds: the shortest time that streamed text is gathered before it is sent.
-        merge_seconds_under_load: the longest.
-        relay_seconds: the least time between two messages to other processes; news are gathered meanwhile.
-        worker_sessions: how many sessions a process of a Celery worker runs at once; further ones wait.
-        invocation_seconds: how long an invocation may take.
-        invocation_model_calls: how many model calls it may make.
-        invocation_tokens: how many tokens it may use; 0 is no limit.
-        invocation_cost: what it may cost by `prices`; 0 is no limit.
-        prices: by the beginning of a model's name, {"input": ..., "output": ..., "cached_input": ...}: see `Price`.
-        invocation_attempts: how often an invocation whose process died is taken up, the first time included.
-        job_result_limit: characters of a job's result; a larger one becomes an artifact.
-        job_lost_seconds: after how long without a heartbeat a running job's worker counts as dead.
-        job_resend_seconds: after how long a job that nobody began is sent to the broker again.
-        schedule_shortest_seconds: the shortest time between two occurrences of a scheduled task.
-        schedules_per_session: how many scheduled tasks may be active in a session.
+        apps: overrides by app name, of `queue_policy`, `invocations_of_app`, `retention_days` and the limits of an
+            invocation.
+        queue_policy: treatment of a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or
+            cancel the other invocation (`interrupt`).
+        invocations_of_person: number of invocations that a user may have running at once; 0 is no limit.
+        invocations_of_app: number of invocations that an app may have running at once; 0 is no limit.
+        lease_seconds: duration of a lease; other processes take over an invocation this long after its process died.
+        heartbeat_seconds: interval at which a process renews its leases and polls the sessions it watches.
+        merge_seconds: shortest time for which streamed text is gathered before it is sent.
+        merge_seconds_under_load: longest time for which streamed text is gathered.
+        relay_seconds: shortest time between two messages to other processes.
+        worker_sessions: number of sessions that a Celery worker process runs at once; others wait.
+        invocation_seconds: longest duration of an invocation.
+        invocation_model_calls: largest number of model calls of an invocation.
+        invocation_tokens: largest number of tokens of an invocation; 0 is no limit.
+        invocation_cost: highest cost of an invocation by `prices`; 0 is no limit.
+        prices: prices by the beginning of a model's name, {"input": ..., "output": ..., "cached_input": ...}: see
+            `Price`.
+        invocation_attempts: number of claims of an invocation whose processes die, the first claim included.
+        job_result_limit: largest job result in characters; a larger one becomes an artifact.
+        job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
+        job_resend_seconds: time after which a sent job that has not started is sent to the broker again; the pause
+            doubles with each send.
+        sweep_seconds: time after which a sweep leaves the rest of its work to the next one.
+        schedule_shortest_seconds: shortest interval of a scheduled task.
+        schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
+            task or a job.
+        schedules_per_session: largest number of active scheduled tasks in a session.
+        retention_days: days without use after which a session is erased; 0 keeps sessions.
+        retention_batch: largest number of sessions that one run of the daily housekeeping erases.
         pool_size: PostgreSQL connections of a process.
-        prepared_statements: whether these connections keep statements that they have planned; off for a pooler between
-            that changes connections and does not know of them.
-        cached_events: events of recently served sessions that a process keeps.
-        message_limit: characters of a message.
-        frame_limit: bytes of a websocket frame.
-        frames_per_minute: frames that a socket may send in a minute.
-        slow_reader_seconds: how long a browser that lags far behind may take to read what was sent.
+        database_threads: threads for queries of the ORM outside of HTTP requests; each has a connection while it works.
+        page_connections: PostgreSQL connections of a web process for pages, the admin and its database threads.
+        page_wait_seconds: longest wait of a page for one of these connections.
+        statement_seconds: longest duration of a statement in a web process; 0 is no limit.
+        tool_threads: number of synchronous tools that a process runs at once; others wait.
+        download_threads: number of downloads for which a process reads a piece of a file at once.
+        broker_threads: number of tasks that a process sends to the broker at once.
+        prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
+            switches connections without tracking prepared statements.
+        cached_html_bytes: size of the HTML of events that a process caches.
+        markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
+        markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.
+        markdown_nesting: depth of lists and quotations in a text; what is deeper is shown as it is.
+        inline_render_seconds: estimated time above which an event is rendered in a thread, so that others need not
+            wait for it.
+        cached_bytes: memory for the events of recently used sessions that a process caches, estimated.
+        streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
+        message_limit: largest message in characters.
+        frame_limit: largest websocket frame in characters.
+        frames_per_minute: number of frames that a socket may send in a minute.
+        slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
+        error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
+        credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
+            decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
+        credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
     """
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -85,36 +110,58 @@ class Conf:
     job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
     job_resend_seconds: float = 60.0
+    sweep_seconds: float = 4.0
     schedule_shortest_seconds: float = 60.0
+    schedule_longest_seconds: float = 3650 * 86_400.0
     schedules_per_session: int = 20
+    retention_days: int = Field(default=0, ge=0)
+    retention_batch: int = Field(default=10_000, ge=1)
     pool_size: int = 10
+    database_threads: int = 4
+    page_connections: int = 10
+    page_wait_seconds: float = 10.0
+    statement_seconds: float = 30.0
+    tool_threads: int = 32
+    download_threads: int = 8
+    broker_threads: int = 2
     prepared_statements: bool = True
-    cached_events: int = 200_000
+    cached_html_bytes: int = 32_000_000
+    markdown_limit: int = 100_000
+    markdown_cells: int = 2_000
+    markdown_nesting: int = 16
+    inline_render_seconds: float = 0.03
+    cached_bytes: int = 256_000_000
+    streamed_bytes: int = 64_000_000
     message_limit: int = 32_000
     frame_limit: int = 256_000
     frames_per_minute: int = 240
     slow_reader_seconds: float = 20.0
+    error_detail_limit: int = 8_000
+    credential_keys: tuple[str, ...] = field(default=(), repr=False)
+    credential_seconds: float = 3600.0
 
     def of_app(self, app_name: str) -> Conf:
-        """These settings with what is different for the app."""
+        """Return the settings with the app's overrides."""
         return replace(self, **self.apps.get(app_name, {}))
 
     def by_app(self, setting: str) -> dict[str, Any]:
-        """One setting of every app that has its own, and under "" of all others."""
-        named = {name: own[setting] for name, own in self.apps.items() if setting in own}
-        return {**named, "": getattr(self, setting)}
+        """Return one setting by app name: the apps' overrides, and under "" the value of all other apps."""
+        overrides = {name: values[setting] for name, values in self.apps.items() if setting in values}
+        return {**overrides, "": getattr(self, setting)}
 
     def price(self, model: str) -> Price | None:
-        """What the model costs: of the names that it begins with, the longest counts."""
-        known = [name for name in self.prices if model.startswith(name)]
-        return self.prices[max(known, key=len)] if known else None
+        """Return the price of a model, by the longest key of `prices` that its name begins with."""
+        prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]
+        return self.prices[max(prefixes, key=len)] if prefixes else None
 
 
 @lru_cache(maxsize=1)
 def conf() -> Conf:
-    """The settings in force.
+    """Return the settings of the site.
+
+    Cached; `apps.py` clears the cache when a test overrides `settings.ADK`.
 
     Raises:
-        pydantic.ValidationError: `settings.ADK` has something that is unknown, or of the wrong type.
+        pydantic.ValidationError: `settings.ADK` has an unknown key or a value of the wrong type.
     """
     return Conf(**getattr(settings, "ADK", {}))

@@ -1,8 +1,8 @@
-"""What is wrong with `settings.ADK`, as Django's system check tells it.
+"""Django system check of `settings.ADK`.
 
-- E007  a setting is unknown, or has a value that cannot be used
+- E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py defines
-- W002  what invocations cost is limited, but a model has no price
+- W002  the cost of invocations is limited, but a model has no price
 """
 
 from __future__ import annotations
@@ -19,33 +19,37 @@ from runtime.apps.app import App
 from sessions_app.agent_registry import discover
 from sessions_app.conf import Conf, conf
 
-HINT = "sessions_app/conf.py says what there is."
+HINT = "sessions_app/conf.py lists the settings."
 
 
 def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
-    """A system check: the problems of `settings.ADK`."""
+    """Check `settings.ADK`."""
     try:
-        known = conf()
+        settings = conf()
     except ValidationError as error:
         return list(_errors(error, "settings.ADK"))
     apps = {app.name: app for _, app in discover() if isinstance(app, App)}
-    return [problem for name in {*apps, *known.apps} for problem in _problems_of_app(known, name, apps)]
+    return [problem for name in {*apps, *settings.apps} for problem in _problems_of_app(settings, name, apps)]
 
 
-def _problems_of_app(known: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:
+def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:
     if name not in apps:
-        said = f"settings.ADK['apps'] names {name!r}, which no agents.py defines."
-        yield Error(said, hint=f"There are: {', '.join(sorted(apps)) or 'none'}.", id="sessions_app.E008")
+        message = f"settings.ADK['apps'] names {name!r}, which no agents.py defines."
+        yield Error(
+            message,
+            hint=f"The apps of the site: {', '.join(sorted(apps)) or 'none'}.",
+            id="sessions_app.E008",
+        )
         return
     try:
-        of_app = known.of_app(name)
+        of_app = settings.of_app(name)
     except ValidationError as error:
         yield from _errors(error, f"settings.ADK['apps'][{name!r}]")
         return
     unpriced = sorted({model for model in _models(apps[name]) if of_app.price(model) is None})
     if of_app.invocation_cost and unpriced:
-        said = f"What invocations of {name!r} cost is limited, but {', '.join(unpriced)} has no price."
-        yield Warning(said, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+        message = f"The cost of invocations of {name!r} is limited, but {', '.join(unpriced)} has no price."
+        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
 
 
 def _models(app: App) -> Iterator[str]:
@@ -55,7 +59,7 @@ def _models(app: App) -> Iterator[str]:
                 yield agent.canonical_model.model
 
 
-def _errors(error: ValidationError, place: str) -> Iterator[CheckMessage]:
+def _errors(error: ValidationError, path: str) -> Iterator[CheckMessage]:
     for detail in error.errors(include_url=False):
-        path = "".join(f"[{step!r}]" for step in detail["loc"])
-        yield Error(f"{place}{path}: {detail['msg']}.", hint=HINT, id="sessions_app.E007")
+        keys = "".join(f"[{key!r}]" for key in detail["loc"])
+        yield Error(f"{path}{keys}: {detail['msg']}.", hint=HINT, id="sessions_app.E007")

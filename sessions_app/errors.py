@@ -1,31 +1,35 @@
-"""The errors of the site, below the runtime's tree; `protocol.py` maps them to frames and status codes."""
+"""Errors of the site, below the runtime's `AdkError`; `chat/protocol.py` maps them to error frames."""
 
 from runtime.errors import AdkError
 
 
 class NotFoundError(AdkError):
-    """There is no such thing, or it is not yours."""
+    """There is no such object, or it belongs to another user."""
 
 
 class PermissionDeniedError(AdkError):
-    """You may not do this."""
+    """You do not have permission to do this."""
 
 
 class InvalidInputError(AdkError):
-    """This input cannot be used."""
+    """The input is invalid."""
 
 
 class ConflictError(AdkError):
-    """Something else happened first."""
+    """The request conflicts with the current state: refresh and try again."""
+
+
+class LegalHoldError(ConflictError):
+    """A legal hold forbids to erase this."""
 
 
 class StaleLeaseError(AdkError):
-    """Another process has taken the session over; this one may not write to it any more."""
+    """Another process has taken over the session; this one may no longer write to it."""
 
 
 class LimitExceededError(AdkError):
-    """The invocation used more than it may."""
+    """The invocation exceeded a limit of the site."""
 
 
-class CannotGoOnError(AdkError):
-    """An interrupted invocation cannot be continued from its events."""
+class NotResumableError(AdkError):
+    """An interrupted invocation cannot be resumed from its events."""

@@ -1,16 +1,34 @@
-"""Whose chat it is, for the pages."""
+"""Access to a session: only its owner has any, for pages, downloads and frames alike."""
+
+from __future__ import annotations
 
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import Http404
 
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
 
+User = AbstractBaseUser | AnonymousUser
 
-async def own_session_or_404(person: AbstractBaseUser | AnonymousUser, session_id: UUID) -> Session:
-    """The person's session; somebody else's is answered as if it did not exist."""
+
+async def own_session(user: User, session_id: UUID) -> Session:
+    """Return the user's session.
+
+    Raises:
+        NotFoundError: there is no such session, or it belongs to someone else.
+    """
+    session = await in_thread(Session.objects.owned_by(user).filter(pk=session_id).first)
+    if session is None:
+        raise NotFoundError("There is no such conversation here.")
+    return session
+
+
+async def own_session_or_404(user: User, session_id: UUID) -> Session:
+    """Return the user's session for a view; raises `Http404` where `own_session` raises `NotFoundError`."""
     try:
-        return await Session.objects.owned_by(person).aget(id=session_id)
-    except Session.DoesNotExist as error:
-        raise Http404("There is no such chat.") from error
+        return await own_session(user, session_id)
+    except NotFoundError as error:
+        raise Http404(str(error)) from error

@@ -1,4 +1,4 @@
-"""Leaving in good order: what a process does when it is told to stop."""
+"""Graceful shutdown of a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sessions_app.live.process import close_live
 
 
 async def shut_down() -> None:
-    """End what runs on this loop with a reason that people see, say so, and close the connections."""
+    """Hand over the running invocations of this loop, flush its frames and close its connections."""
     await close_worker()
     await close_live()
     await close_pool()

@@ -1,7 +1,9 @@
-"""What Celery's workers do: run queued invocations, sweep, and the jobs that agents' tools declare."""
+"""Celery tasks: run queued invocations, sweep, keep house. Job tools register a task each."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -9,38 +11,77 @@ from celery import shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_registry import apps
-from sessions_app.celery_dispatch import RUN_SESSION, SWEEP, send_run_session
+from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, SWEEP, send_run_session
+from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
+from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
-from sessions_app.invocations.background import run_beside
-from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.scheduling.firing import fire_due
+from sessions_app.invocations.background import run_in_background
+from sessions_app.invocations.credentials import delete_expired_credentials
+from sessions_app.jobs.sweeper import job_repairs
+from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
+from sessions_app.sweeping import sweep_over
 
-FORGOTTEN_AFTER_SECONDS = 5.0
+logger = logging.getLogger(__name__)
+ABANDONED_AFTER_SECONDS = 5.0
 
-apps()  # a job tool becomes a Celery task when the agents that use it are imported
+apps()  # importing the agents registers the Celery tasks of their job tools
 
 
 @shared_task(name=RUN_SESSION, ignore_result=True)
 def run_session(session_id: str) -> None:
-    """Begin to run what is queued in a session, if this process has room for it."""
-    threads.run(run_beside(UUID(session_id)))
+    """Start running a session's queue if this process has room for another session."""
+    threads.run(run_in_background(UUID(session_id)))
 
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Take up what dead processes left, invocations, queues, jobs; begin what is due."""
-    for session_id in threads.run(_sessions_to_run()):
+    """Recover invocations, queues and jobs of dead processes; start due tasks; delete expired credentials."""
+    sweep_over(
+        [
+            _take_back_expired,
+            _offer_abandoned_queues,
+            _delete_expired_credentials,
+            *job_repairs(),
+            due_task_repair(),
+        ]
+    )
+
+
+def _take_back_expired(seconds: float) -> bool:
+    released = threads.run(leases.take_back_expired())
+    for session_id in released:
         send_run_session(session_id)
-    sweep_jobs()
-    fire_due()
+    return len(released) == leases.BATCH_SIZE
 
 
-async def _sessions_to_run() -> set[UUID]:
-    freed = await leases.take_back_expired()
-    return {*freed, *await leases.sessions_with_forgotten_queue(FORGOTTEN_AFTER_SECONDS)}
+def _delete_expired_credentials(seconds: float) -> bool:
+    delete_expired_credentials()
+    return False
+
+
+def _offer_abandoned_queues(seconds: float) -> bool:
+    """Offer one batch to workers: a worker that has room later takes another queued session by itself."""
+    for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
+        send_run_session(session_id)
+    return False
+
+
+@shared_task(name=HOUSEKEEPING, ignore_result=True)
+def keep_house() -> None:
+    """Erase expired sessions, orphaned files and expired logins."""
+    steps: tuple[Callable[[], object], ...] = (
+        erase_expired_sessions,
+        delete_orphaned_files,
+        clear_expired_logins,
+    )
+    for step in steps:
+        try:
+            step()
+        except Exception:  # one step must not keep the others from running
+            logger.exception("Housekeeping: %s failed; the next run tries again", step)
 
 
 @worker_process_shutdown.connect
-def _leave(**kwargs: Any) -> None:
+def _shut_down_worker(**kwargs: Any) -> None:
     threads.run(shut_down())

@@ -1,4 +1,4 @@
-"""The addresses of the sessions app."""
+"""URL patterns of the chat pages."""
 
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
@@ -7,7 +7,7 @@ from sessions_app.chat import downloads, views
 
 
 class FilenameConverter(StringConverter):
-    """Whatever an agent calls a file, slashes and line breaks too."""
+    """Any file name of an agent, including slashes and line breaks."""
 
     regex = r"[\s\S]*"
 

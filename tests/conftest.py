@@ -1,34 +1,47 @@
-"""What tests of every kind share: the servers, the whole stack, a browser."""
+"""Parts that tests of every kind share: their order, the servers, the whole stack."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Generator, Iterator
 
 import pytest
 from django.conf import settings
 from django.db import connection
-from playwright.sync_api import Browser, sync_playwright
 from pytest_django import DjangoDbBlocker
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
 from tests.stack.stack import Stack
 
-CHROMIUM = "/usr/bin/chromium"
-CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+BROWSER = "tests/browser/"
+LONGEST_FIRST = (BROWSER, "tests/chaos/", "tests/stack/", "tests/integration/", "tests/")
+
+
+class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
+    """Gives each process whole files, and all browser tests, which share a site, to one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    return WholeFiles(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last: Playwright's loop stays in this thread, and asyncio allows only one."""
-    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+    """Begin with the tests that take longest, so that processes that share the tests end at the same time."""
+    items.sort(key=lambda item: [item.nodeid.startswith(folder) for folder in LONGEST_FIRST], reverse=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape lone surrogates in captured output, which a test process cannot send to the main process."""
+    report = yield
+    report.sections = [
+        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report
 
 
 def pytest_unconfigure() -> None:
@@ -63,13 +76,3 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The whole site in processes of its own, with servers and data of its own."""
     with Stack(tmp_path_factory.mktemp("stack")) as running:
         yield running
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Chromium. Tests that use it are plain functions."""
-    assert Path(CHROMIUM).exists(), f"{CHROMIUM} is not there: apt-get install chromium"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
-        yield chromium
-        chromium.close()

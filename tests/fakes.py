@@ -1,4 +1,4 @@
-"""Stand-ins for what is outside: models that follow a script."""
+"""Fake models that follow a script, and helpers for the contents that tests send and expect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from pydantic import Field, PrivateAttr
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
@@ -19,10 +21,11 @@ Rule = Callable[[LlmRequest], Turn]
 
 
 class ScriptedModel(BaseLlm):
-    """Answers with the turns of a script, one a call, and records the requests.
+    """Answers each call with the next turn of a script and records the requests.
 
-    A turn is a text, a part or several, a response, an exception to raise, or an `asyncio.Event` to hang on. With
-    `stream`, a text comes word by word first. `rule` instead of turns computes the answer from the request.
+    A turn is a text, one or several parts, a response, an exception to raise, or an `asyncio.Event` to wait for. With
+    `stream`, a text is also sent word by word as partial responses. A `rule`, if given, computes the turn from the
+    request and replaces the script.
     """
 
     model: str = "scripted"
@@ -30,7 +33,6 @@ class ScriptedModel(BaseLlm):
     rule: Any = None
     pause: float = 0.0
     _requests: list[LlmRequest] = PrivateAttr(default_factory=list)
-    _contents: list[list[types.Content]] = PrivateAttr(default_factory=list)
 
     @property
     def requests(self) -> list[LlmRequest]:
@@ -54,20 +56,38 @@ class ScriptedModel(BaseLlm):
 
 
 class StreamingModel(BaseLlm):
-    """Answers whatever is asked with its words, piece by piece, and then with the whole."""
+    """Streams the words of `words()` as partial responses, then yields the whole text."""
 
     @abstractmethod
     def words(self) -> AsyncGenerator[str, None]:
-        """The pieces, each at its time."""
+        """Yield the words; the subclass controls the timing."""
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        told = []
+        streamed = []
         async for word in self.words():
-            told.append(word)
+            streamed.append(word)
             yield LlmResponse(content=text_content(word), partial=True)
-        yield LlmResponse(content=text_content("".join(told)))
+        yield LlmResponse(content=text_content("".join(streamed)))
+
+
+def requests_of(agent: BaseAgent) -> list[LlmRequest]:
+    """Return the requests that the agent's scripted model has recorded."""
+    assert isinstance(agent, LlmAgent) and isinstance(agent.model, ScriptedModel)
+    return agent.model.requests
+
+
+def parts_of(content: types.Content | None) -> list[types.Part]:
+    """Return the parts of a content; fail the test if there are none."""
+    assert content is not None and content.parts
+    return content.parts
+
+
+def response_of(part: types.Part) -> dict[str, Any]:
+    """Return the function response in a part; fail the test if there is none."""
+    assert part.function_response is not None and part.function_response.response is not None
+    return part.function_response.response
 
 
 def text_content(text: str, role: str = "model") -> types.Content:
@@ -75,17 +95,17 @@ def text_content(text: str, role: str = "model") -> types.Content:
 
 
 def say(text: str) -> types.Content:
-    """What a person says."""
+    """Return a person's message."""
     return text_content(text, role="user")
 
 
 def call(name: str, call_id: str | None = None, /, **args: Any) -> types.Part:
-    """A part that calls a function."""
+    """Return a part with a function call."""
     return types.Part(function_call=types.FunctionCall(name=name, args=args, id=call_id))
 
 
 def model_content(turn: str | types.Part | Iterable[types.Part]) -> types.Content:
-    """What a model answers: a text, a part or several."""
+    """Return a model's content for a text, a part or several parts."""
     if isinstance(turn, str):
         return text_content(turn)
     return types.Content(role="model", parts=[turn] if isinstance(turn, types.Part) else list(turn))

@@ -1,4 +1,4 @@
-"""A local server that answers as Gemini's HTTP API does, from a script (issue 2, "The model").
+"""A local HTTP server that answers like Gemini's API, from a script.
 
 In an asyncio test:
 
@@ -6,9 +6,9 @@ In an asyncio test:
         server.play(Turn(text=["Hel", "lo"]))
         model = Gemini(model="gemini-test", api_key="test", base_url=server.url)
 
-For tests in other processes, `python -m tests.model_server --port 8099` serves the same and is controlled by
-HTTP: `POST /script` with a `Script` as JSON, `POST /release` lets one held turn go on, `GET /requests` lists
-what was asked. Every connection serves one request.
+For tests in other processes, start `python -m tests.model_server --port 8099` and control it by HTTP: `POST /script`
+loads a `Script` given as JSON, `POST /release` continues one held turn, `GET /requests` lists the received requests.
+Every connection serves one request.
 """
 
 from __future__ import annotations
@@ -21,77 +21,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import cast
 
-from pydantic import BaseModel
+from tests.model_script import Call, Failure, Json, Rule, Script, Turn, stream_chunks, whole_response
 
-Json = dict[str, Any]
+__all__ = ["Call", "Failure", "Json", "ModelServer", "RecordedRequest", "Rule", "Script", "Turn"]
 
 _MODEL_PATH = re.compile(
     r"/v1(?:beta)?/models/(?P<model>[^:]+):(?P<method>generateContent|streamGenerateContent)"
 )
-
-
 _CACHES_PATH = re.compile(r"/v1(?:beta)?/cachedContents")
-
-
-class Call(BaseModel):
-    name: str
-    args: Json = {}
-    id: str | None = None
-    thought_signature: str | None = None
-
-
-class Failure(BaseModel):
-    """An HTTP error in place of an answer, in the API's form or, for a proxy's page, as `html`."""
-
-    http_status: int
-    status: str | None = None
-    message: str = "The script says so."
-    retry_delay: str | None = None
-    retry_after: str | None = None
-    html: str | None = None
-
-
-class Turn(BaseModel):
-    """One answer: thoughts, texts and further parts (as the API writes them), a chunk each, then all calls.
-
-    `hold_before` names the chunks (0 is the first) before which the server waits for a release, `pause` the
-    seconds after each; `ending` says what follows the last one: the proper end, a broken connection, or an
-    error that arrives as a chunk.
-    """
-
-    thoughts: list[str] = []
-    text: list[str] = []
-    parts: list[Json] = []
-    calls: list[Call] = []
-    finish_reason: str | None = "STOP"
-    block_reason: str | None = None
-    candidate: Json = {}
-    usage: Json = {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}
-    hold_before: list[int] = []
-    pause: float = 0
-    ending: Literal["proper", "cut", "error"] = "proper"
-    failure: Failure | None = None
-
-
-class Rule(BaseModel):
-    """The turn for every request whose last content, as JSON, matches the regular expression."""
-
-    when: str
-    turn: Turn
-
-
-class Script(BaseModel):
-    """Rules are asked first, in order; then the turns are played, each once."""
-
-    rules: list[Rule] = []
-    turns: list[Turn] = []
 
 
 @dataclass
 class RecordedRequest:
-    """One request to a model. `disconnected` is set when the client leaves before the answer is complete."""
+    """One request to a model. `disconnected` is set when the client disconnects before the answer is complete."""
 
     model: str
     stream: bool
@@ -113,9 +57,13 @@ class RecordedRequest:
 
 
 class ModelServer:
-    """The server, as an asynchronous context manager. `rule` may choose a turn before the script does.
+    """The server, as an asynchronous context manager.
 
-    `cached` has what it was asked to cache; `cache_failure` and `cache_expires` say what it answers to that.
+    Attributes:
+        rule: a function that may choose the turn for a request; it is tried before the script.
+        cached: the bodies of all requests to create a cached content.
+        cache_failure: the failure that answers such requests; None answers with success.
+        cache_expires: the expiry time of created cached contents.
     """
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
@@ -153,24 +101,24 @@ class ModelServer:
         self._script.turns.extend(turns)
 
     def load(self, script: Script) -> None:
-        """Begin a new script, and forget what was asked and released."""
+        """Start a new script and clear recorded requests and releases."""
         self._script = script
         self.requests.clear()
         self._releases = asyncio.Semaphore(0)
 
     def release(self) -> None:
-        """Let one held turn go on."""
+        """Continue one held turn."""
         self._releases.release()
 
     async def next_request(self) -> RecordedRequest:
-        """The next request that has not been taken yet; waits for it."""
+        """Wait for and return the next request not yet returned."""
         return await self._arrived.get()
 
     async def wait_for_release(self) -> None:
         await self._releases.acquire()
 
     def record(self, request: RecordedRequest) -> Turn:
-        """Note the request and choose its turn."""
+        """Record the request and choose its turn."""
         self.requests.append(request)
         self._arrived.put_nowait(request)
         chosen = self.rule(request)
@@ -185,7 +133,7 @@ class ModelServer:
         return Turn(failure=Failure(http_status=400, status="INVALID_ARGUMENT", message=message))
 
     def control(self, method: str, path: str, body: bytes) -> Json | None:
-        """Answer a request to the server itself; None when there is no such endpoint."""
+        """Answer a control request; return None for an unknown endpoint."""
         match method, path:
             case "POST", "/script":
                 self.load(Script.model_validate_json(body))
@@ -197,49 +145,49 @@ class ModelServer:
                 return {"requests": [request.as_json() for request in self.requests]}
         return None
 
-    def opened(self, connection: _Connection) -> None:
+    def add_connection(self, connection: _Connection) -> None:
         self._connections.add(connection)
 
-    def closed(self, connection: _Connection) -> None:
+    def remove_connection(self, connection: _Connection) -> None:
         self._connections.discard(connection)
 
 
 class _Connection(asyncio.Protocol):
-    """Reads one request, answers it, closes."""
+    """Reads one request, answers it and closes the connection."""
 
     def __init__(self, server: ModelServer) -> None:
         self._server = server
         self._received = b""
-        self._answering: asyncio.Task[None] | None = None
+        self._answer_task: asyncio.Task[None] | None = None
         self._request: RecordedRequest | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop has classes of its own
-        self._server.opened(self)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop has its own class
+        self._server.add_connection(self)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, separator, body = self._received.partition(b"\r\n\r\n")
-        if not separator or self._answering is not None:
+        if not separator or self._answer_task is not None:
             return
         request_line, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         if len(body) < int(headers.get("content-length", 0)):
             return
         method, target, _ = request_line.split(" ")
-        self._answering = asyncio.create_task(self._answer(method, target, headers, body))
+        self._answer_task = asyncio.create_task(self._answer(method, target, headers, body))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._server.closed(self)
-        if self._answering is not None and not self._answering.done():
-            self._answering.cancel()
+        self._server.remove_connection(self)
+        if self._answer_task is not None and not self._answer_task.done():
+            self._answer_task.cancel()
             if self._request is not None:
                 self._request.disconnected.set()
 
     async def close(self) -> None:
-        if self._answering is not None:
-            self._answering.cancel()
-            await asyncio.gather(self._answering, return_exceptions=True)
+        if self._answer_task is not None:
+            self._answer_task.cancel()
+            await asyncio.gather(self._answer_task, return_exceptions=True)
         self._transport.abort()
 
     async def _answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> None:
@@ -276,11 +224,11 @@ class _Connection(asyncio.Protocol):
         if turn.ending == "cut":
             self._transport.abort()
             return
-        self._send_json(200, _whole(turn))
+        self._send_json(200, whole_response(turn))
 
     async def _send_stream(self, turn: Turn) -> None:
         self._send_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
-        for index, chunk in enumerate(_chunks(turn)):
+        for index, chunk in enumerate(stream_chunks(turn)):
             if index in turn.hold_before:
                 await self._server.wait_for_release()
             self._send_chunk(b"data: " + json.dumps(chunk).encode() + b"\r\n\r\n")
@@ -322,60 +270,6 @@ class _Connection(asyncio.Protocol):
 
     def _send_chunk(self, data: bytes) -> None:
         self._transport.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-
-
-def _part_groups(turn: Turn) -> list[list[Json]]:
-    """The parts of each chunk of the answer."""
-    groups: list[list[Json]] = [[{"text": text, "thought": True}] for text in turn.thoughts]
-    groups += [[{"text": text}] for text in turn.text]
-    groups += [[part] for part in turn.parts]
-    if turn.calls:
-        groups.append([_call_part(call) for call in turn.calls])
-    return groups
-
-
-def _call_part(call: Call) -> Json:
-    part: Json = {"functionCall": call.model_dump(include={"name", "args", "id"}, exclude_none=True)}
-    if call.thought_signature is not None:
-        part["thoughtSignature"] = call.thought_signature
-    return part
-
-
-def _chunks(turn: Turn) -> list[Json]:
-    """The chunks of a streamed answer; the last one says why it ended."""
-    if turn.block_reason is not None:
-        return [_blocked(turn)]
-    chunks = [_response(turn, parts, {}) for parts in _part_groups(turn)]
-    if turn.ending == "proper":
-        if not chunks:
-            chunks.append(_response(turn, [], {}))
-        chunks[-1] = _response(turn, chunks[-1]["candidates"][0]["content"].get("parts", []), _ending(turn))
-    return chunks
-
-
-def _whole(turn: Turn) -> Json:
-    """The answer in one piece."""
-    if turn.block_reason is not None:
-        return _blocked(turn)
-    return _response(turn, [part for parts in _part_groups(turn) for part in parts], _ending(turn))
-
-
-def _ending(turn: Turn) -> Json:
-    ending = {"finishReason": turn.finish_reason} if turn.finish_reason is not None else {}
-    return {**ending, **turn.candidate}
-
-
-def _response(turn: Turn, parts: list[Json], candidate: Json) -> Json:
-    content: Json = {"role": "model", **({"parts": parts} if parts else {})}
-    return {
-        "candidates": [{"content": content, "index": 0, **candidate}],
-        "usageMetadata": turn.usage,
-        "modelVersion": "gemini-test-001",
-    }
-
-
-def _blocked(turn: Turn) -> Json:
-    return {"promptFeedback": {"blockReason": turn.block_reason}, "usageMetadata": turn.usage}
 
 
 async def _serve(port: int, script: Script) -> None:

@@ -1,15 +1,20 @@
-"""The settings of the tests: the site's, with a data directory of the test run.
+"""The settings of the tests: the site's, with servers and a data directory for each test process.
 
-pytest-django loads settings before any conftest, so what they depend on is set here.
+pytest-django loads settings before any conftest, so the variables that they depend on are set here.
 """
 
 import os
 from tempfile import mkdtemp
+from urllib.parse import urlsplit
 
 os.environ["ADK_DEV"] = "1"
 os.environ["ADK_MODEL"] = "demo"  # whatever key the developer has set
 os.environ["ADK_DATA_DIR"] = mkdtemp(prefix="adk-tests-")
 os.environ["ADK_POSTGRES_FSYNC"] = "off"  # tests kill processes, not machines
+if url := os.environ.get("REDIS_URL"):
+    # Processes that share the tests share this Redis too; pytest-django gives each a PostgreSQL database.
+    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    os.environ["REDIS_URL"] = urlsplit(url)._replace(path=f"/{number}").geturl()
 
 from adk_site.settings import *  # noqa: F403
 

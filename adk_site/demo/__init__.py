@@ -1,4 +1,4 @@
-"""What the demo help desk is made of: a model for want of a real one, orders, guides, a report."""
+"""Parts of the demo help desk: a model that needs no API key, orders, guides and a report."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ DEMO_MODEL = "demo"
 API_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
 
-def model_name(wanted: str, environ: Mapping[str, str]) -> str:
-    """The wanted model if there is a key to ask it with, else the demo model."""
-    return wanted if _has_api_key(environ) else DEMO_MODEL
+def model_name(configured: str, environ: Mapping[str, str]) -> str:
+    """Return the configured model if an API key is set, else the demo model."""
+    return configured if _has_api_key(environ) else DEMO_MODEL
 
 
-def banner(chosen: str, environ: Mapping[str, str]) -> str:
-    """What the page says about the model; nothing when a real one answers."""
-    if chosen != DEMO_MODEL:
+def banner(model: str, environ: Mapping[str, str]) -> str:
+    """Return the page's notice that the demo model answers; empty for any other model."""
+    if model != DEMO_MODEL:
         return ""
     if _has_api_key(environ):
         return f"ADK_MODEL is {DEMO_MODEL!r}: a built-in demo model answers."

@@ -1,4 +1,4 @@
-"""What the technical specialist knows: a few short guides, found by the words of a problem."""
+"""Troubleshooting guides of the technical agent, found by the words of a problem."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Guide:
-    """What to try, step by step, when one of the words is the trouble."""
+    """Steps that solve a problem.
+
+    Attributes:
+        title: The problem in one sentence.
+        words: Words that people use for this problem.
+        steps: Instructions in order.
+    """
 
     title: str
     words: frozenset[str]
@@ -56,7 +62,7 @@ GUIDES = (
 
 
 def find_guide_for(problem: str) -> Guide | None:
-    """The guide that shares most words with the problem; None when no guide shares any."""
+    """Return the guide that shares the most words with the problem, or None when no guide shares any."""
     words = set(re.findall(r"[a-z]+", problem.lower().replace("wi-fi", "wifi")))
     best = max(GUIDES, key=lambda guide: len(guide.words & words))
     return best if best.words & words else None

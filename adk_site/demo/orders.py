@@ -1,4 +1,4 @@
-"""The orders of a shop that does not exist, made from a seed: the same in every process and every run."""
+"""Orders of an invented shop, generated from a seed: identical in every process and every run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PRODUCTS = {
     "Webcam": 59_00,
 }
 STATUSES = {"delivered": 88, "returned": 7, "cancelled": 5}
-ON_THE_WAY = {"packed": 40, "shipped": 60}
+RECENT_STATUSES = {"packed": 40, "shipped": 60}
 SHIPPING_DAYS = 4
 
 
 @dataclass(frozen=True)
 class Order:
-    """One order. Prices are in cents."""
+    """One order; prices are in cents."""
 
     number: int
     date: date
@@ -45,35 +45,35 @@ class Order:
 
     @property
     def total(self) -> int:
-        """What the person pays."""
+        """The price of all items, in cents."""
         return self.quantity * self.unit_price
 
 
 def find_order(number: int) -> Order | None:
-    """The order with this number; None when there is none."""
-    return _make(number) if FIRST_NUMBER <= number < FIRST_NUMBER + COUNT else None
+    """Return the order with this number, or None when it does not exist."""
+    return _generate_order(number) if FIRST_NUMBER <= number < FIRST_NUMBER + COUNT else None
 
 
 def all_orders() -> Iterator[Order]:
-    """Every order, oldest first."""
-    return (_make(number) for number in range(FIRST_NUMBER, FIRST_NUMBER + COUNT))
+    """Return an iterator over all orders, oldest first."""
+    return (_generate_order(number) for number in range(FIRST_NUMBER, FIRST_NUMBER + COUNT))
 
 
 def euros(cents: int) -> str:
-    """An amount as people read it."""
+    """Format an amount of cents as euros."""
     return f"{cents / 100:,.2f} EUR"
 
 
-def _make(number: int) -> Order:
-    """An order is a function of its number, so that one can be found without making the others."""
+def _generate_order(number: int) -> Order:
+    """Generate an order from its number alone, so that a lookup does not generate the others."""
     dice = random.Random(f"{SEED} {number}")  # noqa: S311 - no secret depends on it
     ordered = date(YEAR, 1, 1) + timedelta(days=(number - FIRST_NUMBER) * 365 // COUNT)
     region = dice.choices(list(REGIONS), weights=[30, 25, 20, 20, 5])[0]
     product = dice.choice(list(PRODUCTS))
     season = 1.2 if ordered.month in (11, 12) else 1.0
     price = PRODUCTS[product] * REGIONS[region] * season * dice.uniform(0.9, 1.1)
-    is_on_the_way = ordered > date(YEAR, 12, 31) - timedelta(days=SHIPPING_DAYS)
-    statuses = ON_THE_WAY if is_on_the_way else STATUSES
+    is_recent = ordered > date(YEAR, 12, 31) - timedelta(days=SHIPPING_DAYS)
+    statuses = RECENT_STATUSES if is_recent else STATUSES
     return Order(
         number=number,
         date=ordered,

@@ -1,4 +1,4 @@
-"""The files that the help desk writes."""
+"""Contents of the files that the help desk writes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from runtime import types
 
 
 def as_part(content: str | bytes, mime_type: str) -> types.Part:
-    """A file's content as an artifact."""
+    """Wrap a file's content in a part, to be saved as an artifact."""
     data = content.encode() if isinstance(content, str) else content
     return types.Part.from_bytes(data=data, mime_type=mime_type)
 
 
 def confirmation_text(reference: str, problem: str, name: str | None) -> str:
-    """What a person keeps of a ticket."""
+    """Return the letter that confirms a ticket."""
     return f"Ticket {reference}\n\nDear {name or 'customer'},\nwe look into this for you:\n\n    {problem}\n"
 
 
 def invoice_csv(order: Order) -> str:
-    """An invoice as a table."""
+    """Return an order's invoice as CSV."""
     rows: list[list[str | int]] = [
         ["Order", "Date", "Item", "Quantity", "Unit price EUR", "Total EUR"],
         [

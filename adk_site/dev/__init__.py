@@ -1,1 +1,1 @@
-"""`make run` and `make stop`: the whole site in one terminal, for development."""
+"""`make run` and `make stop`: run all processes of the site in one terminal, for development."""

@@ -1,4 +1,4 @@
-"""`python -m adk_site.dev`: start the whole site; Ctrl-C or SIGTERM stops it, the embedded servers too."""
+"""`python -m adk_site.dev`: start the site and its embedded servers; Ctrl-C or SIGTERM stops all of them."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from django.db import connections
 from adk_site.dev.accounts import PERSON, STAFF, ensure_accounts
 from adk_site.dev.address import Address, address_from_environment
 from adk_site.dev.errors import StackError
-from adk_site.dev.marked import bear_mark, stop_marked
+from adk_site.dev.marked_processes import restart_with_mark, stop_marked_processes
 from adk_site.dev.stack import run_processes
 from adk_site.embedded.lifetime import running_servers
 from adk_site.embedded.paths import data_dir
@@ -32,12 +32,12 @@ WELCOME = """
 
 def main() -> None:
     data = data_dir()
-    bear_mark(data)
+    restart_with_mark(data)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ["ADK_DEV"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
     try:
-        with _only_one(data):
+        with _exclusive_lock(data):
             _run(data, address_from_environment())
     except KeyboardInterrupt:
         print("Stopped.")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _run(data: Path, address: Address) -> None:
-    if leftovers := stop_marked(data):
+    if leftovers := stop_marked_processes(data):
         print(f"Stopped {leftovers} processes that an earlier run left behind.", flush=True)
     address.check_is_free()
     print("Starting ...", flush=True)
@@ -60,7 +60,7 @@ def _run(data: Path, address: Address) -> None:
 
 
 def _check_agents() -> None:
-    """A broken `agents.py` is told in its own words, before four processes fail over it."""
+    """Raise StackError with the messages of the agent checks, before four processes fail for the same reason."""
     problems = [problem for problem in run_checks(tags=["agents"]) if problem.level >= ERROR]
     if problems:
         raise StackError("\n".join(str(problem) for problem in problems))
@@ -77,14 +77,22 @@ def _welcome(address: Address, passwords: dict[str, str]) -> str:
 
 
 @contextmanager
-def _only_one(data: Path) -> Iterator[None]:
-    """A record lock, which ends with this process and which its forked helpers do not inherit."""
+def _exclusive_lock(data: Path) -> Iterator[None]:
+    """Hold the data directory's lock.
+
+    A record lock (fcntl) is released when this process dies, and forked helpers do not inherit it.
+
+    Raises:
+        StackError: another process holds the lock.
+    """
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (data / "stack.lock").open("a+") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StackError(f"The site of {data} is running already: stop it with `make stop`.") from error
+            raise StackError(
+                f"A site with the data directory {data} is already running: stop it with `make stop`."
+            ) from error
         yield
 
 

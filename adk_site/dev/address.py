@@ -1,4 +1,4 @@
-"""Where the site listens: `HOST` and `PORT`."""
+"""The address that the development site listens on, from `HOST` and `PORT`."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adk_site.dev.errors import StackError
 
-EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (compared with, not bound)
+ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104 (compared with, not bound)
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,20 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What a person on this machine types."""
-        host = "127.0.0.1" if self.host in EVERYWHERE else self.host
+        """The URL that a browser on this machine opens."""
+        host = "127.0.0.1" if self.host in ALL_INTERFACES else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     def check_is_free(self) -> None:
-        """Raises StackError where the site could not listen."""
+        """Raise StackError if the site cannot listen on this address."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             socket.create_server((self.host, self.port), family=family).close()
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise StackError(
-                    f"Port {self.port} on {self.host} is taken by another program: "
-                    f"choose another one, for example `make run PORT={self.port + 1}`."
+                    f"Port {self.port} on {self.host} is in use by another program: "
+                    f"choose another port, for example `make run PORT={self.port + 1}`."
                 ) from error
             raise StackError(
                 f"Cannot listen on HOST={self.host} PORT={self.port}: {error.strerror}."
@@ -38,12 +38,12 @@ class Address:
 
 
 def address_from_environment() -> Address:
-    """The address that `HOST` and `PORT` choose, 127.0.0.1:8000 without them.
+    """Return the address that `HOST` and `PORT` name; the default is 127.0.0.1:8000.
 
     Raises:
-        StackError: `PORT` is not the number of a port.
+        StackError: `PORT` is not a port number.
     """
     port = os.environ.get("PORT") or "8000"
     if not port.isdecimal() or not 0 < int(port) < 65536:
-        raise StackError(f"PORT={port} is not a number from 1 to 65535.")
+        raise StackError(f"PORT={port} is not a number from 1 to 65535: set PORT to a free port.")
     return Address(os.environ.get("HOST") or "127.0.0.1", int(port))

@@ -1,5 +1,5 @@
-"""Why the site does not start."""
+"""Errors of `make run`."""
 
 
 class StackError(Exception):
-    """The site cannot start here and now; the message names the cause and the remedy."""
+    """The site cannot start or keep running; the message names the cause and the remedy."""

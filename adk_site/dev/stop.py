@@ -1,15 +1,15 @@
-"""`python -m adk_site.dev.stop`: stop whatever still runs of the site of this data directory."""
+"""`python -m adk_site.dev.stop`: stop all processes and servers of this data directory's site."""
 
-from adk_site.dev.marked import stop_marked
+from adk_site.dev.marked_processes import stop_marked_processes
 from adk_site.embedded.lifetime import stop_servers
 from adk_site.embedded.paths import data_dir
 
 
 def main() -> None:
     data = data_dir()
-    found = stop_marked(data)
+    stopped = stop_marked_processes(data)
     stop_servers(data)
-    print(f"Stopped {found} processes of {data}." if found else f"Nothing of {data} was running.")
+    print(f"Stopped {stopped} processes of {data}." if stopped else f"No process of {data} was running.")
 
 
 if __name__ == "__main__":

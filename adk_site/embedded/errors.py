@@ -1,4 +1,4 @@
-"""What goes wrong with an embedded server, as one sentence that says what to do."""
+"""Error of an embedded server: one sentence that says what to do."""
 
 from django.core.exceptions import ImproperlyConfigured
 

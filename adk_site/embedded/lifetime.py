@@ -1,4 +1,4 @@
-"""How long the embedded servers run: from the first process that needs them to the last.
+"""Lifetime of the embedded servers: from the first process that needs them to the last.
 
 Who needs them holds a shared lock on a file, which the kernel takes back even from a killed process; so
 there are no lists of pids to go stale. They are POSIX record locks: a forked child does not inherit them.
@@ -47,7 +47,7 @@ def running_servers(data: Path) -> Iterator[None]:
 
 
 def stop_servers(data: Path) -> None:
-    """Stop the embedded servers of `data`, whoever uses them."""
+    """Stop the embedded servers of `data`, also when processes use them."""
     if not data.exists():
         return
     with _deciding(data):

@@ -1,4 +1,4 @@
-"""Where the data, the sockets and the programs of the embedded servers are."""
+"""Paths of the data, the sockets and the programs of the embedded servers."""
 
 import hashlib
 import os
@@ -12,12 +12,12 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 def data_dir() -> Path:
-    """Where a checkout keeps its data: `ADK_DATA_DIR`, or `.data` in the checkout."""
+    """Return the data directory of a checkout: `ADK_DATA_DIR`, or `.data` in the checkout."""
     return Path(os.environ.get("ADK_DATA_DIR") or CHECKOUT / ".data").resolve()
 
 
 def socket_dir(data: Path) -> Path:
-    """Where the Unix sockets of the servers of `data` are.
+    """Return the directory of the Unix sockets of the servers of `data`.
 
     Not inside `data`, because the path of a Unix socket may have about a hundred bytes only.
     """
@@ -37,16 +37,7 @@ def make_private_dir(path: Path) -> None:
         raise EmbeddedServerError(f"{path} must be a directory of yours with mode 0700: remove it.")
 
 
-def wheel_dir(package: str, variable: str) -> Path:
-    """The directory of an installed wheel, found without importing it.
-
-    Raises:
-        EmbeddedServerError: the wheel is not installed; setting `variable` makes it unnecessary.
-    """
+def wheel_dir(package: str) -> Path | None:
+    """Return the directory of an installed wheel, found without importing it; None when it is not installed."""
     spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise EmbeddedServerError(
-            f"{variable} is not set and the wheel that brings an embedded server, {package!r}, "
-            f"is not installed: set {variable}, or install requirements-dev.txt."
-        )
-    return Path(spec.origin).parent
+    return Path(spec.origin).parent if spec and spec.origin else None

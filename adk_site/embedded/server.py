@@ -1,7 +1,7 @@
 """The contract of an embedded server, and what both kinds need."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -27,7 +27,7 @@ def run_program(command: Sequence[str], purpose: str, log: Path) -> None:
     Raises:
         EmbeddedServerError: it failed; the message has the end of `log`.
     """
-    result = subprocess.run(  # noqa: S603 (a fixed program of an installed wheel)
+    result = subprocess.run(  # noqa: S603 (a server's own program, with fixed arguments)
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     if result.returncode:
@@ -39,10 +39,10 @@ def last_lines(log: Path, count: int = 5) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-count:]) if log.exists() else ""
 
 
-def kill_servers(program: str, text: str) -> None:
-    """Kill the processes of `program` that have the text on their command line, and wait for their end."""
+def kill_servers(programs: Container[str], text: str) -> None:
+    """Kill the processes of `programs` that have `text` on their command line, and wait for their end."""
     kill(
         process
         for process in psutil.process_iter(["name", "cmdline"])
-        if process.info["name"] == program and text in " ".join(process.info["cmdline"] or ())
+        if process.info["name"] in programs and text in " ".join(process.info["cmdline"] or ())
     )

@@ -1,4 +1,4 @@
-"""Agents: what answers a person."""
+"""Agents: nodes of a tree that turn an invocation into events."""
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import Agent, LlmAgent

@@ -1,4 +1,4 @@
-"""BaseAgentState: what an agent records to go on after an interruption (spec R1)."""
+"""BaseAgentState: progress that an agent records so that it can resume (contract R1)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class BaseAgentState(BaseModel):
-    """Subclass it with the fields that an agent of yours needs to find its place again."""
+    """Subclass this with the fields that your agent needs to find its place again."""
 
     model_config = ConfigDict(extra="forbid")

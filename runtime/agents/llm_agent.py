@@ -1,4 +1,4 @@
-"""LlmAgent: an agent whose turns are a model's (spec A2)."""
+"""LlmAgent: an agent that calls a model and runs its function calls (contract A2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.callbacks import Callback
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import InvocationContext
 from runtime.engine.instructions import static_parts
-from runtime.engine.output import note_output
+from runtime.engine.output import record_output
 from runtime.engine.step import run_llm_agent
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
@@ -35,28 +35,28 @@ ToolUnion = Callable[..., Any] | BaseTool | BaseToolset
 
 
 class LlmAgent(BaseAgent):
-    """Configuration of a model's turns; `runtime.engine.step` draws how a turn goes.
+    """Agent driven by a model. `runtime.engine.step` runs its steps.
 
     Attributes:
-        model: a name that `LLMRegistry` knows, or a model object; empty takes the nearest ancestor's, else
+        model: Name known to `LLMRegistry`, or a model object; empty means the nearest ancestor's model, else
             `default_model`.
-        instruction: a template (spec A3) or a function of a `ReadonlyContext` that returns the text.
-        global_instruction: as `instruction`, for every agent of the tree; only the root's counts.
-        static_instruction: content that never changes, sent first and as it is, so that the provider can cache it;
-            `instruction` then comes right before what the person said last.
-        tools: functions, tools and toolsets.
-        disallow_transfer_to_parent: the model may not hand back to the parent.
-        disallow_transfer_to_peers: the model may not hand over to the parent's other sub-agents.
-        include_contents: `none` sends this turn only, not the history (spec Q11).
-        input_schema: what a call of this agent as a tool takes.
-        output_schema: what the final response is, as JSON: a pydantic model, a type such as `list[Model]`, a
-            `types.Schema` or a dict that is one. It goes together with tools and transfer (`engine.output`).
-        output_key: the state key that the final response is written to (spec A4).
-        planner: makes the model plan before it acts.
-        code_executor: lets the model run code.
+        instruction: Template (contract A3), or a function of a `ReadonlyContext` that returns the text.
+        global_instruction: Like `instruction`, for every agent of the tree; only the root's is used.
+        static_instruction: Content that never changes, sent first and unrendered so that the provider can cache it;
+            `instruction` is then sent right before the latest user message.
+        tools: Functions, tools and toolsets.
+        disallow_transfer_to_parent: True when the model may not transfer to the parent.
+        disallow_transfer_to_peers: True when the model may not transfer to the parent's other sub-agents.
+        include_contents: `none` sends only the events since the latest message to the agent (contract Q11).
+        input_schema: Arguments of this agent when it is used as a tool.
+        output_schema: Schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
+            `types.Schema` or a dict with a schema. Can be combined with tools and transfer (`engine.output`).
+        output_key: State key that the final response is written to (contract A4).
+        planner: Makes the model plan before it acts.
+        code_executor: Lets the model run code.
 
     Raises:
-        ConfigurationError: the model's name is unknown, or the output schema is none.
+        ConfigurationError: the model's name is unknown, or the output schema is invalid.
     """
 
     default_model: ClassVar[str] = "gemini-2.5-flash"
@@ -111,16 +111,16 @@ class LlmAgent(BaseAgent):
         return config
 
     def model_post_init(self, context: Any, /) -> None:
-        """Prepare what every step needs, then become the parent of the sub-agents."""
-        self._read_tools()
+        """Resolve tools, model and output schema once, then set the sub-agents' parent."""
+        self._wrap_tools()
         self._own_model = (
             LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
         )
-        self._output_schema = self._read_output_schema()
+        self._output_schema = self._normalize_output_schema()
         super().model_post_init(context)
 
     _output_schema: OutputSchema | None
-    _known_tools: list[ToolUnion]
+    _wrapped_tools: list[ToolUnion]
     _tool_sources: list[BaseTool | BaseToolset]
     _own_model: BaseLlm | None
 
@@ -131,20 +131,20 @@ class LlmAgent(BaseAgent):
 
     @property
     def offers_transfer(self) -> bool:
-        """An LLM agent takes part in transfers (spec A6)."""
+        """True: LLM agents take part in transfers (contract A6)."""
         return True
 
     @property
     def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
-        """`tools` with functions wrapped as tools."""
-        known = self._known_tools
-        if len(known) != len(self.tools) or any(map(is_not, known, self.tools)):
-            self._read_tools()
+        """The `tools`, with functions wrapped as `FunctionTool`."""
+        cached = self._wrapped_tools
+        if len(cached) != len(self.tools) or any(map(is_not, cached, self.tools)):
+            self._wrap_tools()
         return self._tool_sources
 
     @property
     def canonical_model(self) -> BaseLlm:
-        """The model to ask: the agent's own, else the nearest ancestor's, else the default (spec Q18)."""
+        """The agent's own model, else the nearest ancestor's, else the default (contract Q18)."""
         agent: BaseAgent | None = self
         while agent is not None:
             if isinstance(agent, LlmAgent) and agent.model:
@@ -160,21 +160,21 @@ class LlmAgent(BaseAgent):
 
     @property
     def canonical_output_schema(self) -> OutputSchema | None:
-        """`output_schema` in one form; None when the agent answers in text."""
-        known = self._output_schema
-        if known is None or known.given is not self.output_schema:
-            self._output_schema = known = self._read_output_schema()
-        return known
+        """The `output_schema`, normalized; None when the agent responds in text."""
+        cached = self._output_schema
+        if cached is None or cached.given is not self.output_schema:
+            self._output_schema = cached = self._normalize_output_schema()
+        return cached
 
-    def note_output(self, event: Event) -> None:
-        """Check a final response by `output_schema` and write it under `output_key` (spec A4)."""
-        note_output(event, self.canonical_output_schema, self.output_key)
+    def record_output(self, event: Event) -> None:
+        """Validate a final response against `output_schema` and write it under `output_key` (contract A4)."""
+        record_output(event, self.canonical_output_schema, self.output_key)
 
-    def _read_tools(self) -> None:
-        self._known_tools = list(self.tools)
-        self._tool_sources = [_as_tool(tool) for tool in self._known_tools]
+    def _wrap_tools(self) -> None:
+        self._wrapped_tools = list(self.tools)
+        self._tool_sources = [_as_tool(tool) for tool in self._wrapped_tools]
 
-    def _read_output_schema(self) -> OutputSchema | None:
+    def _normalize_output_schema(self) -> OutputSchema | None:
         return (
             None if self.output_schema is None else OutputSchema(self.output_schema, f"Agent {self.name!r}")
         )
@@ -192,5 +192,5 @@ def _as_tool(tool: ToolUnion) -> BaseTool | BaseToolset:
     if isinstance(tool, BaseTool | BaseToolset):
         return tool
     if not callable(tool):
-        raise ConfigurationError(f"{tool!r} is no tool: give a function, a BaseTool or a BaseToolset.")
+        raise ConfigurationError(f"{tool!r} is not a tool: give a function, a BaseTool or a BaseToolset.")
     return FunctionTool(tool)

@@ -1,4 +1,4 @@
-"""LoopAgent: its sub-agents, again and again, until one escalates (spec A5, Q9, R1)."""
+"""LoopAgent: runs its sub-agents repeatedly until one escalates (contract A5, Q9, R1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.events.event import Event
 
 
 class LoopAgentState(BaseAgentState):
-    """Which sub-agent has its turn, and how many rounds are complete."""
+    """The running sub-agent and the number of complete rounds."""
 
     current_sub_agent: str = ""
     times_looped: int = 0
@@ -23,7 +23,7 @@ class LoopAgent(BaseAgent):
     """Runs the sub-agents in order, round after round.
 
     Attributes:
-        max_iterations: the number of rounds; None goes on until a sub-agent escalates.
+        max_iterations: Number of rounds; None means until a sub-agent escalates.
     """
 
     max_iterations: int | None = None
@@ -36,11 +36,11 @@ class LoopAgent(BaseAgent):
                 is_resumed = agent.name == resumed_at
                 resumed_at = ""
                 if ctx.is_resumable and not is_resumed:
-                    place = LoopAgentState(current_sub_agent=agent.name, times_looped=round_number)
-                    ctx.set_agent_state(self.name, agent_state=place)
+                    position = LoopAgentState(current_sub_agent=agent.name, times_looped=round_number)
+                    ctx.set_agent_state(self.name, agent_state=position)
                     yield self._create_agent_state_event(ctx)
                 escalated = is_resumed and has_escalated(ctx)
-                async with aclosing(agent.run_async(ctx if is_resumed else ctx.afresh())) as events:
+                async with aclosing(agent.run_async(ctx if is_resumed else ctx.without_resuming())) as events:
                     async for event in events:
                         escalated = escalated or bool(event.actions.escalate and not event.partial)
                         yield event
@@ -49,6 +49,6 @@ class LoopAgent(BaseAgent):
             round_number += 1
 
     def _from(self, name: str) -> list[BaseAgent]:
-        """The sub-agents from one on; all when the name is none of theirs."""
+        """Return the sub-agents from the named one on, or all when no sub-agent has the name."""
         names = [agent.name for agent in self.sub_agents]
         return self.sub_agents[names.index(name) :] if name in names else self.sub_agents

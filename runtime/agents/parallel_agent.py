@@ -1,4 +1,4 @@
-"""ParallelAgent: its sub-agents side by side (spec A5, Q9, R1)."""
+"""ParallelAgent: runs its sub-agents concurrently (contract A5, Q9, R1)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from runtime.events.event import Event
 
 
 class ParallelAgent(BaseAgent):
-    """Runs each sub-agent on a branch of its own: it does not see what the others say.
+    """Runs each sub-agent on its own branch, where it does not see the events of the others.
 
-    Events come as they are made; a sub-agent goes on when its own event was committed. The first one that fails
-    cancels the others.
+    Events are yielded as they come; a sub-agent continues when its own event was committed. A failure of one
+    sub-agent cancels the others.
     """
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

@@ -1,4 +1,4 @@
-"""SequentialAgent: its sub-agents, one after the other (spec A5, R1)."""
+"""SequentialAgent: runs its sub-agents one after the other (contract A5, R1)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from runtime.events.event import Event
 
 
 class SequentialAgentState(BaseAgentState):
-    """Which sub-agent has its turn."""
+    """The running sub-agent."""
 
     current_sub_agent: str = ""
 
 
 class SequentialAgent(BaseAgent):
-    """Runs each sub-agent once, in order. When one waits for an answer in a resumable app, so does the sequence."""
+    """Runs each sub-agent once, in order. In a resumable app the sequence pauses when a sub-agent does."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         state = self._load_agent_state(ctx, SequentialAgentState)
         names = [agent.name for agent in self.sub_agents]
         start = names.index(state.current_sub_agent) if state and state.current_sub_agent in names else 0
         for agent in self.sub_agents[start:]:
-            resumed = state is not None and agent.name == state.current_sub_agent
-            if ctx.is_resumable and not resumed:
+            is_resumed = state is not None and agent.name == state.current_sub_agent
+            if ctx.is_resumable and not is_resumed:
                 ctx.set_agent_state(self.name, agent_state=SequentialAgentState(current_sub_agent=agent.name))
                 yield self._create_agent_state_event(ctx)
-            async with aclosing(agent.run_async(ctx if resumed else ctx.afresh())) as events:
+            async with aclosing(agent.run_async(ctx if is_resumed else ctx.without_resuming())) as events:
                 async for event in events:
                     yield event
             if ctx.is_paused(agent):

@@ -1,4 +1,4 @@
-"""The toolsets of an app's agents: what they hold open is released with the Runner (spec T9)."""
+"""Toolsets of an app's agents: the Runner closes them (contract T9)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from runtime.tools.base_toolset import BaseToolset
 
 
 def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
-    """The toolsets of the agent, of all below it, and of the agents that are their tools; each of them once."""
+    """Return the toolsets of the tree and of agents used as tools, each once."""
     agents = (agent for tree in trees_of(root) for agent in walk(tree))
-    found = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseToolset))
-    return {id(toolset): toolset for toolset in found}.values()
+    toolsets = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseToolset))
+    return {id(toolset): toolset for toolset in toolsets}.values()
 
 
 async def close_toolsets(root: BaseAgent) -> None:
     """Close every toolset, also when one fails.
 
     Raises:
-        ToolsetError: names the toolsets that failed.
+        ToolsetError: some toolsets failed; the message names them.
     """
     toolsets = toolsets_of(root)
     if failures := await close_each((type(toolset).__name__, toolset.close) for toolset in toolsets):

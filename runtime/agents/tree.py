@@ -1,4 +1,4 @@
-"""Walking the agents of an app, without running them."""
+"""Traversal of an app's agent trees."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from runtime.tools.base_toolset import BaseToolset
 
 
 def trees_of(root: BaseAgent) -> list[BaseAgent]:
-    """The root agent, then the agents that are tools, each the root of a tree of its own."""
+    """Return the root agent, then the agents used as tools, each the root of its own tree."""
     roots, seen = [root], {id(agent) for agent in walk(root)}
-    for tree in roots:  # grows meanwhile: an agent that is a tool may have agents as tools
+    for tree in roots:  # grows during the loop: an agent used as a tool may itself have agents as tools
         for tool in (tool for agent in walk(tree) for tool in tools_of(agent)):
-            if isinstance(tool, AgentTool) and id(tool.agent) not in seen:
-                roots.append(tool.agent)
-                seen.update(id(agent) for agent in walk(tool.agent))
+            agent = tool.agent if isinstance(tool, AgentTool) else None
+            if isinstance(agent, BaseAgent) and id(agent) not in seen:
+                roots.append(agent)
+                seen.update(id(member) for member in walk(agent))
     return roots
 
 
 def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
-    """The agent and all below it, parents first."""
+    """Yield the agent and all agents below it, parents first."""
     yield agent
     yield from agent.descendants()
 
 
 def refuse_repeated_names(root: BaseAgent) -> None:
-    """Check that every agent of the tree has a name of its own.
+    """Check that the agents of the tree have different names.
 
     Raises:
-        ConfigurationError: two have one name; says where they are.
+        ConfigurationError: two agents have the same name; the message shows their paths.
     """
-    known: dict[str, BaseAgent] = {}
+    agents_by_name: dict[str, BaseAgent] = {}
     for agent in walk(root):
-        if agent.name in known:
+        if agent.name in agents_by_name:
             raise ConfigurationError(
-                f"Two agents of one tree are called {agent.name!r}: {_path(known[agent.name])} and {_path(agent)}. "
-                "Give each a name of its own: transfers, events and resuming go by it."
+                f"Two agents of one tree are called {agent.name!r}: "
+                f"{_path(agents_by_name[agent.name])} and {_path(agent)}. "
+                "Give each its own name: transfers, events and resuming identify agents by name."
             )
-        known[agent.name] = agent
+        agents_by_name[agent.name] = agent
 
 
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:
-    """What the agent's model may call; a toolset is not asked what it offers, which may need a network."""
+    """Return the agent's tools and toolsets. Toolsets are not queried, because that may need a network."""
     return agent.canonical_tool_sources if isinstance(agent, LlmAgent) else []
 
 

@@ -1,4 +1,4 @@
-"""Apps: root agents with their plugins and settings."""
+"""Apps: named root agents with plugins and settings."""
 
 from runtime.apps.app import App, EventsCompactionConfig, ResumabilityConfig
 

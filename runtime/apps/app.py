@@ -1,4 +1,4 @@
-"""App: a named root agent with its plugins and settings."""
+"""App: a named root agent with plugins and settings."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from runtime.plugins.base_plugin import BasePlugin
 
 
 class ResumabilityConfig(BaseModel):
-    """Whether an interrupted invocation can be continued, and long-running calls pause it (spec R1, T5)."""
+    """Settings for resuming interrupted invocations (contract R1, T5).
+
+    Attributes:
+        is_resumable: True when agents record their progress and long-running calls pause the invocation.
+    """
 
     is_resumable: bool = False
 
 
 class EventsCompactionConfig(BaseModel):
-    """When old events are summed up, so that the model is sent the summary instead (spec R4).
+    """Settings of compaction: the model gets a summary in place of old events (contract R4).
 
     Attributes:
-        compaction_interval: after so many invocations that no summary stands for.
-        overlap_size: so many invocations before them are shown to the summarizer once more.
-        token_threshold: or when the latest request was at least so many tokens long.
-        event_retention_size: with the threshold: so many of the latest events stay as they are.
-        summarizer: who sums up; None is the model of the app's first LLM agent.
+        compaction_interval: Number of invocations without summary after which they are summarized.
+        overlap_size: Number of already summarized invocations that the summarizer is shown again.
+        token_threshold: Prompt length of the latest request, in tokens, from which events are also summarized.
+        event_retention_size: Number of latest events that a summary due to the threshold leaves out.
+        summarizer: Summarizer of events; None means the model of the app's first LLM agent.
 
     Raises:
-        ValueError: a number is out of range; one of the two last numbers comes without the other.
+        ValueError: a number is out of range, or only one of `token_threshold` and `event_retention_size` is set.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -50,13 +54,14 @@ class EventsCompactionConfig(BaseModel):
 
 
 class App(BaseModel):
-    """What a Runner runs.
+    """A root agent with the plugins and settings that a Runner runs it with.
 
     Attributes:
-        name: the `app_name` of its sessions: letters, digits, underscores and hyphens.
-        plugins: asked in this order, before any agent's own callbacks.
-        events_compaction_config: when old events are summed up; None is never.
-        context_cache_config: how the provider may cache what is sent; None leaves it to the provider.
+        name: The `app_name` of its sessions: letters, digits, underscores and hyphens.
+        plugins: Plugins, asked in this order, before any agent's own callbacks.
+        events_compaction_config: Settings of compaction; None means that events are never summarized.
+        resumability_config: Settings for resuming; None means that the app is not resumable.
+        context_cache_config: Settings of the provider's context cache; None leaves caching to the provider.
 
     Raises:
         ValueError: the name is not allowed.

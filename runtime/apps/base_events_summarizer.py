@@ -1,4 +1,4 @@
-"""The contract of what sums up events (spec R4)."""
+"""Contract of a summarizer of events (contract R4)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from runtime.events.event import Event
 
 
 class BaseEventsSummarizer(ABC):
-    """Puts a stretch of a conversation into few words."""
+    """Summarizes consecutive events of a session."""
 
     @abstractmethod
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
-        """One event whose `actions.compaction` holds the summary, or None to leave the events as they are.
+        """Return an event whose `actions.compaction` holds the summary, or None to keep the events as they are.
 
-        The first of `events` is the summary so far, as words of `model`, when there is one. Which events the new
-        summary stands for is not the summarizer's to decide: the caller sets it.
+        When there is an earlier summary, the first of `events` holds it, with author `model`. The caller sets the
+        range of events that the new summary replaces.
         """

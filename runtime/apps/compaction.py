@@ -1,9 +1,9 @@
-"""Compaction: a summary takes the place of old events in what the model is sent (spec R4).
+"""Compaction: a summary replaces old events in the contents sent to the model (contract R4).
 
-    summary so far + overlap + new invocations -> summarizer -> one event that stands for all that came before its end
+    earlier summary + overlap + new invocations -> summarizer -> summary event that replaces all events up to it
 
-Each summary takes up the one before it, so that what a turn loads and sends does not grow. Nothing is stored before
-the summary is there: a crash on the way leaves everything as it was.
+Each summary includes the one before it, so that the number of events loaded and sent stays bounded. Nothing is
+stored before the summary exists, so a crash changes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.routing import agent_that_answers
+from runtime.agents.routing import route_message
 from runtime.apps.app import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction_plan import Plan, last_invocations, plan_compaction
@@ -23,7 +23,7 @@ from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import WHOLE, Noted, noted_on, stretch_of
+from runtime.events.summaries import SUMMARY_NOTE_KEY, SummaryNote, summarized_range, summary_note
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.session import Session
 
@@ -31,28 +31,30 @@ from runtime.sessions.session import Session
 async def compact(
     app: App, service: BaseSessionService, session: Session, ended: str | None = None
 ) -> Event | None:
-    """Sum up what is due, and commit the summary; returns its event, or None when nothing is due.
+    """Summarize the events that are due and commit the summary event; return it, or None when nothing is due.
 
     Args:
-        session: as loaded; events that others add meanwhile are not summed up.
-        ended: the latest invocation that is known to be over; without it, the newest one is left alone.
+        session: Session as loaded; events added to the store since then are not summarized.
+        ended: Id of the latest invocation known to have ended; without it, the newest invocation is left out.
 
     Raises:
-        ConfigurationError: the app has no LLM agent, and its compaction names no summarizer.
-        ModelError: the model could not answer.
+        ConfigurationError: the app has no LLM agent and its compaction config has no summarizer.
+        ModelError: the model call failed.
     """
     config = app.events_compaction_config
     plan = plan_compaction(config, session.events, ended) if config else None
     if config is None or plan is None:
         return None
     overlap = await _overlap(config, service, session, plan.previous)
-    summary = await _summarizer(app, config).maybe_summarize_events(events=plan.story(overlap))
+    summary = await _choose_summarizer(app, config).maybe_summarize_events(
+        events=plan.summarizer_input(overlap)
+    )
     if summary is None or summary.actions.compaction is None:
         return None
-    now = await service.get_session(**owner_of(session), config=GetSessionConfig(without_superseded=True))
-    if now is None or not plan.still_holds(now.events):
+    current = await service.get_session(**owner_of(session), config=GetSessionConfig(without_superseded=True))
+    if current is None or not plan.still_holds(current.events):
         return None
-    noted = Noted(
+    noted = SummaryNote(
         last_agent=_last_agent(app.root_agent, plan),
         overlap_from=last_invocations(plan.events, max(1, config.overlap_size))[0].timestamp,
     )
@@ -63,22 +65,22 @@ async def compact(
 async def _overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
-    """The last invocations that the previous summary stands for."""
-    noted = noted_on(previous) if previous else None
+    """Return the events of the last invocations that the previous summary replaces."""
+    noted = summary_note(previous) if previous else None
     if not config.overlap_size or noted is None or previous is None:
         return []
-    since = GetSessionConfig(after_timestamp=noted["overlap_from"])
-    recent = await service.get_session(**owner_of(session), config=since)
+    config_of_overlap = GetSessionConfig(after_timestamp=noted["overlap_from"])
+    recent = await service.get_session(**owner_of(session), config=config_of_overlap)
     events = drop_rewound(recent.events if recent else [])
-    index = next((i for i, event in enumerate(events) if event.id == previous.id), None)
-    known = stretch_of(events, index) if index is not None else None
-    summed_up = events[: known.last + 1] if known else []
+    index = next((position for position, event in enumerate(events) if event.id == previous.id), None)
+    stretch = summarized_range(events, index) if index is not None else None
+    summarized = events[: stretch.last + 1] if stretch else []
     return last_invocations(
-        [event for event in summed_up if not event.actions.compaction], config.overlap_size
+        [event for event in summarized if not event.actions.compaction], config.overlap_size
     )
 
 
-def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted: Noted) -> Event:
+def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted: SummaryNote) -> Event:
     compaction = EventCompaction(
         start_timestamp=plan.start, end_timestamp=plan.events[-1].timestamp, compacted_content=content
     )
@@ -86,25 +88,25 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted:
         "author": "user",
         "invocation_id": summary.invocation_id or new_invocation_id(),
         "content": None,
-        "custom_metadata": {**(summary.custom_metadata or {}), WHOLE: noted},
+        "custom_metadata": {**(summary.custom_metadata or {}), SUMMARY_NOTE_KEY: noted},
         "actions": EventActions(compaction=compaction),
     }
     return summary.model_copy(update=fields)
 
 
 def _last_agent(root: BaseAgent, plan: Plan) -> str:
-    """Who would answer after the events."""
-    before = [plan.previous] if plan.previous else []
-    return agent_that_answers(root, [*before, *plan.events]).name
+    """Return the name of the agent that would handle the next message after the planned events."""
+    previous_summary = [plan.previous] if plan.previous else []
+    return route_message(root, [*previous_summary, *plan.events]).name
 
 
-def _summarizer(app: App, config: EventsCompactionConfig) -> BaseEventsSummarizer:
+def _choose_summarizer(app: App, config: EventsCompactionConfig) -> BaseEventsSummarizer:
     if config.summarizer is not None:
         return config.summarizer
     agent = _first_llm_agent(app.root_agent)
     if agent is None:
         raise ConfigurationError(
-            f"App {app.name!r} has no LLM agent whose model could sum up events: "
+            f"App {app.name!r} has no LLM agent whose model could summarize events: "
             "give its EventsCompactionConfig a summarizer."
         )
     return LlmEventSummarizer(agent.canonical_model)

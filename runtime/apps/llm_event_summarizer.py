@@ -1,4 +1,4 @@
-"""A model that sums up events (spec R4)."""
+"""LlmEventSummarizer: a model summarizes events (contract R4)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 
-PLACE = "{conversation_history}"
+PLACEHOLDER = "{conversation_history}"
 VALUE_LIMIT = 2_000
-"""Characters of one call's arguments or result that the model is shown."""
+"""Characters shown to the model of a call's arguments or response."""
 
 DEFAULT_PROMPT = f"""\
 Below is the earlier part of a conversation between a user and one or more AI agents. It will be replaced by what you \
@@ -28,7 +28,7 @@ promised, and what is still open. An earlier summary may come first: keep what s
 greetings and what was settled. Write plainly, as short as that allows, in the language of the conversation, and do \
 not answer the user.
 
-{PLACE}
+{PLACEHOLDER}
 """
 
 
@@ -36,28 +36,31 @@ class LlmEventSummarizer(BaseEventsSummarizer):
     """Asks a model for the summary.
 
     Args:
-        prompt_template: what the model is told; `{conversation_history}` stands for the conversation.
+        llm: Model to call.
+        prompt_template: Prompt with the placeholder `{conversation_history}`.
 
     Raises:
-        ConfigurationError: the template has no place for the conversation.
+        ConfigurationError: the template lacks the placeholder.
     """
 
     def __init__(self, llm: BaseLlm, prompt_template: str | None = None) -> None:
         self._llm = llm
         self._template = prompt_template or DEFAULT_PROMPT
-        if PLACE not in self._template:
-            raise ConfigurationError(f"The prompt_template of LlmEventSummarizer needs the place {PLACE}.")
+        if PLACEHOLDER not in self._template:
+            raise ConfigurationError(
+                f"The prompt_template of LlmEventSummarizer needs the placeholder {PLACEHOLDER}."
+            )
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
-        """The model's summary; None when there are no words to sum up, or the model has none.
+        """Return the model's summary, or None when there is no text to summarize or the model returns none.
 
         Raises:
-            ModelError: the model could not answer.
+            ModelError: the model call failed.
         """
         conversation = "\n".join(line for event in events for line in _lines(event))
         if not conversation:
             return None
-        prompt = self._template.replace(PLACE, conversation)
+        prompt = self._template.replace(PLACEHOLDER, conversation)
         content = types.Content(role="user", parts=[types.Part(text=prompt)])
         response = await self._ask(LlmRequest(model=self._llm.model, contents=[content]))
         text = _text(response.content)
@@ -81,24 +84,24 @@ class LlmEventSummarizer(BaseEventsSummarizer):
                 if not response.partial:
                     answer = response
         if answer.error_code:
-            raise ModelError(answer.error_code, answer.error_message or "The events could not be summed up.")
+            raise ModelError(answer.error_code, answer.error_message or "The events could not be summarized.")
         return answer
 
 
 def _lines(event: Event) -> Iterable[str]:
-    """What the event says, a line for each part; thoughts and the framework's questions left out."""
+    """Yield a line for each part of the event, without thoughts and the framework's requests."""
     for part in _parts(without_framework_parts(event).content):
         if part.text and part.text.strip() and not part.thought:
             yield f"{event.author}: {part.text.strip()}"
         elif part.function_call:
-            yield f"{event.author} called {part.function_call.name}: {_short(part.function_call.args)}"
+            yield f"{event.author} called {part.function_call.name}: {_shortened_json(part.function_call.args)}"
         elif part.function_response:
-            yield f"{part.function_response.name} returned: {_short(part.function_response.response)}"
+            yield f"{part.function_response.name} returned: {_shortened_json(part.function_response.response)}"
         elif part.inline_data or part.file_data:
             yield f"{event.author} attached a file."
 
 
-def _short(value: object) -> str:
+def _shortened_json(value: object) -> str:
     text = json.dumps(value or {}, ensure_ascii=False, default=str)
     return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}…"
 

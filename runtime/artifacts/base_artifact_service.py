@@ -1,4 +1,4 @@
-"""The contract of artifact storage: named, versioned files (spec F1)."""
+"""The contract of artifact storage: named, versioned files (contract F1)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from runtime import types
 
 
 class BaseArtifactService(abc.ABC):
-    """Stores artifacts of sessions. A filename that starts with `user:` belongs to the user, in every session."""
+    """Stores the artifacts of sessions. A file whose name starts with `user:` is shared by all sessions of the user."""
 
     @abc.abstractmethod
     async def save_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
     ) -> int:
-        """Store a new version and return its number: 0 for the first, then one more each time."""
+        """Store a new version and return its number. The first version is 0; each further one adds 1."""
 
     @abc.abstractmethod
     async def load_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> types.Part | None:
-        """A version, the latest when none is named; None when there is no such artifact or version."""
+        """Return the given version, by default the latest; None when the artifact or version does not exist."""
 
     @abc.abstractmethod
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
-        """The filenames that the session sees, sorted, the user's among them."""
+        """Return the sorted names of the session's files and of the user's `user:` files."""
 
     @abc.abstractmethod
     async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
-        """Delete all versions; nothing happens when there are none."""
+        """Delete all versions of the artifact; do nothing when it does not exist."""
 
     @abc.abstractmethod
     async def list_versions(
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
-        """The version numbers, oldest first."""
+        """Return the version numbers, oldest first."""

@@ -1,4 +1,4 @@
-"""Another session's artifacts: what an agent that runs as a tool works with (spec T6)."""
+"""Artifact service for an agent that runs as a tool: it works with the calling session's artifacts (contract T6)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 
 
 class Owner(TypedDict):
-    """Whose artifacts they are."""
+    """The session that owns the artifacts, as keyword arguments of an artifact service."""
 
     app_name: str
     user_id: str
@@ -17,7 +17,7 @@ class Owner(TypedDict):
 
 
 class BorrowedArtifactService(BaseArtifactService):
-    """Reads and writes the owner's artifacts, whatever session it is asked for."""
+    """Reads and writes the owner's artifacts and ignores the session named in each call."""
 
     def __init__(self, service: BaseArtifactService, owner: Owner) -> None:
         self._service = service

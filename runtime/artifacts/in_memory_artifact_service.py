@@ -1,4 +1,4 @@
-"""Artifact storage in this process's memory: the reference implementation."""
+"""Artifact storage in process memory: the reference implementation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Key = tuple[str, str, str, str]
 
 
 class InMemoryArtifactService(BaseArtifactService):
-    """Keeps every version in a dict."""
+    """Keeps every version in a dict; all versions are lost when the process ends."""
 
     def __init__(self) -> None:
         self._versions: dict[Key, list[types.Part]] = {}

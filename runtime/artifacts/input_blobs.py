@@ -1,4 +1,4 @@
-"""Files in a person's message, stored as artifacts (spec L10)."""
+"""Store the files in a person's message as artifacts (contract L10)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from runtime.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class SavedMessage:
-    """A message whose files are artifacts.
+    """A message whose files were stored as artifacts.
 
     Attributes:
-        content: the message, with a sentence that names the artifact in the place of each file.
-        artifact_delta: the version of each artifact that was stored.
+        content: the message, with each file replaced by a sentence that names its artifact.
+        artifact_delta: the stored version of each artifact, by filename.
     """
 
     content: types.Content
@@ -26,10 +26,10 @@ class SavedMessage:
 async def save_input_blobs(
     service: BaseArtifactService | None, owner: Owner, message: types.Content, invocation_id: str
 ) -> SavedMessage:
-    """Store the message's inline files under their own names, or under one made of the invocation's id.
+    """Store the message's inline files under their display names; a nameless file is named after the invocation.
 
     Raises:
-        ConfigurationError: there are files, but no artifact service.
+        ConfigurationError: the message holds files, but there is no artifact service.
     """
     saved = SavedMessage(message.model_copy(update={"parts": []}))
     parts: list[types.Part] = []
@@ -40,11 +40,11 @@ async def save_input_blobs(
             continue
         if service is None:
             raise ConfigurationError(
-                "The message holds a file to store as an artifact, but no artifact service is set: "
-                "give the Runner an artifact_service."
+                "The message holds a file to store as an artifact, but no artifact service is set. "
+                "Give the Runner an artifact_service."
             )
         name = blob.display_name or f"artifact_{invocation_id}_{index}"
-        # Without the display name: Gemini refuses it when the file is shown to it later.
+        # The display name is left out because Gemini refuses requests that carry it.
         file = types.Part(inline_data=types.Blob(data=blob.data, mime_type=blob.mime_type))
         version = await service.save_artifact(**owner, filename=name, artifact=file)
         saved.artifact_delta[name] = version

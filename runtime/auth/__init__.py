@@ -1,4 +1,4 @@
-"""Credentials and how services want them."""
+"""Credentials and the security schemes that ask for them."""
 
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import AuthScheme, AuthSchemeType

@@ -1,4 +1,4 @@
-"""Credentials: what is presented to a service. Secrets are left out of `repr`, so logs do not show them."""
+"""Credentials that are presented to a service. Secrets are left out of `repr`, so logs do not show them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class HttpCredentials(AuthModel):
 
 
 class HttpAuth(AuthModel):
-    """An `Authorization` header: its scheme (`basic`, `bearer` …) and what goes with it."""
+    """An `Authorization` header: its scheme (`basic`, `bearer` …) and its credentials."""
 
     scheme: str
     credentials: HttpCredentials
 
 
 class OAuth2Auth(AuthModel):
-    """An OAuth 2 or OpenID Connect credential, from the client's registration to the tokens it got.
+    """An OAuth 2 or OpenID Connect credential: the client's registration, the authorization code and the tokens.
 
     Attributes:
-        auth_uri: where the person grants access.
-        auth_response_uri: where the person was sent back to, with its query; the code is in it.
+        auth_uri: the page on which the person grants access.
+        auth_response_uri: the full redirect URL after the grant; its query holds the authorization code.
         expires_at: seconds since the epoch.
     """
 
@@ -69,7 +69,7 @@ class ServiceAccountCredential(AuthModel):
 
 
 class ServiceAccount(AuthModel):
-    """A Google service account and the scopes asked for; without a key the process's own account is used."""
+    """A Google service account and its scopes. Without a key the process's default credentials are used."""
 
     service_account_credential: ServiceAccountCredential | None = None
     scopes: list[str] = Field(default_factory=list)
@@ -77,7 +77,7 @@ class ServiceAccount(AuthModel):
 
 
 class AuthCredential(AuthModel):
-    """One credential; `auth_type` says which of the other fields is filled."""
+    """One credential; `auth_type` selects the field that is filled."""
 
     auth_type: AuthCredentialTypes
     resource_ref: str | None = None
@@ -87,7 +87,7 @@ class AuthCredential(AuthModel):
     service_account: ServiceAccount | None = None
 
     def without_secrets(self) -> AuthCredential:
-        """Its kind and, for OAuth, what the person's browser needs to ask for access."""
+        """Return a copy with the kind and, for OAuth, the fields that the person's browser needs to ask for access."""
         public = {"client_id", "auth_uri", "state", "redirect_uri", "audience"}
         oauth2 = OAuth2Auth(**self.oauth2.model_dump(include=public)) if self.oauth2 else None
         return AuthCredential(auth_type=self.auth_type, resource_ref=self.resource_ref, oauth2=oauth2)

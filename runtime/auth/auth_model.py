@@ -1,4 +1,4 @@
-"""The base of the auth data."""
+"""The base class of the auth models."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pydantic.alias_generators import to_camel
 
 
 class AuthModel(BaseModel):
-    """Camel case in JSON, both cases in Python; unknown fields are an error."""
+    """A model with camelCase names in JSON and either case in Python. Unknown fields are an error."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")

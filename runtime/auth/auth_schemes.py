@@ -1,4 +1,4 @@
-"""How a service wants to be authenticated: the security schemes of OpenAPI 3."""
+"""The security schemes of OpenAPI 3: the ways in which a service asks for authentication."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AuthSchemeType(StrEnum):
 
 
 class ApiKeyLocation(StrEnum):
-    """Where an API key travels."""
+    """The part of a request that carries an API key."""
 
     QUERY = "query"
     HEADER = "header"
@@ -28,7 +28,7 @@ class ApiKeyLocation(StrEnum):
 
 
 class SecurityScheme(AuthModel):
-    """What all schemes share; use one of the subclasses."""
+    """Base of all schemes; use one of the subclasses."""
 
     description: str | None = None
 
@@ -56,7 +56,7 @@ class HTTPBearer(HTTPBase):
 
 
 class OAuthFlow(AuthModel):
-    """One way to get an OAuth 2 token; which addresses it needs depends on the flow."""
+    """One way to get an OAuth 2 token. Each flow needs a different subset of the URLs."""
 
     authorization_url: str | None = None
     token_url: str | None = None
@@ -81,7 +81,7 @@ class OAuth2(SecurityScheme):
 
 
 class OpenIdConnect(SecurityScheme):
-    """OpenID Connect, its endpoints discovered from an address."""
+    """OpenID Connect with endpoints discovered from `open_id_connect_url`."""
 
     type_: Literal[AuthSchemeType.OPEN_ID_CONNECT] = Field(
         default=AuthSchemeType.OPEN_ID_CONNECT, alias="type"
@@ -90,7 +90,7 @@ class OpenIdConnect(SecurityScheme):
 
 
 class OpenIdConnectWithConfig(SecurityScheme):
-    """OpenID Connect with its endpoints written out."""
+    """OpenID Connect with explicit endpoints."""
 
     type_: Literal[AuthSchemeType.OPEN_ID_CONNECT] = Field(
         default=AuthSchemeType.OPEN_ID_CONNECT, alias="type"

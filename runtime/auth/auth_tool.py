@@ -1,4 +1,4 @@
-"""What a tool asks for when it needs a credential (spec T8)."""
+"""The request that a tool makes when it needs a credential (contract T8)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class AuthConfig(AuthModel):
     """A security scheme and the credential for it.
 
     Attributes:
-        raw_auth_credential: what the tool's author knows beforehand, such as the OAuth client's secret.
-        exchanged_auth_credential: what the person gave, or what it was exchanged for.
-        credential_key: under what the credential is kept; derived from the scheme and the client when absent,
-            so that the same config has the same key in every process. No secret goes into it.
+        raw_auth_credential: data configured by the tool's author, such as the OAuth client's secret.
+        exchanged_auth_credential: the credential that the person gave, or the token it was exchanged for.
+        credential_key: the state key of the credential. By default derived from the scheme and the client, without
+            secrets, so that equal configs have the same key in every process.
     """
 
     auth_scheme: AuthScheme
@@ -34,7 +34,7 @@ class AuthConfig(AuthModel):
         return self
 
     def without_secrets(self) -> AuthConfig:
-        """What the person may see and an event may keep: the scheme, the client's public data, the key."""
+        """Return a copy that may be shown to the person and stored in events: scheme, public client data and key."""
         raw = self.raw_auth_credential
         return AuthConfig(
             auth_scheme=self.auth_scheme,
@@ -44,17 +44,17 @@ class AuthConfig(AuthModel):
 
     def _fingerprint(self) -> str:
         raw = self.raw_auth_credential
-        facts = {
+        identity = {
             "scheme": self.auth_scheme.model_dump(mode="json", exclude_none=True),
             "type": raw.auth_type if raw else None,
             "resource": raw.resource_ref if raw else None,
             "client": raw.oauth2.client_id if raw and raw.oauth2 else None,
         }
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class AuthToolArguments(AuthModel):
-    """The arguments of an `adk_request_credential` call: which call needs the credential, and which one."""
+    """The arguments of an `adk_request_credential` call: the call that needs a credential, and its config."""
 
     function_call_id: str
     auth_config: AuthConfig

@@ -1,4 +1,4 @@
-"""Code executors: where the code that a model writes is run."""
+"""Code executors: run the code that a model writes."""
 
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.code_executors.built_in_code_executor import BuiltInCodeExecutor

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import LlmRequest
 
 
 class BaseCodeExecutor(abc.ABC):
-    """Lets a model run code. A response that ends with a result of it keeps the agent's turn going (spec E4)."""
+    """Lets a model run code. A response that ends with a code result is followed by another step (contract E4)."""
 
     @abc.abstractmethod
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """Tell the model, in the request, that it may run code."""
+        """Change the request so that the model may run code."""

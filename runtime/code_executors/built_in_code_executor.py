@@ -1,20 +1,16 @@
-"""Code that the model's provider runs (spec A2, E4)."""
+"""Code execution by the model's provider (contract A2, E4)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import LlmRequest
 
 
 class BuiltInCodeExecutor(BaseCodeExecutor):
-    """Switches on Gemini's own code execution. Code and results come as parts of the model's response."""
+    """Enables Gemini's own code execution. Code and results arrive as parts of the model's response."""
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """Add the tool, apart from the function declarations (spec Q13)."""
+        """Add the code execution tool as an entry of its own, apart from the function declarations (contract Q13)."""
         tools = llm_request.config.tools or []
         llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]

@@ -1,1 +1,1 @@
-"""The engine behind `LlmAgent`: steps, requests, function calls. Private to the runtime."""
+"""Engine of `LlmAgent`: steps, requests, function calls. Private to the runtime."""

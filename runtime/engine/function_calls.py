@@ -1,4 +1,4 @@
-"""Running the function calls of a model's response (spec T2, T4, T5, T7, Q1, Q2, Q5)."""
+"""Execution of the function calls of a model response (contract T2, T4, T5, T7)."""
 
 from __future__ import annotations
 
@@ -6,59 +6,57 @@ import asyncio
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
-from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation
-from runtime._writing import go_on_in_this_task
+from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation_error
+from runtime._write_scope import adopt_write_scope
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import function_response_event, is_long_running
 from runtime.engine.human_input import confirmation, credentials
 from runtime.engine.human_input.answers import Confirmations
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import StrayCancellationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import as_response, is_refusal
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
 Tools = Mapping[str, BaseTool]
 
 
 @dataclass(frozen=True)
 class CallResult:
-    """What one call came to; `response` is None while a long-running tool has said nothing yet."""
+    """Result of one call; `response` is None while a long-running tool has returned nothing."""
 
     call: types.FunctionCall
     actions: EventActions
     response: dict[str, Any] | None
 
-    def part(self) -> types.Part:
-        """The response as a part of the answering event."""
+    def response_part(self) -> types.Part:
+        """Return the response as a part of the function response event."""
         answer = types.FunctionResponse(id=self.call.id, name=self.call.name, response=self.response)
         return types.Part(function_response=answer)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What the calls of one step came to: the results in call order, and the first failure."""
+    """Results of the calls of one step, in call order, and the first failure."""
 
     results: list[CallResult] = field(default_factory=list)
     failure: Exception | None = None
 
-    def event(self, ctx: InvocationContext) -> Event | None:
-        """The one event that answers the calls; None when there is nothing to record."""
-        parts = [result.part() for result in self.results if result.response is not None]
+    def response_event(self, ctx: InvocationContext) -> Event | None:
+        """Return the one event that answers the calls, or None when there is nothing to record."""
+        parts = [result.response_part() for result in self.results if result.response is not None]
         actions = merge_actions(result.actions for result in self.results)
         if not parts and actions == EventActions():
             return None
         return function_response_event(ctx, parts, actions)
 
     def pending_ids(self, tools: Tools) -> set[str]:
-        """The ids of the long-running calls that wait for an answer from outside."""
+        """Return the ids of the long-running calls whose response will come from outside."""
         return {
             result.call.id
             for result in self.results
@@ -67,30 +65,34 @@ class Batch:
 
 
 async def run_function_calls(
-    agent: LlmAgent,
+    agent: LlmAgentProtocol,
     ctx: InvocationContext,
     calls: list[types.FunctionCall],
     tools: Tools,
-    again: Confirmations | None = None,
+    confirmations: Confirmations | None = None,
 ) -> Batch:
-    """Run the calls together. When one fails the rest is stopped, and what had finished is kept.
+    """Run the calls concurrently. When one fails, cancel the others and keep the results that are complete.
 
-    Kept results that would steer the flow are dropped, since the invocation ends with the failure.
+    After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
     """
-    settled = await settle(run_call(agent, ctx, call, tools, again or {}) for call in calls)
+    settled = await settle(run_call(agent, ctx, call, tools, confirmations or {}) for call in calls)
     results = [value for value in settled if isinstance(value, CallResult)]
-    failure = first_failure(settled) or _first_cancelled(calls, settled)
+    failure = first_failure(settled) or _stray_cancellation(calls, settled)
     if failure:
         results = [result for result in results if not result.actions.controls_flow()]
     return Batch(results, failure)
 
 
 async def run_call(
-    agent: LlmAgent, ctx: InvocationContext, call: types.FunctionCall, tools: Tools, again: Confirmations
+    agent: LlmAgentProtocol,
+    ctx: InvocationContext,
+    call: types.FunctionCall,
+    tools: Tools,
+    confirmations: Confirmations,
 ) -> CallResult:
-    """The whole life of one call, in a task of its own."""
-    go_on_in_this_task()
-    context = Context(ctx, function_call_id=call.id, tool_confirmation=again.get(call.id or ""))
+    """Run one call with its hooks. Runs in a task of its own."""
+    adopt_write_scope()
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))
     tool = tools.get(call.name or "")
     if tool is None:
         return CallResult(call, context.actions, _unknown_tool(call, tools))
@@ -101,17 +103,17 @@ async def run_call(
     result = await hooks.after_tool(agent, tool, args, context, result)
     context.state.note_changes()
     if result is None or (tool.is_long_running and not result):
-        result = _pending(context.actions, tool, is_again=call.id in again)
+        result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)
     if tool.is_long_running and result is None:
         return CallResult(call, context.actions, None)
     return CallResult(call, context.actions, as_response(tool.name, result))
 
 
-async def _run_tool(agent: LlmAgent, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
+async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     try:
         with no_stray_cancellation(f"Tool {tool.name!r}"):
-            stopped = await confirmation.stop_at_gate(tool, args, context)
-            return stopped or await tool.run_async(args=args, tool_context=context)
+            refusal = await confirmation.unconfirmed_response(tool, args, context)
+            return refusal or await tool.run_async(args=args, tool_context=context)
     except Exception as error:
         answer = await hooks.on_tool_error(agent, tool, args, context, error)
         if answer is None:
@@ -119,26 +121,26 @@ async def _run_tool(agent: LlmAgent, tool: BaseTool, args: dict[str, Any], conte
         return answer
 
 
-def _first_cancelled(
+def _stray_cancellation(
     calls: Sequence[types.FunctionCall], settled: Sequence[object]
 ) -> StrayCancellationError | None:
-    """What became of the first call that ended in a cancellation: where none failed, it was not cancelled here."""
+    """Return an error for the first cancelled call. No call failed, so `settle` did not cancel it."""
     for call, value in zip(calls, settled, strict=True):
         if isinstance(value, asyncio.CancelledError):
-            failure = stray_cancellation(f"The call of {call.name!r}")
+            failure = stray_cancellation_error(f"The call of {call.name!r}")
             failure.__cause__ = value
             return failure
     return None
 
 
-def _pending(actions: EventActions, tool: BaseTool, *, is_again: bool) -> dict[str, Any] | None:
-    """What stands for a result that is not there yet; None when nothing has to."""
+def _pending_response(actions: EventActions, tool: BaseTool, *, is_rerun: bool) -> dict[str, Any] | None:
+    """Return the placeholder for a result that is not available yet, or None when none is needed."""
     if actions.requested_tool_confirmations:
         return dict(confirmation.PENDING)
     if actions.requested_auth_configs:
         return dict(credentials.PENDING)
-    # What was run again is always recorded: the log alone tells that it is not to be run once more.
-    return {"status": "pending"} if is_again and tool.is_long_running else None
+    # A rerun call always gets a recorded response: only the events show that it must not be run once more.
+    return {"status": "pending"} if is_rerun and tool.is_long_running else None
 
 
 def _unknown_tool(call: types.FunctionCall, tools: Tools) -> dict[str, Any]:

@@ -1,67 +1,69 @@
-"""The instructions of a request: global, static, the agent's own, its identity, where it may transfer (spec A3, A6)."""
+"""Instructions of a request: global, static, the agent's own, its identity, its transfer targets (contract A3)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runtime import types
-from runtime.context import InvocationContext, ReadonlyContext
+from runtime.context import AgentProtocol, InvocationContext, ReadonlyContext
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.errors import ConfigurationError
 from runtime.utils.instructions_utils import render_instruction
 
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.agents.llm_agent import LlmAgent
-
 
 @dataclass(frozen=True)
 class Instructions:
-    """What an agent's model is told.
+    """Instructions of one model call.
 
     Attributes:
-        system: the paragraphs of the system instruction.
-        beside: what goes to the contents when there is a static instruction, so that the system instruction stays
-            the same: its files, for models take text only there, and the agent's own instruction.
+        system: Paragraphs of the system instruction.
+        contents_parts: Parts to insert into the contents when there is a static instruction: its files, because a
+            system instruction is text only, and the agent's own instruction, so that the system instruction never
+            changes and the provider can cache it.
     """
 
     system: list[str]
-    beside: list[types.Part]
+    contents_parts: list[types.Part]
 
-    def put_beside(self, contents: list[types.Content]) -> list[types.Content]:
-        """The contents with `beside` before what the person said last, or after the latest responses."""
-        if not self.beside:
+    def insert_into(self, contents: list[types.Content]) -> list[types.Content]:
+        """Return the contents with `contents_parts` before the latest user message, or after the latest responses."""
+        if not self.contents_parts:
             return contents
         index = len(contents)
-        while index > 0 and _is_said_by_user(contents[index - 1]):
+        while index > 0 and _is_user_message(contents[index - 1]):
             index -= 1
-        return [*contents[:index], types.Content(role="user", parts=self.beside), *contents[index:]]
+        return [*contents[:index], types.Content(role="user", parts=self.contents_parts), *contents[index:]]
 
 
-async def render_instructions(agent: LlmAgent, ctx: InvocationContext) -> Instructions:
-    """The agent's instructions for one request, filled in from the state.
+async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -> Instructions:
+    """Return the agent's instructions for one request, with templates rendered from the state.
 
     Raises:
-        KeyError: a template names a key that the state does not have.
+        KeyError: a template names a key that is not in the state.
     """
     readonly = ReadonlyContext(ctx)
-    overall = await render_instruction(agent.root_global_instruction, readonly)
-    own = await render_instruction(agent.instruction, readonly)
+    global_text = await render_instruction(agent.root_global_instruction, readonly)
+    own_text = await render_instruction(agent.instruction, readonly)
     static = static_parts(agent.static_instruction)
-    fixed = "\n\n".join(part.text for part in static if part.text)
-    paragraphs = [overall, fixed if static else own, _identity(agent), _transfers(agent)]
-    beside = [part for part in static if part.text is None]
-    if static and own:
-        beside.append(types.Part(text=own))
-    return Instructions([paragraph for paragraph in paragraphs if paragraph], beside)
+    static_text = "\n\n".join(part.text for part in static if part.text)
+    paragraphs = [
+        global_text,
+        static_text if static else own_text,
+        _identity_instruction(agent),
+        _transfer_instruction(agent),
+    ]
+    contents_parts = [part for part in static if part.text is None]
+    if static and own_text:
+        contents_parts.append(types.Part(text=own_text))
+    return Instructions([paragraph for paragraph in paragraphs if paragraph], contents_parts)
 
 
 def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
-    """The parts of a static instruction, whatever form it has.
+    """Return the parts of a static instruction in any of its forms.
 
     Raises:
-        ConfigurationError: it holds something that cannot be sent.
+        ConfigurationError: it holds an object that cannot be sent to a model.
     """
     if not content:
         return []
@@ -83,23 +85,23 @@ def _as_part(item: types.PartUnion) -> types.Part:
     )
 
 
-def _is_said_by_user(content: types.Content) -> bool:
+def _is_user_message(content: types.Content) -> bool:
     return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 
-def _identity(agent: LlmAgent) -> str:
-    described = f' Your description is "{agent.description}".' if agent.description else ""
-    return f'You are an agent. Your internal name is "{agent.name}".{described}'
+def _identity_instruction(agent: LlmAgentProtocol) -> str:
+    description = f' Your description is "{agent.description}".' if agent.description else ""
+    return f'You are an agent. Your internal name is "{agent.name}".{description}'
 
 
-def _transfers(agent: LlmAgent) -> str:
+def _transfer_instruction(agent: LlmAgentProtocol) -> str:
     targets = transfer_targets(agent)
     if not targets:
         return ""
     names = ", ".join(f"`{target.name}`" for target in targets)
-    described = "\n".join(_description(target) for target in targets)
+    lines = "\n".join(_description(target) for target in targets)
     text = (
-        f"These agents can take over the conversation:\n{described}\n"
+        f"These agents can take over the conversation:\n{lines}\n"
         "If one of them is better suited to answer, by its description, call `transfer_to_agent` with its name and "
         f"say nothing else. The names are {names}; there are no others."
     )
@@ -110,5 +112,5 @@ def _transfers(agent: LlmAgent) -> str:
     return text
 
 
-def _description(target: BaseAgent) -> str:
+def _description(target: AgentProtocol) -> str:
     return f"- {target.name}: {target.description or 'no description'}"

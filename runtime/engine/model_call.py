@@ -1,4 +1,4 @@
-"""One model call, with its callbacks, as a stream of events (spec A8, C1, C2, E7, L10)."""
+"""One model call with its hooks, as a stream of events (contract A8, C1, C2, E7, L10)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from runtime import _platform, types
 from runtime.context import Context, InvocationContext
@@ -19,6 +18,7 @@ from runtime.engine.build_events import (
     with_call_ids,
     with_role,
 )
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import ModelError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
@@ -26,64 +26,63 @@ from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.run_config import StreamingMode
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
-
-_TEXT_ONLY = frozenset({"content", "partial"})
+_TEXT_FIELDS = frozenset({"content", "partial"})
 
 
 @dataclass
-class _Draft:
-    """The event that is being built: its id, its calls' ids, and the context whose actions it will carry."""
+class _EventDraft:
+    """State of the event under construction.
+
+    Attributes:
+        context: Its actions become the event's actions.
+        call_ids: Ids given to the calls of its partial events, in order.
+        partial: The latest partial event that holds only text.
+    """
 
     context: Context
     event_id: str = field(default_factory=_platform.new_id)
     call_ids: list[str] = field(default_factory=list)
     partial: Event | None = None
 
-    def name_calls(self, response: LlmResponse) -> LlmResponse:
-        """The response with an id on each call (spec Q3): the whole has those of its fragments, in order (T5)."""
+    def add_call_ids(self, response: LlmResponse) -> LlmResponse:
+        """Return the response with an id on each call; a whole response reuses the ids of its partial events."""
         calls = calls_in(response)
         if not calls:
             return response
-        known = [] if response.partial else self.call_ids[: len(calls)]
-        ids = [call.id or call_id or new_call_id() for call, call_id in zip_longest(calls, known)]
+        fragment_ids = [] if response.partial else self.call_ids[: len(calls)]
+        ids = [call.id or call_id or new_call_id() for call, call_id in zip_longest(calls, fragment_ids)]
         if response.partial:
             self.call_ids += ids
         return with_call_ids(response, ids)
 
-    def begin_next(self) -> None:
-        """Go on to a fresh event of the same agent call."""
+    def start_next_event(self) -> None:
+        """Reset for the next event of the same agent call."""
         self.context, self.event_id = Context(self.context.invocation), _platform.new_id()
         self.call_ids, self.partial = [], None
 
 
 async def stream_model_events(
-    agent: LlmAgent, ctx: InvocationContext, model: BaseLlm, request: LlmRequest
+    agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm, request: LlmRequest
 ) -> AsyncGenerator[Event, None]:
-    """The model's responses as events: partial ones as they come, each followed by the whole.
-
-    A partial event has the id of the event that it will become; after a whole one, a fresh draft begins.
-    """
-    draft = _Draft(Context(ctx))
+    """Yield the model's responses as events: partial events, then the whole event with the same id."""
+    draft = _EventDraft(Context(ctx))
     answer = await hooks.before_model(agent, draft.context, request)
     if answer is not None:
-        yield _event(ctx, _settled(agent, draft.context, answer), request, draft)
+        yield _build_event(ctx, _post_processed(agent, draft.context, answer), request, draft)
         return
     async with aclosing(_model_responses(agent, draft, model, request)) as responses:
         async for response in responses:
             response = await hooks.after_model(agent, draft.context, response)
-            event = _event(ctx, _settled(agent, draft.context, response), request, draft)
+            event = _build_event(ctx, _post_processed(agent, draft.context, response), request, draft)
             yield event
             if not event.partial:
-                draft.begin_next()
+                draft.start_next_event()
 
 
 async def _model_responses(
-    agent: LlmAgent, draft: _Draft, model: BaseLlm, request: LlmRequest
+    agent: LlmAgentProtocol, draft: _EventDraft, model: BaseLlm, request: LlmRequest
 ) -> AsyncGenerator[LlmResponse, None]:
-    """What the model answers; an error becomes a response, by a callback or as it is (spec E7)."""
+    """Yield the model's responses; an error is replaced by a callback's response or an error response (contract E7)."""
     run_config = draft.context.run_config
     draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
     streaming = run_config.streaming_mode is StreamingMode.SSE
@@ -96,16 +95,18 @@ async def _model_responses(
         if replacement is not None:
             yield replacement
         elif isinstance(error, ModelError):
-            yield error_response(error.code, error.message)
+            yield error_response(error)
         else:
             raise
 
 
-def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _Draft) -> Event:
-    response = draft.name_calls(response)
-    is_text = response.model_fields_set <= _TEXT_ONLY and not calls_in(response)
+def _build_event(
+    ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _EventDraft
+) -> Event:
+    response = draft.add_call_ids(response)
+    is_text = response.model_fields_set <= _TEXT_FIELDS and not calls_in(response)
     if response.partial and draft.partial and is_text:
-        # A long answer has hundreds of these, alike but for the text.
+        # Fast path: a long response has hundreds of partial events that differ only in text and timestamp.
         content = with_role(response.content, "model")
         return draft.partial.model_copy(update={"content": content, "timestamp": _platform.now()})
     actions = draft.context.actions
@@ -114,10 +115,10 @@ def _event(ctx: InvocationContext, response: LlmResponse, request: LlmRequest, d
     return event
 
 
-def _settled(agent: LlmAgent, context: Context, response: LlmResponse) -> LlmResponse:
-    """A whole response without the calls of a failed answer, as the planner wants it; a partial one as it is.
+def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
+    """Return a whole response after planner processing; partial responses are not changed.
 
-    Nothing is executed on the word of an answer that ended in an error (spec E7).
+    A response with an error code loses its function calls, so that they are not executed (contract E7).
     """
     parts = response.content.parts if response.content else None
     if response.partial or not parts:

@@ -1,4 +1,4 @@
-"""Function calls and their responses, put side by side for the model (spec A7, Q10)."""
+"""Function calls followed by their responses, in the order that models require (contract A7, Q10)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from runtime.events.calls import answered_ids, call_ids, response_ids
 from runtime.events.event import Event
 
 
-def settle_latest_response(events: list[Event]) -> list[Event]:
-    """When the last event answers an earlier call, leave out what was said between the two (spec Q10).
+def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
+    """When the last event answers an earlier call, drop the text between the two (contract Q10).
 
-    Of several calls that it answers the latest one counts, so that no other call is left out.
+    When it answers several calls, only the text after the latest of them is dropped, so that no call is.
     """
-    if not events or not (answers := response_ids(events[-1])):
+    if not events or not (answered := response_ids(events[-1])):
         return events
-    call_event = next((event for event in reversed(events) if answers & call_ids(event)), None)
+    call_event = next((event for event in reversed(events) if answered & call_ids(event)), None)
     if call_event is None:
         return events
-    made = call_ids(call_event)
+    ids = call_ids(call_event)
     index = next(i for i, event in enumerate(events) if event is call_event)
-    between = [event for event in events[index + 1 : -1] if made & response_ids(event)]
-    return [*events[: index + 1], *between, events[-1]]
+    earlier_responses = [event for event in events[index + 1 : -1] if ids & response_ids(event)]
+    return [*events[: index + 1], *earlier_responses, events[-1]]
 
 
 def pair_responses_with_calls(events: list[Event]) -> list[Event]:
-    """Each event with calls followed by one event with their latest responses, in call order.
+    """Let each event with calls be followed by one event with their latest responses, in call order.
 
-    Calls without a response and responses without a call are dropped: a model refuses such a history. What else
-    an event with responses says stays in its place.
+    Calls without a response and responses without a call are dropped, because models refuse such contents. Other
+    parts of an event with responses stay in their place.
     """
     latest = {
         part.function_response.id: part
@@ -44,8 +44,8 @@ def pair_responses_with_calls(events: list[Event]) -> list[Event]:
                 paired.append(_response_event(event, responses))
         elif not event.get_function_responses():
             paired.append(event)
-        elif beside := [part for part in _parts(event) if not part.function_response]:
-            paired.append(_with_parts(event, "user", beside))
+        elif other_parts := [part for part in _parts(event) if not part.function_response]:
+            paired.append(_with_parts(event, "user", other_parts))
     return paired
 
 

@@ -1,52 +1,57 @@
-"""Builds the one `LlmRequest` of a step (spec A8, Q13)."""
+"""The `LlmRequest` of a step (contract A8, Q13)."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import Context, InvocationContext, ReadonlyContext
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.tools import resolve_tools
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.set_model_response_tool import SetModelResponseTool
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
 AGENT_LABEL = "adk_agent_name"
 
 
-async def build_request(agent: LlmAgent, ctx: InvocationContext, model: BaseLlm) -> LlmRequest:
-    """A fresh request: configuration, instructions, contents, tools.
+async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm) -> LlmRequest:
+    """Return a new request with configuration, instructions, contents and tools.
 
-    After this only the public extension points change it: each tool's `process_llm_request` in the order of
-    `agent.tools`, then `before_model` of the plugins and of the agent.
+    Later changes come only from public extension points: each tool's `process_llm_request` in the order of
+    `agent.tools`, then the `before_model` hooks of the plugins and of the agent.
     """
     tools = await resolve_tools(agent, ctx)
     request = LlmRequest(
         model=model.model,
         contents=build_contents(agent, ctx),
-        config=_config(agent),
+        config=_generation_config(agent),
         cache_config=ctx.context_cache_config,
     )
     instructions = await render_instructions(agent, ctx)
     request.append_instructions(instructions.system)
     if agent.code_executor:
         agent.code_executor.process_llm_request(request)
-    if planning := agent.planner and agent.planner.build_planning_instruction(ReadonlyContext(ctx), request):
-        request.append_instructions([planning])
-    for tool in [*tools, *_answering(agent, model, request, has_tools=bool(tools))]:
+    if planning_instruction := agent.planner and agent.planner.build_planning_instruction(
+        ReadonlyContext(ctx), request
+    ):
+        request.append_instructions([planning_instruction])
+    for tool in [*tools, *_require_output_schema(agent, model, request, has_tools=bool(tools))]:
         await tool.process_llm_request(tool_context=Context(ctx), llm_request=request)
-    request.contents = instructions.put_beside(request.contents)
+    request.contents = instructions.insert_into(request.contents)
     return request
 
 
-def _answering(agent: LlmAgent, model: BaseLlm, request: LlmRequest, *, has_tools: bool) -> list[BaseTool]:
-    """Ask for an answer by the output schema: by the request itself if the model can, else by a tool (spec Q18)."""
+def callable_tools(request: LlmRequest) -> dict[str, BaseTool]:
+    """Return the tools declared in the request, by the names that the model calls them by."""
+    return {name: tool for name, tool in request.tools_dict.items() if isinstance(tool, BaseTool)}
+
+
+def _require_output_schema(
+    agent: LlmAgentProtocol, model: BaseLlm, request: LlmRequest, *, has_tools: bool
+) -> list[BaseTool]:
+    """Require the output schema in the request or, when the model cannot combine it with tools, by a tool."""
     schema = agent.canonical_output_schema
     if schema is None:
         return []
@@ -56,7 +61,7 @@ def _answering(agent: LlmAgent, model: BaseLlm, request: LlmRequest, *, has_tool
     return []
 
 
-def _config(agent: LlmAgent) -> types.GenerateContentConfig:
+def _generation_config(agent: LlmAgentProtocol) -> types.GenerateContentConfig:
     given = agent.generate_content_config
     config = given.model_copy(deep=True) if given else types.GenerateContentConfig()
     config.labels = {**(config.labels or {}), AGENT_LABEL: agent.name}

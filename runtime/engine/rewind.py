@@ -1,7 +1,7 @@
-"""Rewinding: what undoes the invocations from one on (spec R3).
+"""Rewind: restores the session's state and artifacts to before an invocation (contract R3).
 
-State and artifacts are told by the whole log in its order: every event, an earlier rewind too, carries the changes that
-it made. `app:` and `user:` state and `user:` artifacts are shared with other sessions and stay as they are.
+Earlier values are computed from all events in order; each event, including an earlier rewind, carries the changes it
+made. `app:` and `user:` state and `user:` artifacts are shared with other sessions and are not rewound.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.deltas import ScopedState
 from runtime.sessions.session import Session
 
-NOTHING = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
-"""What an artifact that was not there becomes: the versions that events name are never deleted."""
+EMPTY_ARTIFACT = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
+"""New version of an artifact that did not exist yet. Versions that events refer to are never deleted."""
 
 
-async def undo(
+async def rewind_actions(
     session: Session,
     sessions: BaseSessionService,
     artifacts: BaseArtifactService | None,
     invocation_id: str,
 ) -> EventActions:
-    """The actions that undo an invocation and all that came after it; `session` has its whole log.
+    """Return the actions that undo an invocation and all later ones; `session` must hold all its events.
 
     Raises:
-        InvocationNotFoundError: there is no such invocation, or it was rewound.
-        ConfigurationError: there are artifacts to restore, but no artifact service.
+        InvocationNotFoundError: there is no such invocation, or it was rewound already.
+        ConfigurationError: artifacts have to be restored, but there is no artifact service.
     """
     owner, events = owner_of(session), list(session.events)
-    first = first_to_undo(events, session.id, invocation_id)
+    first = first_rewound_index(events, session.id, invocation_id)
     initial = await sessions.initial_state(**owner)
     return EventActions(
         rewind_before_invocation_id=invocation_id,
@@ -48,11 +48,11 @@ async def undo(
     )
 
 
-def first_to_undo(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
-    """Where the invocation begins in the log."""
-    counting = {id(event) for event in drop_rewound(events) if not event.actions.compaction}
+def first_rewound_index(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
+    """Return the position of the invocation's first event that is not rewound."""
+    kept_ids = {id(event) for event in drop_rewound(events) if not event.actions.compaction}
     for index, event in enumerate(events):
-        if event.invocation_id == invocation_id and id(event) in counting:
+        if event.invocation_id == invocation_id and id(event) in kept_ids:
             return index
     raise InvocationNotFoundError(
         f"Session {session_id!r} has no invocation {invocation_id!r} to rewind, or it was rewound already."
@@ -60,7 +60,7 @@ def first_to_undo(events: Sequence[Event], session_id: str, invocation_id: str) 
 
 
 def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first: int) -> dict[str, Any]:
-    """The delta that gives the session's own keys their values before `events[first]`; what was new becomes None."""
+    """Return the delta that restores the session's keys to before `events[first]`; new keys become None."""
     before = _state_after(initial, events[:first])
     now = _state_after(initial, events)
     return {key: before.get(key) for key, value in now.items() if value != before.get(key)}
@@ -69,14 +69,14 @@ def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first:
 async def restore_artifacts(
     service: BaseArtifactService | None, owner: Owner, events: Sequence[Event], first: int
 ) -> dict[str, int]:
-    """Give the session's artifacts new versions with what they held before `events[first]`; returns the versions."""
+    """Save the artifacts' contents before `events[first]` as new versions, and return those versions."""
     before, now = _versions_after(events[:first]), _versions_after(events)
     changed = {name: before.get(name) for name, version in now.items() if version != before.get(name)}
     if not changed:
         return {}
     if service is None:
         raise ConfigurationError(
-            f"The artifacts {sorted(changed)} are to be rewound, but no artifact service is set: "
+            f"The artifacts {sorted(changed)} have to be rewound, but no artifact service is set: "
             "give the Runner an artifact_service."
         )
     return {name: await _restore(service, owner, name, version) for name, version in changed.items()}
@@ -86,7 +86,7 @@ async def _restore(service: BaseArtifactService, owner: Owner, name: str, versio
     artifact = None
     if version is not None:
         artifact = await service.load_artifact(**owner, filename=name, version=version)
-    return await service.save_artifact(**owner, filename=name, artifact=artifact or NOTHING)
+    return await service.save_artifact(**owner, filename=name, artifact=artifact or EMPTY_ARTIFACT)
 
 
 def _state_after(initial: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:

@@ -1,74 +1,71 @@
-"""An LLM agent's turn: steps of one model call and its function calls, until a final response (spec A6, A8)."""
+"""Steps of an LLM agent: a model call and its function calls, repeated until a final response (contract A6, A8)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import request_event
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.human_input.answers import (
+    AlreadyAnswered,
     Confirmations,
-    RunAgain,
-    Spent,
+    Rerun,
     decide_answers,
     requests_to_person,
 )
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.model_call import stream_model_events
 from runtime.engine.output import structured_answer
-from runtime.engine.request import build_request
-from runtime.engine.resume.decide import Ask, Continue, Done, HandOver, Pause, Replay, decide_resume
+from runtime.engine.request import build_request, callable_tools
+from runtime.engine.resume.decide import AskPerson, Continue, Done, Pause, Replay, TransferTo, decide_resume
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
-
 
 @dataclass(frozen=True)
-class Again:
-    """Call the model again, with what the tools answered."""
+class CallModel:
+    """The next step calls the model with the function responses."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """Let another agent go on."""
+    """Another agent continues."""
 
     agent_name: str
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The turn is over: a final response, or a wait for an answer from outside."""
+    """The agent call is over: a final response, or a call whose response comes from outside."""
 
 
-NextStep = Again | Transfer | Stop
+NextStep = CallModel | Transfer | Stop
 
 
 @dataclass
 class Step:
-    """One step and, once it has run, what comes next."""
+    """One step; `next` is set when it has run."""
 
-    agent: LlmAgent
+    agent: LlmAgentProtocol
     ctx: InvocationContext
     next: NextStep = Stop()
 
 
-async def run_llm_agent(agent: LlmAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-    """Run steps until one ends the agent's turn; a transfer ends it with another agent's run."""
-    step = Step(agent, ctx, Again())
+async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+    """Run steps until one stops or transfers; after a transfer, run the target agent."""
+    step = Step(agent, ctx, CallModel())
     async with aclosing(run_answered_calls(step)) as events:
         async for event in events:
             yield event
-    if ctx.resuming and isinstance(step.next, Again):
+    if ctx.resuming and isinstance(step.next, CallModel):
         async with aclosing(run_resumed_step(step)) as events:
             async for event in events:
                 yield event
-    while isinstance(step.next, Again) and not ctx.end_invocation:
+    while isinstance(step.next, CallModel) and not ctx.end_invocation:
         step = Step(agent, ctx)
         async with aclosing(run_step(step)) as events:
             async for event in events:
@@ -81,12 +78,12 @@ async def run_llm_agent(agent: LlmAgent, ctx: InvocationContext) -> AsyncGenerat
 
 
 async def run_answered_calls(step: Step) -> AsyncGenerator[Event, None]:
-    """Run again the calls that the person has confirmed, or given a credential for (spec T7, T8)."""
+    """Rerun the calls that the person has confirmed or given a credential for (contract T7, T8)."""
     agent, ctx = step.agent, step.ctx
     match decide_answers(ctx.session.events, ctx.invocation_id, agent.name):
-        case Spent():
+        case AlreadyAnswered():
             step.next = Stop()
-        case RunAgain(calls, confirmations):
+        case Rerun(calls, confirmations):
             tools = {tool.name: tool for tool in await resolve_tools(agent, ctx)}
             async with aclosing(run_calls(step, calls, tools, confirmations)) as events:
                 async for event in events:
@@ -96,28 +93,28 @@ async def run_answered_calls(step: Step) -> AsyncGenerator[Event, None]:
 
 
 async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
-    """Finish the step that an interruption cut off, as its events tell (spec R1)."""
+    """Finish an interrupted step according to its events (contract R1)."""
     decision = decide_resume(step.ctx)
-    step.ctx.resuming = isinstance(decision, HandOver)  # whom it handed over to goes on, too
+    step.ctx.resuming = isinstance(decision, TransferTo)  # the transfer target resumes too
     match decision:
         case Continue():
-            step.next = Again()
+            step.next = CallModel()
         case Pause() | Done():
             step.next = Stop()
-        case HandOver(agent_name):
+        case TransferTo(agent_name):
             step.next = Transfer(agent_name)
-        case Ask(calls, actions):
+        case AskPerson(calls, actions):
             step.next = Transfer(actions.transfer_to_agent) if actions.transfer_to_agent else Stop()
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             request = await build_request(step.agent, step.ctx, step.agent.canonical_model)
-            async with aclosing(run_calls(step, calls, request.tools_dict)) as events:
+            async with aclosing(run_calls(step, calls, callable_tools(request))) as events:
                 async for event in events:
                     yield event
 
 
 async def run_step(step: Step) -> AsyncGenerator[Event, None]:
-    """One model call, and the function calls that it asked for."""
+    """Call the model once and run the function calls it asks for."""
     agent, ctx = step.agent, step.ctx
     model = agent.canonical_model
     request = await build_request(agent, ctx, model)
@@ -126,40 +123,40 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
             if event.partial:
                 yield event
                 continue
-            agent.note_output(event)
+            agent.record_output(event)
             yield event
-            step.next = Stop() if event.is_final_response() or event.error_code else Again()
+            step.next = Stop() if event.is_final_response() or event.error_code else CallModel()
             calls = event.get_function_calls()
             if calls and not event.error_code:
-                async with aclosing(run_calls(step, calls, request.tools_dict)) as answers:
+                async with aclosing(run_calls(step, calls, callable_tools(request))) as answers:
                     async for answer in answers:
                         yield answer
 
 
 async def run_calls(
-    step: Step, calls: list[types.FunctionCall], tools: Tools, again: Confirmations | None = None
+    step: Step, calls: list[types.FunctionCall], tools: Tools, confirmations: Confirmations | None = None
 ) -> AsyncGenerator[Event, None]:
-    """The one event that answers the calls, and one that asks the person for what they need (spec T7, T8).
+    """Run the calls; yield one event with their responses, then one with requests to the person, if any.
 
-    What finished is committed before a failure is raised (spec T2).
+    Completed responses are yielded, and so committed, before a failure is raised (contract T2).
     """
-    batch = await run_function_calls(step.agent, step.ctx, calls, tools, again)
-    response = batch.event(step.ctx)
+    batch = await run_function_calls(step.agent, step.ctx, calls, tools, confirmations)
+    response = batch.response_event(step.ctx)
     if response is not None:
         yield response
         if requests := requests_to_person(calls, response.actions):
             yield request_event(step.ctx, requests)
     if batch.failure is not None:
         raise batch.failure
-    step.next = next_after(step.ctx, batch, response, tools)
-    if step.next == Again() and (answer := structured_answer(step.ctx, batch, tools)):
+    step.next = decide_next_step(step.ctx, batch, response, tools)
+    if step.next == CallModel() and (answer := structured_answer(step.ctx, batch, tools)):
         step.next = Stop()
-        step.agent.note_output(answer)
+        step.agent.record_output(answer)
         yield answer
 
 
-def next_after(ctx: InvocationContext, batch: Batch, response: Event | None, tools: Tools) -> NextStep:
-    """What follows the answers to a step's calls (spec A6, T5, Q9, Q10)."""
+def decide_next_step(ctx: InvocationContext, batch: Batch, response: Event | None, tools: Tools) -> NextStep:
+    """Decide the step after function responses (contract A6, T5, Q9, Q10)."""
     if response is None:
         return Stop()
     if response.actions.transfer_to_agent:
@@ -169,4 +166,4 @@ def next_after(ctx: InvocationContext, batch: Batch, response: Event | None, too
     pending = batch.pending_ids(tools)
     if not ctx.is_resumable:
         pending -= {result.call.id for result in batch.results if result.response is not None}
-    return Stop() if pending else Again()
+    return Stop() if pending else CallModel()

@@ -1,22 +1,19 @@
-"""An agent's tools for one step: its own, those of its toolsets, and the transfer tool (spec A2, A6, T9)."""
+"""Tools of an agent for one step: its own, those of its toolsets, the transfer tool (contract A2, A6, T9)."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from runtime.context import InvocationContext, ReadonlyContext
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 
-if TYPE_CHECKING:
-    from runtime.agents.llm_agent import LlmAgent
 
-
-async def resolve_tools(agent: LlmAgent, ctx: InvocationContext) -> list[BaseTool]:
-    """The tools in the order of `agent.tools`; toolsets are asked together."""
+async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
+    """Return the tools in the order of `agent.tools`; toolsets are queried concurrently."""
     sources = agent.canonical_tool_sources
     readonly = ReadonlyContext(ctx)
     toolsets = [source for source in sources if isinstance(source, BaseToolset)]

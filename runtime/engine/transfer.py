@@ -1,17 +1,14 @@
-"""Where an agent may hand the invocation to (spec A6)."""
+"""Targets of an agent transfer (contract A6)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.agents.llm_agent import LlmAgent
+from runtime.context import AgentProtocol
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 
 
-def transfer_targets(agent: LlmAgent) -> list[BaseAgent]:
-    """Sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
-    targets: list[BaseAgent] = list(agent.sub_agents)
+def transfer_targets(agent: LlmAgentProtocol) -> list[AgentProtocol]:
+    """Return the sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
+    targets: list[AgentProtocol] = list(agent.sub_agents)
     parent = agent.parent_agent
     if parent is None or not parent.offers_transfer:
         return targets

@@ -1,4 +1,4 @@
-"""Events: what happened in a session, in order."""
+"""Events: the ordered, immutable records of a session."""
 
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction

@@ -11,15 +11,15 @@ from runtime.models.llm_response import LlmResponse
 
 
 class Event(LlmResponse):
-    """What a user, an agent or a tool said or did, and the actions that go with it (spec E1, E2, E8).
+    """Content of a user, an agent or a tool, with its actions (contract E1, E2, E8).
 
     Attributes:
         author: `'user'` or the name of the agent.
-        invocation_id: the invocation it belongs to.
-        id: assigned when absent.
+        invocation_id: the invocation that the event belongs to.
+        id: generated when absent.
         timestamp: seconds since the epoch.
-        branch: dotted path of agents (`parent.child`) that limits who sees the event; None is seen by all.
-        long_running_tool_ids: ids of the function calls in `content` that are answered later.
+        branch: dotted path of agents (`parent.child`) that limits the event's visibility; None is visible to all.
+        long_running_tool_ids: ids of the long-running function calls in `content`.
         actions: the side effects.
     """
 
@@ -40,9 +40,9 @@ class Event(LlmResponse):
     actions: EventActions = Field(default_factory=EventActions)
 
     def is_final_response(self) -> bool:
-        """Whether the event is what the person waits for (spec E4).
+        """True when the event is the agent's answer and not an intermediate result (contract E4).
 
-        A state-only event counts as final, as in google-adk's Python code; some ADK pages call it non-final.
+        An event without content counts as final, as in google-adk's Python code; some ADK pages call it non-final.
         """
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True
@@ -54,20 +54,20 @@ class Event(LlmResponse):
         )
 
     def get_function_calls(self) -> list[types.FunctionCall]:
-        """The function calls in the content, in order (spec E3)."""
+        """Return the function calls in the content, in order."""
         return [part.function_call for part in self._parts() if part.function_call]
 
     def get_function_responses(self) -> list[types.FunctionResponse]:
-        """The function responses in the content, in order (spec E3)."""
+        """Return the function responses in the content, in order."""
         return [part.function_response for part in self._parts() if part.function_response]
 
     def has_trailing_code_execution_result(self) -> bool:
-        """Whether the content ends with the result of code that the model ran (spec E3)."""
+        """True when the last part is the result of code that the model ran."""
         parts = self._parts()
         return bool(parts) and parts[-1].code_execution_result is not None
 
     def text(self) -> str:
-        """The text that a person reads: all text parts but thoughts, joined."""
+        """Return the joined text parts, without thoughts."""
         return "".join(part.text for part in self._parts() if part.text and not part.thought)
 
     def _parts(self) -> list[types.Part]:

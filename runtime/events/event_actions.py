@@ -1,4 +1,4 @@
-"""The side effects that an event carries (spec E5)."""
+"""The side effects that an event carries (contract E5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.events.tool_confirmation import ToolConfirmation
 
 
 class EventCompaction(BaseModel):
-    """A summary that stands for the events of a span of time, both ends included (spec R4)."""
+    """A summary that replaces the events between two timestamps, both inclusive (contract R4)."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
@@ -24,7 +24,7 @@ class EventCompaction(BaseModel):
 
 
 class EventActions(BaseModel):
-    """What committing the event does beyond recording it. Unknown fields are an error."""
+    """Effects of committing the event beyond recording it. Unknown fields are an error."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", ser_json_bytes="base64"
@@ -43,35 +43,35 @@ class EventActions(BaseModel):
     compaction: EventCompaction | None = None
 
     def asks_person(self) -> bool:
-        """Whether calls wait for what only the person can give (spec T7, T8)."""
+        """True when calls wait for a confirmation or a credential of the person (contract T7, T8)."""
         return bool(self.requested_auth_configs or self.requested_tool_confirmations)
 
     def controls_flow(self) -> bool:
-        """Whether these actions decide what runs next, rather than only record something."""
+        """True when these actions decide what runs next; False when they only record something."""
         return bool(self.transfer_to_agent or self.escalate or self.skip_summarization or self.asks_person())
 
 
-def merge_actions(several: Iterable[EventActions]) -> EventActions:
-    """One `EventActions` for the calls of one step, in call order: later ones win (spec T2, Q1).
+def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions:
+    """Merge the actions of the calls of one step; later calls win (contract T2, Q1).
 
-    It holds nothing that no call set.
+    The result has only those fields that a call set.
     """
     merged: dict[str, Any] = {}
-    for actions in several:
+    for actions in actions_in_call_order:
         for name in EventActions.model_fields:
             value = getattr(actions, name)
             if value:
-                known = merged.get(name)
-                merged[name] = deep_merge(known, value) if isinstance(known, dict) else value
+                earlier = merged.get(name)
+                merged[name] = deep_merge(earlier, value) if isinstance(earlier, dict) else value
     return EventActions.model_construct(**merged)
 
 
-def deep_merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """`below` with `above` laid over it; dicts under the same key are merged, too. Changes neither."""
-    result = dict(below)
-    for key, value in above.items():
-        known = result.get(key)
-        if isinstance(known, dict) and isinstance(value, dict) and known is not value:
-            value = deep_merge(known, value)
+def deep_merge(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return a new dict of both in which `overrides` wins; nested dicts are merged the same way."""
+    result = dict(base)
+    for key, value in overrides.items():
+        current = result.get(key)
+        if isinstance(current, dict) and isinstance(value, dict) and current is not value:
+            value = deep_merge(current, value)
         result[key] = value
     return result

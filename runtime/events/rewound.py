@@ -1,6 +1,7 @@
-"""What rewinds take out of a history: pure questions over events (spec R3).
+"""Effective events after rewinds: pure functions over events (contract R3).
 
-The log keeps everything; a rewind is an event that says before which invocation the conversation goes on.
+The log keeps everything. A rewind is an event that names an invocation; the session continues as it was before that
+invocation.
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ from runtime.events.event import Event
 
 
 def drop_rewound(events: Sequence[Event]) -> list[Event]:
-    """Without what a later event rewound, the rewinds themselves, and summaries of what was rewound."""
+    """Return the events without rewound ones, rewind events, and summaries of rewound events."""
     kept: list[Event] = []
-    rewound: set[float] = set()
+    rewound_times: set[float] = set()
     for event in events:
         back_to = event.actions.rewind_before_invocation_id
         if back_to is not None:
             first = index_of_invocation(kept, back_to)
-            rewound.update(dropped.timestamp for dropped in kept[first:])
+            rewound_times.update(dropped.timestamp for dropped in kept[first:])
             del kept[first:]
-        elif not _sums_up(event, rewound):
+        elif not _summarizes_rewound(event, rewound_times):
             kept.append(event)
     return kept
 
 
-def reaches_back(events: Sequence[Event]) -> bool:
-    """Whether a rewind among these latest events of a log goes back to the first of them, or before it."""
+def rewinds_past_start(events: Sequence[Event]) -> bool:
+    """True when a rewind in `events`, the latest of a log, goes back to the first of them or further."""
     kept: list[Event] = []
     for event in events:
         back_to = event.actions.rewind_before_invocation_id
@@ -41,11 +42,11 @@ def reaches_back(events: Sequence[Event]) -> bool:
 
 
 def index_of_invocation(events: Sequence[Event], invocation_id: str) -> int:
-    """Where the invocation begins; `len(events)` when it is not among them."""
+    """Return the index of the invocation's first event; `len(events)` when the invocation has none."""
     return next((i for i, event in enumerate(events) if event.invocation_id == invocation_id), len(events))
 
 
-def _sums_up(event: Event, rewound: set[float]) -> bool:
-    """Whether the event is a summary that was begun before a rewind and stored after it."""
+def _summarizes_rewound(event: Event, rewound_times: set[float]) -> bool:
+    """True for a summary that was begun before a rewind and stored after it."""
     compaction = event.actions.compaction
-    return compaction is not None and compaction.end_timestamp in rewound
+    return compaction is not None and compaction.end_timestamp in rewound_times

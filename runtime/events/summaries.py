@@ -1,7 +1,7 @@
-"""What summaries stand for in a history: pure questions over events (spec R4).
+"""Summaries in a list of events: pure functions (contract R4).
 
-A summary names the first and the last event that it stands for by their timestamps. It stands for the stretch between
-the two in the order of the log, whatever the clocks said in it.
+A summary names its first and its last event by timestamp. It replaces the events between these two in the order of
+the log. The timestamps of the events in between do not matter, because clocks may differ.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TypedDict
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 
-WHOLE = "adk_compaction"
-"""The key in `custom_metadata` by which a summary is known to stand for all that counted before its last event."""
+SUMMARY_NOTE_KEY = "adk_compaction"
+"""Key in `custom_metadata` of a full summary: a summary that replaces all effective events up to its last one."""
 
 
-class Noted(TypedDict):
-    """What is kept there of the events that the summary stands for.
+class SummaryNote(TypedDict):
+    """Facts about the replaced events, stored under `SUMMARY_NOTE_KEY` of a full summary.
 
     Attributes:
         last_agent: the name of the agent that would have answered next.
-        overlap_from: the timestamp of the first event that the next summary stands for once more.
+        overlap_from: the timestamp of the first event that the next summary covers again.
     """
 
     last_agent: str
@@ -30,98 +30,101 @@ class Noted(TypedDict):
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """The events that a summary stands for: positions, both ends included."""
+class EventRange:
+    """Positions of the events that a summary replaces, both ends inclusive."""
 
     first: int
     last: int
 
-    def holds(self, other: Stretch) -> bool:
-        """Whether nothing of the other is outside."""
+    def contains(self, other: EventRange) -> bool:
+        """True when the other range lies within this one."""
         return self.first <= other.first and other.last <= self.last
 
 
-def noted_on(event: Event) -> Noted | None:
-    """What is noted on a summary that stands for all that counted before its last event; None for other events."""
+def summary_note(event: Event) -> SummaryNote | None:
+    """Return the note of a full summary; None for all other events."""
     if event.actions.compaction is None or not event.custom_metadata:
         return None
-    return event.custom_metadata.get(WHOLE)
+    return event.custom_metadata.get(SUMMARY_NOTE_KEY)
 
 
-def latest_whole(events: Sequence[Event]) -> int | None:
-    """The position of the latest summary that stands for all that counted before its last event."""
-    return next((i for i in range(len(events) - 1, -1, -1) if noted_on(events[i])), None)
+def latest_full_summary(events: Sequence[Event]) -> int | None:
+    """Return the position of the latest full summary, or None."""
+    return next((i for i in range(len(events) - 1, -1, -1) if summary_note(events[i])), None)
 
 
-def stretch_of(events: Sequence[Event], summary: int) -> Stretch | None:
-    """What the summary at this position stands for; None when nothing of it is among the events."""
+def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None:
+    """Return the range that the summary at this position replaces; None when none of its events is present."""
     compaction = events[summary].actions.compaction
     if compaction is None:
         return None
     times = [(i, events[i].timestamp) for i in range(summary) if not events[i].actions.compaction]
     end, start = compaction.end_timestamp, compaction.start_timestamp
-    last = max((i for i, at in times if at == end), default=None)
+    last = max((i for i, time in times if time == end), default=None)
     if last is None:
-        last = max((i for i, at in times if at <= end), default=-1)
-    first = next((i for i, at in times if at == start), None)
+        last = max((i for i, time in times if time <= end), default=-1)
+    first = next((i for i, time in times if time == start), None)
     if first is None:
-        first = next((i for i, at in times if at >= start), summary)
-    return Stretch(first, last) if first <= last else None
+        first = next((i for i, time in times if time >= start), summary)
+    return EventRange(first, last) if first <= last else None
 
 
-def put_summaries(events: list[Event]) -> list[Event]:
-    """With each summary in the place of the events that it stands for; `events` are without rewound ones."""
-    stretches = _stretches(events)
-    if not stretches:
+def apply_summaries(events: list[Event]) -> list[Event]:
+    """Return the events with each summary in place of its range; `events` must be free of rewound ones."""
+    ranges = _ranges_by_summary(events)
+    if not ranges:
         return events
-    covered = {i for stretch in stretches.values() if stretch for i in range(stretch.first, stretch.last + 1)}
-    shown = {(stretch.last if stretch else index): index for index, stretch in stretches.items()}
+    replaced = {i for span in ranges.values() if span for i in range(span.first, span.last + 1)}
+    summary_at = {(span.last if span else index): index for index, span in ranges.items()}
     kept: list[Event] = []
     for index, event in enumerate(events):
-        if index in shown:
-            kept.append(_as_said(events[shown[index]]))
-        elif index not in covered and not event.actions.compaction:
+        if index in summary_at:
+            kept.append(_with_summary_content(events[summary_at[index]]))
+        elif index not in replaced and not event.actions.compaction:
             kept.append(event)
     return kept
 
 
 def without_superseded(events: Sequence[Event]) -> list[Event]:
-    """What a conversation goes on with: without what was rewound, and what the latest summary stands for.
+    """Return the effective events: without rewound ones and without those that the latest full summary replaces.
 
-    The last event that it stands for stays, so that its place in the log is known.
+    The last replaced event stays, because it marks the place of the summary in the log.
     """
     kept = drop_rewound(events)
-    index = latest_whole(kept)
-    stretch = stretch_of(kept, index) if index is not None else None
-    if index is None or stretch is None:
+    index = latest_full_summary(kept)
+    span = summarized_range(kept, index) if index is not None else None
+    if index is None or span is None:
         return kept
-    rest = kept[stretch.last :]
+    rest = kept[span.last :]
     return [event for event in rest if event is kept[index] or not event.actions.compaction]
 
 
-def last_agent_before(events: Sequence[Event]) -> str | None:
-    """Who would have answered after the last event that the latest whole summary stands for."""
-    index = latest_whole(events)
-    noted = noted_on(events[index]) if index is not None else None
-    return noted["last_agent"] if noted else None
+def last_agent_before_summary(events: Sequence[Event]) -> str | None:
+    """Return the agent that would have answered after the range of the latest full summary; None without one."""
+    index = latest_full_summary(events)
+    note = summary_note(events[index]) if index is not None else None
+    return note["last_agent"] if note else None
 
 
-def _stretches(events: list[Event]) -> dict[int, Stretch | None]:
-    """What each summary stands for, by its position, without those whose events another one covers."""
-    found = {i: stretch_of(events, i) for i, event in enumerate(events) if event.actions.compaction}
+def _ranges_by_summary(events: list[Event]) -> dict[int, EventRange | None]:
+    """Return the range of each summary by its position, without summaries whose range lies within another one.
+
+    Of two summaries with equal ranges the later one stays.
+    """
+    ranges = {i: summarized_range(events, i) for i, event in enumerate(events) if event.actions.compaction}
     return {
-        index: stretch
-        for index, stretch in found.items()
+        index: span
+        for index, span in ranges.items()
         if not any(
             other is not None
-            and stretch is not None
-            and other.holds(stretch)
-            and (other != stretch or another > index)
-            for another, other in found.items()
+            and span is not None
+            and other.contains(span)
+            and (other != span or other_index > index)
+            for other_index, other in ranges.items()
         )
     }
 
 
-def _as_said(summary: Event) -> Event:
+def _with_summary_content(summary: Event) -> Event:
     compaction = summary.actions.compaction
     return summary.model_copy(update={"content": compaction.compacted_content if compaction else None})

@@ -1,4 +1,4 @@
-"""What a person is asked to confirm, and what they answered (spec T7)."""
+"""A person's confirmation of a function call (contract T7)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic.alias_generators import to_camel
 
 
 class ToolConfirmation(BaseModel):
-    """A question about a function call and its answer.
+    """A question about a function call, and the person's answer.
 
     Attributes:
         hint: the sentence that the person reads.
-        confirmed: the answer; False until there is one.
-        payload: further data asked for, or given, with the answer; any JSON value.
+        confirmed: the answer; False until it is given.
+        payload: additional data requested from, or given by, the person; any JSON value.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")

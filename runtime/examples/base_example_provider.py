@@ -1,4 +1,4 @@
-"""Contract: where examples come from."""
+"""The contract of an example provider."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class BaseExampleProvider(abc.ABC):
 
     @abc.abstractmethod
     def get_examples(self, query: str) -> list[Example]:
-        """The examples that help most with the message, best first."""
+        """Return the examples that help most with the message, best first."""

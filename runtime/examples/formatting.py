@@ -1,4 +1,4 @@
-"""Examples as text for the instruction."""
+"""Format examples as text for the instruction."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _HEADING = (
 
 
 def examples_instruction(examples: Sequence[Example]) -> str:
-    """The examples as one instruction text; empty without examples."""
+    """Return the examples as one instruction text; an empty string without examples."""
     if not examples:
         return ""
-    sections = [_section(number, example) for number, example in enumerate(examples, start=1)]
+    sections = [_format_example(number, example) for number, example in enumerate(examples, start=1)]
     return "\n\n".join([_HEADING, *sections])
 
 
-def _section(number: int, example: Example) -> str:
-    lines = [f"Example {number}", *_lines(example.input, "User")]
+def _format_example(number: int, example: Example) -> str:
+    lines = [f"Example {number}", *_format_content(example.input, "User")]
     for content in example.output:
-        lines += _lines(content, "User" if content.role == "user" else "You")
+        lines += _format_content(content, "User" if content.role == "user" else "You")
     return "\n".join(lines)
 
 
-def _lines(content: types.Content, speaker: str) -> list[str]:
-    return [line for part in content.parts or [] if (line := _line(part, speaker))]
+def _format_content(content: types.Content, speaker: str) -> list[str]:
+    return [line for part in content.parts or [] if (line := _format_part(part, speaker))]
 
 
-def _line(part: types.Part, speaker: str) -> str:
+def _format_part(part: types.Part, speaker: str) -> str:
     if part.text:
         return f"{speaker}: {part.text}"
     if part.function_call:

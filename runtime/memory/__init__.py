@@ -1,4 +1,4 @@
-"""Memory: recalling what was said in earlier sessions."""
+"""Memory: search the text of earlier sessions."""
 
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.in_memory_memory_service import InMemoryMemoryService

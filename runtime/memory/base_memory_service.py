@@ -1,4 +1,4 @@
-"""The contract of memory: what was said in earlier sessions, found by words (spec F3)."""
+"""The contract of memory: text of earlier sessions, found by keywords (contract F3)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from runtime.sessions.session import Session
 
 
 class SearchMemoryResponse(BaseModel):
-    """What a search found, best first."""
+    """The entries that a search found, best first."""
 
     memories: list[MemoryEntry] = Field(default_factory=list)
 
 
 class BaseMemoryService(abc.ABC):
-    """Remembers sessions of a user in an app."""
+    """Stores the text of a user's sessions for later search. Users and apps are kept apart."""
 
     @abc.abstractmethod
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember the session's contents; doing it again replaces what was remembered of it."""
+        """Store the session's text; a later call for the same session replaces its entries."""
 
     @abc.abstractmethod
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """The entries of the user that match any word of the query."""
+        """Return the user's entries that contain any word of the query."""

@@ -1,4 +1,4 @@
-"""MemoryEntry: text recalled from earlier sessions (spec F3)."""
+"""MemoryEntry: text recalled from an earlier session (contract F3)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from runtime import types
 
 
 class MemoryEntry(BaseModel):
-    """One remembered content.
+    """One content of an earlier session.
 
     Attributes:
-        author: who said it.
-        timestamp: when, in ISO 8601.
+        author: the author of the event that held the content.
+        timestamp: time of that event, in ISO 8601.
     """
 
     content: types.Content
@@ -23,5 +23,5 @@ class MemoryEntry(BaseModel):
 
     @field_serializer("content", when_used="json")
     def _without_unset_fields(self, content: types.Content) -> dict[str, Any]:
-        """A model reads this: the fields that are not set would be most of it."""
+        """Leave out unset fields: a model reads this JSON, and most fields of a part are unset."""
         return content.model_dump(mode="json", by_alias=True, exclude_none=True)

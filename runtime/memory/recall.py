@@ -1,4 +1,7 @@
-"""What of a session is remembered, and by which words it is found: the same for every memory service (spec F3, Q15)."""
+"""Conversion of events to memory entries and of text to search words, shared by all memory services.
+
+See contract F3 and Q15.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from runtime.memory.memory_entry import MemoryEntry
 _WORD = re.compile(r"[^\W_]+")
 
 
-def entry_of(event: Event) -> MemoryEntry | None:
-    """What is remembered of the event: the text that a person could read; None when there is none."""
+def memory_entry_of(event: Event) -> MemoryEntry | None:
+    """Return the event's visible text as a memory entry; None when the event has no text."""
     if event.content is None or not event.text().strip():
         return None
     texts = [part.text for part in event.content.parts or [] if part.text and not part.thought]
@@ -28,10 +31,10 @@ def entry_of(event: Event) -> MemoryEntry | None:
 
 
 def words_of(text: str) -> list[str]:
-    """The distinct words, in the order in which they come, alike for every way of writing them in capitals."""
+    """Return the distinct words of the text in order, normalized (NFKC) and case-folded."""
     return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFKC", text).casefold())))
 
 
 def text_of(entry: MemoryEntry) -> str:
-    """The text of an entry."""
+    """Return the joined text parts of the entry."""
     return "".join(part.text for part in entry.content.parts or [] if part.text)

@@ -1,4 +1,4 @@
-"""Models: what is asked, what comes back, and who answers (spec M1, M2)."""
+"""Models: the request to a model, its response, and the clients that call it (contract M1, M2)."""
 
 from runtime.models.base_llm import BaseLlm, Capabilities
 from runtime.models.google_llm import Gemini

@@ -14,17 +14,17 @@ from runtime.models.llm_response import LlmResponse
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What the engine must know of a model to ask it well.
+    """Capabilities of a model that change how the engine builds requests.
 
     Attributes:
-        schema_with_tools: an output schema may be asked for in a request that declares functions.
+        schema_with_tools: True when one request may have both an output schema and function declarations.
     """
 
     schema_with_tools: bool = False
 
 
 class BaseLlm(BaseModel, ABC):
-    """A model that agents can ask (spec M1). `model` is the name it is asked under."""
+    """A model that agents can call by the name `model` (contract M1)."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
 
@@ -32,7 +32,7 @@ class BaseLlm(BaseModel, ABC):
 
     @classmethod
     def supported_models(cls) -> list[str]:
-        """Regular expressions of the model names that `LLMRegistry` gives to this class."""
+        """Return regular expressions of the model names that `LLMRegistry` maps to this class."""
         return []
 
     @property
@@ -45,11 +45,11 @@ class BaseLlm(BaseModel, ABC):
     ) -> AsyncGenerator[LlmResponse, None]:
         """Answer a request.
 
-        Without `stream` exactly one response comes. With it, fragments come as they are made, marked
-        `partial`, and at the end one response that is not partial and holds the whole answer. Closing the
-        generator ends the call at once. The request is not changed.
+        Without `stream`, yield exactly one response. With `stream`, yield fragments marked `partial` as they arrive,
+        then one non-partial response with the whole answer. Closing the generator ends the call immediately. The
+        request is not changed.
 
         Raises:
-            ModelError: the model could not be asked or gave nothing (spec E7). What goes wrong after a part
-                of the answer has come is told by `error_code` of the last response instead.
+            ModelError: the call failed before any part of the answer arrived (contract E7). A later failure is
+                reported by `error_code` of the last response instead.
         """

@@ -1,4 +1,4 @@
-"""Beginnings of conversations that Gemini keeps, so that they are not sent again (`App.context_cache_config`)."""
+"""Gemini's context cache: store the beginning of a request at the provider (`App.context_cache_config`)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from runtime import _platform, types
+from runtime.models.context_cache_config import ContextCacheConfig
 from runtime.models.google_errors import FAILURES
 from runtime.models.google_request import with_contents
 from runtime.models.llm_request import LlmRequest
-
-if TYPE_CHECKING:
-    from runtime.agents.context_cache_config import ContextCacheConfig
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +24,10 @@ _BYTES_PER_TOKEN = 4
 
 @dataclass
 class CachedPrefix:
-    """A cached content: it stands for the instruction, the tools and the first `length` contents of a request.
+    """A cached content that replaces the instruction, the tools and the first `length` contents of a request.
 
-    Without a name it tells that Gemini did not take them; they are not offered again for as long as a cached
-    content is used.
+    `name` is None when Gemini refused to cache them. The refusal counts for as long as a cached content would be
+    used, so that the same prefix is not offered with every request.
     """
 
     name: str | None
@@ -37,64 +35,64 @@ class CachedPrefix:
     expires: float
     uses: int = 0
 
-    def rest_of(self, request: LlmRequest) -> LlmRequest:
-        """What is left to send; the request stays as it is."""
+    def remaining_request(self, request: LlmRequest) -> LlmRequest:
+        """Return a new request without the cached part, which it references by name."""
         settings = {**dict.fromkeys(_SETTINGS), "cached_content": self.name}
         config = request.config.model_copy(update=settings)
         return replace(request, contents=request.contents[self.length :], config=config)
 
 
 class PrefixCache:
-    """What this process had Gemini keep, the latest `most` of it."""
+    """The cached contents that this process created, at most `max_entries`; the oldest is dropped first."""
 
-    def __init__(self, most: int = 1000) -> None:
-        self._most = most
-        self._known: dict[str, CachedPrefix] = {}
+    def __init__(self, max_entries: int = 1000) -> None:
+        self._max_entries = max_entries
+        self._prefixes: dict[str, CachedPrefix] = {}
 
-    async def prefix_of(self, request: LlmRequest, origin: str, create: Create) -> CachedPrefix | None:
-        """The longest beginning of the request that Gemini keeps; what lies before the last turn if it keeps none.
+    async def find_or_create(self, request: LlmRequest, origin: str, create: Create) -> CachedPrefix | None:
+        """Return the longest cached prefix of the request; cache everything before the last turn if there is none.
 
-        None when the whole request is to be sent: nothing is to be cached, or Gemini did not take it. `origin`
-        names the model, and tells apart those who do not see each other's cached contents.
+        None when the whole request must be sent: it is not cacheable, or Gemini refused to cache it. `origin`
+        identifies the model, the server and the account, because cached contents are visible within one of them only.
         """
-        wanted = request.cache_config
-        if wanted is None or not _is_cacheable(request.config):
+        settings = request.cache_config
+        if settings is None or not _is_cacheable(request.config):
             return None
         stable = request.contents[: _start_of_last_turn(request.contents)]
         keys, size = _fingerprints(origin, request.config, stable)
-        if size == 0 or size // _BYTES_PER_TOKEN < wanted.min_tokens:
+        if size == 0 or size // _BYTES_PER_TOKEN < settings.min_tokens:
             return None
-        prefix = self._latest(keys, wanted)
+        prefix = self._longest_usable(keys, settings)
         if prefix is None:
-            prefix = await _cached(create, request.config, stable, wanted)
+            prefix = await _create_prefix(create, request.config, stable, settings)
             self._remember(keys[-1], prefix)
         prefix.uses += 1
         return prefix if prefix.name is not None else None
 
     def forget(self, prefix: CachedPrefix) -> None:
-        """Use it no more."""
-        self._known = {key: known for key, known in list(self._known.items()) if known is not prefix}
+        """Remove a prefix that Gemini no longer has."""
+        self._prefixes = {key: kept for key, kept in list(self._prefixes.items()) if kept is not prefix}
 
-    def _latest(self, keys: Sequence[str], wanted: ContextCacheConfig) -> CachedPrefix | None:
-        prefix = next((self._known[key] for key in reversed(keys) if key in self._known), None)
-        if prefix is None or (prefix.uses < wanted.cache_intervals and _platform.now() < prefix.expires):
+    def _longest_usable(self, keys: Sequence[str], settings: ContextCacheConfig) -> CachedPrefix | None:
+        prefix = next((self._prefixes[key] for key in reversed(keys) if key in self._prefixes), None)
+        if prefix is None or (prefix.uses < settings.cache_intervals and _platform.now() < prefix.expires):
             return prefix
         return None
 
     def _remember(self, key: str, prefix: CachedPrefix) -> None:
-        self._known.pop(key, None)
-        self._known[key] = prefix
-        if len(self._known) > self._most:
-            self._known.pop(next(iter(self._known)), None)
+        self._prefixes.pop(key, None)
+        self._prefixes[key] = prefix
+        if len(self._prefixes) > self._max_entries:
+            self._prefixes.pop(next(iter(self._prefixes)), None)
 
 
 def _is_cacheable(config: types.GenerateContentConfig) -> bool:
-    """Not what has a cached content of its own, nor tools that only google-genai can declare."""
+    """False when the config names a cached content of its own or has tools that google-genai must convert."""
     return config.cached_content is None and all(isinstance(tool, types.Tool) for tool in config.tools or [])
 
 
 def _start_of_last_turn(contents: Sequence[types.Content]) -> int:
-    """Where the latest words of the person begin; a response stays with its call, which comes before it."""
+    """Return the index of the person's latest contents. Function responses do not count: they belong to their call."""
     end = len(contents)
     while end > 0 and not _is_said_by_user(contents[end - 1]):
         end -= 1
@@ -110,36 +108,36 @@ def _is_said_by_user(content: types.Content) -> bool:
 def _fingerprints(
     origin: str, config: types.GenerateContentConfig, contents: Sequence[types.Content]
 ) -> tuple[list[str], int]:
-    """One for each beginning, the shortest without contents; and the bytes of the longest."""
+    """Return the fingerprint of every prefix, shortest first (the first has no contents), and the longest's size."""
     settings = config.model_dump_json(include=_SETTINGS, exclude_none=True)
     digest = hashlib.sha256(f"{origin}\n{settings}".encode())
     fingerprints, size = [digest.hexdigest()], len(settings) - len("{}")
     for content in contents:
-        written = content.model_dump_json(exclude_none=True).encode()
-        digest.update(b"\n" + written)
+        serialized = content.model_dump_json(exclude_none=True).encode()
+        digest.update(b"\n" + serialized)
         fingerprints.append(digest.hexdigest())
-        size += len(written)
+        size += len(serialized)
     return fingerprints, size
 
 
-async def _cached(
+async def _create_prefix(
     create: Create,
     config: types.GenerateContentConfig,
     contents: list[types.Content],
-    wanted: ContextCacheConfig,
+    settings: ContextCacheConfig,
 ) -> CachedPrefix:
-    # A body of the agent's own belongs to its questions.
+    # An `extra_body` of the agent is meant for model calls, not for this call.
     options = (config.http_options or types.HttpOptions()).model_copy(update={"extra_body": None})
-    sent = {
+    payload = {
         **{name: value for name, value in dict(config).items() if name in _SETTINGS},
-        "ttl": f"{wanted.ttl_seconds}s",
+        "ttl": f"{settings.ttl_seconds}s",
         "http_options": with_contents(options, contents),
     }
-    expires = _platform.now() + wanted.ttl_seconds
+    expires = _platform.now() + settings.ttl_seconds
     try:
-        cached = await create(cast("types.CreateCachedContentConfigDict", sent))
+        cached = await create(cast("types.CreateCachedContentConfigDict", payload))
     except (*FAILURES, ValueError) as failure:
-        logger.warning("Gemini does not cache the context, which is sent whole instead: %s", failure)
+        logger.warning("Gemini refused to cache the context; sending the whole request: %s", failure)
         return CachedPrefix(None, len(contents), expires)
     if cached.expire_time is not None:
         expires = cached.expire_time.timestamp()

@@ -1,4 +1,4 @@
-"""google-genai's client for the running event loop, and streams of it that close at once."""
+"""google-genai clients, one per event loop, and response streams that close immediately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.errors import ConfigurationError
 
 
 class _Key(NamedTuple):
-    loop: asyncio.AbstractEventLoop  # connections belong to the loop that opened them
+    loop: asyncio.AbstractEventLoop  # a connection works only in the loop that opened it
     api_key: str | None
     base_url: str | None
 
@@ -31,49 +31,49 @@ class _Entry:
 
 _entries: dict[_Key, _Entry] = {}
 
-# Where the HTTP responses of the running call are noted; google-genai does not give them out.
-_opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", default=None)
+# Collects the HTTP responses of the running call, because google-genai does not expose them.
+_open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_responses", default=None)
 
 
 async def client_for_running_loop(api_key: str | None, base_url: str | None) -> genai.Client:
-    """The client of the running event loop, made when it is first asked for.
+    """Return the client of the running event loop, created at the first call.
 
-    None for key or address leaves them to the environment, as it is at that moment. The connections are
-    closed when the loop shuts down its asynchronous generators, as `asyncio.run` does at its end.
+    A key or URL of None is read from the environment when the client is created. The connections are closed when
+    the loop shuts down its asynchronous generators, as `asyncio.run` does at its end.
 
     Raises:
-        ConfigurationError: no API key is known.
+        ConfigurationError: no API key is configured.
     """
     key = _Key(asyncio.get_running_loop(), api_key, base_url)
     if key not in _entries:
         _forget_closed_loops()
         http_client = _new_http_client()
-        entry = _Entry(_new_client(key, http_client), _lifetime(key, http_client))
+        entry = _Entry(_new_client(key, http_client), _close_at_loop_end(key, http_client))
         await anext(entry.lifetime)
         _entries[key] = entry
     return _entries[key].client
 
 
 class ChunkStream:
-    """One streamed answer. `aclose` ends its HTTP response itself, without waiting for the garbage collector.
+    """One streamed answer. `aclose` closes the HTTP response immediately instead of leaving it to garbage collection.
 
     `next` raises `TimeoutError` after `timeout` seconds of silence.
     """
 
     def __init__(self, chunks: AsyncIterator[types.GenerateContentResponse], timeout: float | None) -> None:
-        # google-genai declares an iterator and returns a generator.
+        # google-genai declares an iterator but returns a generator.
         self._chunks = cast("AsyncGenerator[types.GenerateContentResponse, None]", chunks)
         self._timeout = timeout
         self._responses: list[httpx2.Response] = []
 
     async def next(self) -> types.GenerateContentResponse | None:
-        """The next chunk, None at the end."""
-        token = _opened.set(self._responses)
+        """Return the next chunk, or None at the end."""
+        token = _open_responses.set(self._responses)
         try:
             async with asyncio.timeout(self._timeout):
                 return await anext(self._chunks, None)
         finally:
-            _opened.reset(token)
+            _open_responses.reset(token)
 
     async def aclose(self) -> None:
         for response in self._responses:
@@ -81,7 +81,7 @@ class ChunkStream:
         await self._chunks.aclose()
 
 
-async def _lifetime(key: _Key, http_client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
+async def _close_at_loop_end(key: _Key, http_client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
@@ -114,14 +114,14 @@ def _new_http_client() -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         verify=_ssl_context(),
         follow_redirects=True,
-        # Every running answer holds a connection; the library's limit of 100 would let the others wait.
+        # Every running answer holds a connection; the library's limit of 100 would make further calls wait.
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-        event_hooks={"response": [_note_response]},
+        event_hooks={"response": [_collect_response]},
     )
 
 
-async def _note_response(response: httpx2.Response) -> None:
-    responses = _opened.get()
+async def _collect_response(response: httpx2.Response) -> None:
+    responses = _open_responses.get()
     if responses is not None:
         responses.append(response)
 

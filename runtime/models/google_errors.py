@@ -1,15 +1,17 @@
-"""What can go wrong in a call to Gemini, and how it is told."""
+"""Failures of calls to Gemini, converted to `ModelError`."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import httpx2
 from google.genai import errors
 
 from runtime.errors import ModelError
+from runtime.models.error_messages import sentence_for
 
-# Everything that the client raises when the call itself fails; wrong arguments are not among them.
+# Exceptions of a call that failed. Exceptions for wrong arguments are left out.
 FAILURES = (
     errors.APIError,
     errors.UnknownApiResponseError,
@@ -30,40 +32,44 @@ _STATUS_NAMES = {
     504: "DEADLINE_EXCEEDED",
 }
 
-_LONGEST_MESSAGE = 500
+_STATUS_NAME = re.compile("[A-Z_]{1,40}")
 
 
 def as_model_error(failure: Exception) -> ModelError:
-    """The failure as a code (the API's status name) and a sentence that a person can read."""
+    """Return the failure as a code (the API's status name), a sentence of ours and the server's own words."""
     match failure:
         case errors.APIError():
-            return _api_error(failure)
+            return _model_error(_status_name(failure), failure.message or str(failure))
         case TimeoutError() | httpx2.TimeoutException():
-            return ModelError("DEADLINE_EXCEEDED", "The model did not answer in time.")
+            return _model_error("DEADLINE_EXCEEDED", repr(failure))
         case httpx2.TransportError():
-            reason = str(failure) or type(failure).__name__
-            return ModelError("UNAVAILABLE", f"The connection to the model failed: {reason}.")
+            return _model_error("UNAVAILABLE", f"The connection to the model failed: {failure!r}")
         case _:
-            return ModelError("INVALID_RESPONSE", "The model's server sent something that is not JSON.")
+            return _model_error(
+                "INVALID_RESPONSE", f"The model's server sent a response that is not JSON: {failure}"
+            )
 
 
 def as_stream_error(failure: Exception) -> ModelError:
-    """The same in the middle of an answer, where a broken connection or chunk is a `STREAM_CUT`."""
+    """Return a failure in the middle of an answer; a broken connection or chunk is a `STREAM_CUT`."""
     match failure:
         case errors.APIError() | TimeoutError() | httpx2.TimeoutException():
             return as_model_error(failure)
         case _:
-            return stream_cut()
+            return stream_cut(repr(failure))
 
 
-def stream_cut() -> ModelError:
-    """The error of an answer that stops without an end."""
-    return ModelError("STREAM_CUT", "The connection to the model broke in the middle of its answer.")
+def stream_cut(detail: str = "") -> ModelError:
+    """Return the error of an answer that ends without a finish reason."""
+    return _model_error("STREAM_CUT", detail)
 
 
-def _api_error(failure: errors.APIError) -> ModelError:
-    # A proxy's HTML page gives a reason phrase ("Too Many Requests") in place of a status name.
-    has_status_name = failure.status is not None and failure.status.isupper()
-    code = failure.status if has_status_name else _STATUS_NAMES.get(failure.code, f"HTTP_{failure.code}")
-    message = failure.message or f"The model's server answered with HTTP status {failure.code}."
-    return ModelError(str(code), message[:_LONGEST_MESSAGE])
+def _model_error(code: str, detail: str) -> ModelError:
+    return ModelError(code, sentence_for(code), detail)
+
+
+def _status_name(failure: errors.APIError) -> str:
+    # For a proxy's HTML page, `status` is the reason phrase ("Too Many Requests") and no status name.
+    if failure.status is not None and _STATUS_NAME.fullmatch(failure.status):
+        return str(failure.status)
+    return _STATUS_NAMES.get(failure.code, f"HTTP_{failure.code}")

@@ -1,4 +1,4 @@
-"""Gemini."""
+"""Gemini as a model of agents."""
 
 from __future__ import annotations
 
@@ -28,33 +28,32 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-# Shared by all objects of the class: an agent may have a new one for every request.
+# Shared by all instances, because an agent may create a new instance for every request.
 _prefixes = PrefixCache()
 
-# What Gemini says of a cached content that has expired.
-_GONE = ("NOT_FOUND", "PERMISSION_DENIED")
+# Error codes for a cached content that has expired.
+_CACHE_EXPIRED = ("NOT_FOUND", "PERMISSION_DENIED")
 
-# The first generation that takes an output schema and function declarations in one request.
+# The first generation that accepts an output schema and function declarations in one request.
 _SCHEMA_WITH_TOOLS_SINCE = 3
 
 
 class Gemini(BaseLlm):
-    """Google's Gemini through google-genai's asynchronous client (spec M2).
+    """Google's Gemini through google-genai's asynchronous client (contract M2).
 
-    A call that fails before anything of the answer has come is tried again as `retry_options` say, and then
-    raises `ModelError`. An answer that breaks off later is never asked for again: the last response holds
-    what had come, without its function calls, and has `STREAM_CUT`, or the code of the failure, as its
-    `error_code`.
+    A call that fails before any part of the answer arrives is retried according to `retry_options`; the last failure
+    is raised as `ModelError`. An answer that breaks off later is not retried: the last response holds the parts
+    received so far, without function calls, and its `error_code` is `STREAM_CUT` or the code of the failure.
 
-    Where the request has a `cache_config`, Gemini keeps its instruction, its tools and what was said before the
-    last turn, and later requests name that in place of sending it. What cannot be cached is sent whole.
+    When the request has a `cache_config`, the instruction, the tools and the contents before the last turn are stored
+    in Gemini's context cache, and later requests reference them by name. A request that cannot be cached is sent whole.
 
     Attributes:
-        model: the name the model is asked under when the request has none.
+        model: the model name for requests that have none.
         api_key: None reads `GOOGLE_API_KEY` or `GEMINI_API_KEY` from the environment at the first call.
-        base_url: None reads `GOOGLE_GEMINI_BASE_URL`, else Google's own endpoint is used.
-        timeout: seconds the model may be silent; None waits for ever.
-        retry_options: attempts and delays; what is not set has the defaults of `RetryPolicy`.
+        base_url: None reads `GOOGLE_GEMINI_BASE_URL` and falls back to Google's endpoint.
+        timeout: seconds to wait for the next part of an answer; None waits without limit.
+        retry_options: attempts and delays; unset fields have the defaults of `RetryPolicy`.
     """
 
     model: str = "gemini-flash-latest"
@@ -76,7 +75,12 @@ class Gemini(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """See `BaseLlm`; raises `ConfigurationError` when no API key is known."""
+        """Answer a request as `BaseLlm` describes.
+
+        Raises:
+            ConfigurationError: no API key is configured.
+            ModelError: the call failed before any part of the answer arrived.
+        """
         client = await client_for_running_loop(self.api_key, self.base_url)
         answer = self._stream if stream else self._answer
         async with aclosing(answer(client.aio, llm_request)) as responses:
@@ -130,26 +134,28 @@ class Gemini(BaseLlm):
         llm_request: LlmRequest,
         ask: Callable[[types.GenerateContentConfigDict], Awaitable[T]],
     ) -> T:
-        """Ask, with retries, for what Gemini does not keep of the request; for all of it if that is gone by now."""
+        """Send the request with retries, without its cached part; send all of it if the cached part has expired."""
         policy = RetryPolicy.of(self.retry_options)
-        prefix = await self._cached_prefix(client, llm_request)
+        prefix = await self._find_cached_prefix(client, llm_request)
         if prefix is not None:
-            config = as_google_config(prefix.rest_of(llm_request))
+            config = as_google_config(prefix.remaining_request(llm_request))
             try:
                 return await with_retries(lambda: ask(config), policy)
             except ModelError as error:
-                if error.code not in _GONE:
+                if error.code not in _CACHE_EXPIRED:
                     raise
                 _prefixes.forget(prefix)
-                logger.warning("Gemini lost a cached context, which is sent whole instead: %s", error)
+                logger.warning("A cached context has expired; sending the whole request: %s", error)
         whole = as_google_config(llm_request)
         return await with_retries(lambda: ask(whole), policy)
 
-    async def _cached_prefix(self, client: AsyncClient, llm_request: LlmRequest) -> CachedPrefix | None:
+    async def _find_cached_prefix(self, client: AsyncClient, llm_request: LlmRequest) -> CachedPrefix | None:
         model = llm_request.model or self.model
 
         async def create(config: types.CreateCachedContentConfigDict) -> types.CachedContent:
             async with asyncio.timeout(self.timeout):
                 return await client.caches.create(model=model, config=config)
 
-        return await _prefixes.prefix_of(llm_request, f"{model}\n{self.base_url}\n{self.api_key}", create)
+        return await _prefixes.find_or_create(
+            llm_request, f"{model}\n{self.base_url}\n{self.api_key}", create
+        )

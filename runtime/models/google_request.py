@@ -1,4 +1,4 @@
-"""An `LlmRequest` as google-genai takes it."""
+"""Convert an `LlmRequest` to the arguments of google-genai."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from runtime.models.llm_request import LlmRequest
 _CONTENTS = TypeAdapter(list[types.Content])
 
 _START = "Do what the system instruction says."
-_GO_ON = "Go on as instructed. If nothing is left to do, sum up what was done."
+_CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
 
 
 def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict:
-    """The config of the call, with the contents inside it; the request stays as it is.
+    """Return the config of the call, with the contents inside it, without changing the request.
 
-    google-genai validates and converts contents one by one, which blocks the event loop for 1.6 s at 5,000 of
-    them. So they travel as `extra_body`, as JSON that pydantic makes in 5 ms, and `PLACEHOLDER` stands in
-    their place. The config is a dict because google-genai copies a model deeply.
+    google-genai validates and converts contents one by one, which blocks the event loop for 1.6 s with 5,000
+    contents. Therefore they are sent in `extra_body`, as JSON that pydantic produces in 5 ms, and `PLACEHOLDER` is
+    passed as `contents`. The config is a dict because google-genai would copy a pydantic model deeply.
     """
     config = llm_request.config
-    sent = {
+    merged = {
         **dict(config),
         "http_options": with_contents(config.http_options, _ending_with_user(llm_request.contents)),
-        # Function calls are the engine's business.
+        # The engine executes function calls.
         "automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True),
     }
-    return cast("types.GenerateContentConfigDict", sent)
+    return cast("types.GenerateContentConfigDict", merged)
 
 
 def with_contents(options: types.HttpOptions | None, contents: list[types.Content]) -> types.HttpOptions:
-    """The options with the contents in their body; an empty list adds none."""
+    """Return the options with the contents in their `extra_body`; an empty list adds nothing."""
     options = options or types.HttpOptions()
     if not contents:
         return options
@@ -45,8 +45,8 @@ PLACEHOLDER = types.Content(role="user", parts=[types.Part(text="…")])
 
 
 def _ending_with_user(contents: list[types.Content]) -> list[types.Content]:
-    """Gemini answers a user's content; a history that ends with the model's own gets a word to go on with."""
+    """Return the contents, followed by a generic user message if they do not end with one, as Gemini requires."""
     if contents and contents[-1].role == "user":
         return contents
-    text = _GO_ON if contents else _START
+    text = _CONTINUE if contents else _START
     return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]

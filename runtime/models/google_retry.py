@@ -1,7 +1,6 @@
-"""Which calls to Gemini are tried again, and when.
+"""Retries of failed calls to Gemini.
 
-google-genai retries too, but does not keep to the delay that the server asks for, nor stop where that is too
-long.
+google-genai's own retries ignore the delay that the server asks for, and do not give up when that delay is too long.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """`types.HttpRetryOptions` with every default filled in. Delays are in seconds."""
+    """`types.HttpRetryOptions` with all defaults set. Delays are in seconds."""
 
     attempts: int = 4
     initial_delay: float = 1.0
@@ -40,14 +39,14 @@ class RetryPolicy:
         return cls(**options.model_dump(exclude_none=True)) if options else cls()
 
     def delay(self, attempts_made: int, failure: Exception) -> float | None:
-        """Seconds until the next attempt; None when there is to be none."""
+        """Return the seconds to wait before the next attempt; None when the call is not tried again."""
         if attempts_made >= self.attempts or not self._is_transient(failure):
             return None
-        asked_for = _delay_asked_for(failure)
-        if asked_for is not None and asked_for > self.max_delay:
+        requested = _requested_delay(failure)
+        if requested is not None and requested > self.max_delay:
             return None
         backoff = min(self.initial_delay * self.exp_base ** (attempts_made - 1), self.max_delay)
-        return max(backoff, asked_for or 0.0) + random.uniform(0, self.jitter)  # noqa: S311  (no secret)
+        return max(backoff, requested or 0.0) + random.uniform(0, self.jitter)  # noqa: S311  (no secret)
 
     def _is_transient(self, failure: Exception) -> bool:
         if isinstance(failure, errors.APIError):
@@ -57,7 +56,7 @@ class RetryPolicy:
 
 
 async def with_retries(attempt: Callable[[], Awaitable[T]], policy: RetryPolicy) -> T:
-    """Make the attempt until it succeeds or the policy gives up.
+    """Repeat the attempt until it succeeds or the policy gives up.
 
     Raises:
         ModelError: the last attempt's failure.
@@ -71,19 +70,19 @@ async def with_retries(attempt: Callable[[], Awaitable[T]], policy: RetryPolicy)
             delay = policy.delay(attempts_made, failure)
             if delay is None:
                 raise as_model_error(failure) from failure
-            logger.warning("Model call failed, next attempt in %.1f s: %s", delay, as_model_error(failure))
+            logger.warning("Model call failed; next attempt in %.1f s: %s", delay, as_model_error(failure))
         await asyncio.sleep(delay)
 
 
-def _delay_asked_for(failure: Exception) -> float | None:
-    """In seconds, what `RetryInfo` in the error's details says, else the `Retry-After` header."""
+def _requested_delay(failure: Exception) -> float | None:
+    """Return the seconds in `RetryInfo` of the error's details, else in the `Retry-After` header, else None."""
     if not isinstance(failure, errors.APIError):
         return None
     for detail in _details(failure.details):
         if str(detail.get("@type", "")).endswith("google.rpc.RetryInfo"):
-            return _seconds(str(detail.get("retryDelay", "")).removesuffix("s"))
+            return _parse_seconds(str(detail.get("retryDelay", "")).removesuffix("s"))
     if isinstance(failure.response, httpx2.Response):
-        return _seconds(failure.response.headers.get("retry-after", ""))
+        return _parse_seconds(failure.response.headers.get("retry-after", ""))
     return None
 
 
@@ -93,7 +92,7 @@ def _details(body: object) -> list[dict[str, object]]:
     return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
 
 
-def _seconds(text: str) -> float | None:
+def _parse_seconds(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:

@@ -1,40 +1,49 @@
-"""What a model is asked."""
+"""LlmRequest: the input of one model call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime import types
+from runtime.models.context_cache_config import ContextCacheConfig
 
-if TYPE_CHECKING:
-    from runtime.agents.context_cache_config import ContextCacheConfig
-    from runtime.tools.base_tool import BaseTool
+
+class DeclaredTool(Protocol):
+    """A tool as a request declares it to the model. Implemented by `BaseTool`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_long_running(self) -> bool: ...
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None: ...
 
 
 @dataclass(kw_only=True)
 class LlmRequest:
-    """One question to a model; callbacks and tools may change it before it is sent (spec M1, Q13).
+    """The input of one model call; callbacks and tools may change it before it is sent (contract M1, Q13).
 
-    It is a plain dataclass: making one neither copies nor validates its contents, however long the history
-    is.
+    A plain dataclass, so that creating a request neither copies nor validates a long list of contents.
 
     Attributes:
         model: the model's name; None leaves it to the `BaseLlm`.
-        contents: the history as the model sees it.
-        config: everything else that is sent. It belongs to this request alone.
+        contents: the events as sent to the model.
+        config: all other parameters of the call. The object belongs to this request alone.
         tools_dict: the tools the model may call, by name; not sent.
-        cache_config: how the provider may cache what is sent; None leaves it to the provider.
+        cache_config: settings for the provider's context cache; None leaves caching to the provider.
     """
 
     model: str | None = None
     contents: list[types.Content] = field(default_factory=list)
     config: types.GenerateContentConfig = field(default_factory=types.GenerateContentConfig)
-    tools_dict: dict[str, BaseTool] = field(default_factory=dict)
+    tools_dict: dict[str, DeclaredTool] = field(default_factory=dict)
     cache_config: ContextCacheConfig | None = None
 
     def append_instructions(self, instructions: list[str]) -> None:
-        """Add paragraphs to the system instruction, a blank line between them."""
+        """Append paragraphs to the system instruction, separated by blank lines."""
         text = "\n\n".join(instructions)
         current = self.config.system_instruction
         if not text:
@@ -50,10 +59,10 @@ class LlmRequest:
             before = current if isinstance(current, list) else [current]
             self.config.system_instruction = [*before, text]
 
-    def append_tools(self, tools: list[BaseTool]) -> None:
+    def append_tools(self, tools: Sequence[DeclaredTool]) -> None:
         """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (Q13).
 
-        A tool without a declaration acts on the request in its own way and is not callable by name.
+        A tool without a declaration cannot be called by name; it changes the request in its own way.
         """
         declarations: list[types.FunctionDeclaration] = []
         for tool in tools:

@@ -1,24 +1,24 @@
-"""What a model returned."""
+"""LlmResponse: the output of a model call."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from runtime import types
 
-# An answer that ended for one of these reasons is an answer; MAX_TOKENS only if there is some content.
+# Finish reasons of a successful answer. MAX_TOKENS is a success, too, if the answer has content.
 _COMPLETE = {types.FinishReason.STOP, types.FinishReason.FINISH_REASON_UNSPECIFIED}
 
 
 class LlmResponse(BaseModel):
-    """One response of a model, or a fragment of it when `partial` (spec E1, E7).
+    """One response of a model, or a fragment of a response when `partial` (contract E1, E7).
 
-    `error_code` and `error_message` say why the model gave no answer or only the first part of one; `content`
-    may be set beside them and is then what had arrived. In JSON the names are camelCase; unknown fields are
-    ignored on load.
+    `error_code` and `error_message` say why the answer is missing or incomplete; `content` then holds the parts
+    received so far. `error_detail` has the provider's words, for the people who run the site; JSON leaves it out. Names
+    are camelCase in JSON; unknown fields are ignored on load.
     """
 
     model_config = ConfigDict(
@@ -36,6 +36,7 @@ class LlmResponse(BaseModel):
     interrupted: bool | None = None
     error_code: str | None = None
     error_message: str | None = None
+    error_detail: str | None = Field(default=None, exclude=True, repr=False)
     finish_reason: types.FinishReason | None = None
     usage_metadata: types.GenerateContentResponseUsageMetadata | None = None
     grounding_metadata: types.GroundingMetadata | None = None
@@ -47,16 +48,17 @@ class LlmResponse(BaseModel):
 
     @classmethod
     def create(cls, generate_content_response: types.GenerateContentResponse) -> LlmResponse:
-        """What the first candidate holds; a refused prompt or a stopped answer is an error (E7)."""
+        """Build a response from the first candidate. A refused prompt or a stopped answer sets the error fields."""
         candidates = generate_content_response.candidates
         if not candidates:
             return _without_candidate(generate_content_response)
         candidate = candidates[0]
-        error_code, error_message = _why_stopped(candidate)
+        error_code, error_message = _stop_error(candidate)
         return cls(
             content=candidate.content,
             error_code=error_code,
             error_message=error_message,
+            error_detail=candidate.finish_message if error_code else None,
             finish_reason=candidate.finish_reason,
             usage_metadata=generate_content_response.usage_metadata,
             grounding_metadata=candidate.grounding_metadata,
@@ -67,24 +69,25 @@ class LlmResponse(BaseModel):
         )
 
 
-def _why_stopped(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
+def _stop_error(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
     reason = candidate.finish_reason
     has_content = candidate.content is not None and bool(candidate.content.parts)
     if reason is None or reason in _COMPLETE or (reason is types.FinishReason.MAX_TOKENS and has_content):
         return None, None
-    return str(reason.value), candidate.finish_message or f"The model stopped its answer: {reason.value}."
+    return str(reason.value), f"The model stopped its answer: {reason.value}."
 
 
 def _without_candidate(response: types.GenerateContentResponse) -> LlmResponse:
     feedback = response.prompt_feedback
     if feedback is not None and feedback.block_reason is not None:
         code = str(feedback.block_reason.value)
-        message = feedback.block_reason_message or f"The model refused the request: {code}."
+        message, detail = f"The model refused the request: {code}.", feedback.block_reason_message
     else:
-        code, message = "EMPTY_RESPONSE", "The model sent a response without an answer."
+        code, message, detail = "EMPTY_RESPONSE", "The model sent a response without an answer.", None
     return LlmResponse(
         error_code=code,
         error_message=message,
+        error_detail=detail,
         usage_metadata=response.usage_metadata,
         model_version=response.model_version,
     )

@@ -1,4 +1,4 @@
-"""The chunks of a streamed answer, put together."""
+"""Assemble the chunks of a streamed answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TEXT_FIELDS = {"text", "thought"}
 
 
 class StreamedAnswer:
-    """Collects the chunks of one answer (spec M2).
+    """Collects the chunks of one answer (contract M2).
 
-    Adjacent texts of one kind (answer or thought) become one part; all other parts, and texts that carry a
-    thought signature, stay as they came, in order. Usage and finish reason are those of the last chunk that
-    names them.
+    Adjacent texts of one kind (answer or thought) are joined into one part. All other parts, and texts with a
+    thought signature, are kept unchanged and in order. Usage and finish reason are taken from the last chunk that
+    has them.
     """
 
     def __init__(self) -> None:
@@ -28,21 +28,21 @@ class StreamedAnswer:
         self._texts: list[str] = []
         self._is_thought = False
         self._citations: list[types.Citation] = []
-        self._last = types.Candidate()  # the fields of all chunks' first candidates, later ones over earlier
+        self._candidate = types.Candidate()  # fields of all chunks' first candidates; later chunks win
         self._response = types.GenerateContentResponse()
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model has said that it is done, or why it refused."""
-        return self._last.finish_reason is not None or self._response.prompt_feedback is not None
+        """True when a chunk carried a finish reason or the reason for a refusal."""
+        return self._candidate.finish_reason is not None or self._response.prompt_feedback is not None
 
     def add(self, chunk: types.GenerateContentResponse) -> LlmResponse | None:
-        """Take the next chunk; its text and thoughts come back as a partial response."""
+        """Add the next chunk; return its texts and thoughts as a partial response, None when it has neither."""
         self._response = _updated(self._response, chunk)
         if not chunk.candidates:
             return None
         candidate = chunk.candidates[0]
-        self._last = _updated(self._last, candidate)
+        self._candidate = _updated(self._candidate, candidate)
         if candidate.citation_metadata is not None:
             self._citations.extend(candidate.citation_metadata.citations or [])
         parts = candidate.content.parts if candidate.content and candidate.content.parts else []
@@ -52,41 +52,42 @@ class StreamedAnswer:
         return LlmResponse(content=types.Content(role="model", parts=texts), partial=True) if texts else None
 
     def final(self, failure: ModelError | None) -> LlmResponse:
-        """The whole answer as one response.
+        """Return the whole answer as one response.
 
-        After a failure it holds what had arrived and the failure's code and message. Its function calls are
-        left out: nothing is executed on the word of half an answer.
+        After a failure the response holds the parts received so far and the failure's code and message. Function
+        calls are left out, because an incomplete answer must not execute anything.
 
         Raises:
-            ModelError: the failure itself, when nothing had arrived.
+            ModelError: the failure itself, when no part was received.
         """
-        self._end_text()
+        self._join_texts()
         parts = self._parts if failure is None else [part for part in self._parts if not part.function_call]
         if failure is not None and not parts:
             raise failure
-        self._last.content = types.Content(role="model", parts=parts) if parts else None
+        self._candidate.content = types.Content(role="model", parts=parts) if parts else None
         if self._citations:
-            self._last.citation_metadata = types.CitationMetadata(citations=self._citations)
-        has_answer = bool(parts) or self._last.finish_reason is not None
-        self._response.candidates = [self._last] if has_answer else None
+            self._candidate.citation_metadata = types.CitationMetadata(citations=self._citations)
+        has_answer = bool(parts) or self._candidate.finish_reason is not None
+        self._response.candidates = [self._candidate] if has_answer else None
         response = LlmResponse.create(self._response)
         if failure is not None:
             response.error_code, response.error_message = failure.code, failure.message
+            response.error_detail = failure.detail or None
         return response
 
     def _add_part(self, part: types.Part) -> None:
         if part.text is None or not part.model_fields_set <= _TEXT_FIELDS:
-            self._end_text()
+            self._join_texts()
             self._parts.append(part)
             return
         if not part.text:
             return
         if self._is_thought != bool(part.thought):
-            self._end_text()
+            self._join_texts()
             self._is_thought = bool(part.thought)
         self._texts.append(part.text)
 
-    def _end_text(self) -> None:
+    def _join_texts(self) -> None:
         if self._texts:
             thought = True if self._is_thought else None
             self._parts.append(types.Part(text="".join(self._texts), thought=thought))
@@ -94,5 +95,5 @@ class StreamedAnswer:
 
 
 def _updated(current: M, newer: M) -> M:
-    """The current value with every field that the newer one sets."""
+    """Return the current value with every field that the newer one sets."""
     return current.model_copy(update={name: value for name, value in newer if value is not None})

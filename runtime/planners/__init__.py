@@ -1,4 +1,4 @@
-"""Planners: make a model think before it acts."""
+"""Planners: make a model plan before it acts."""
 
 from runtime.planners.base_planner import BasePlanner
 from runtime.planners.built_in_planner import BuiltInPlanner

@@ -1,35 +1,32 @@
-"""The contract of a planner (spec A2)."""
+"""The contract of a planner (contract A2)."""
 
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import Context, ReadonlyContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import LlmRequest
 
 
 class BasePlanner(abc.ABC):
-    """Asked twice in a step: before the model is, and when it has answered."""
+    """A planner, called twice in a step: before the model call and after it."""
 
     @abc.abstractmethod
     def build_planning_instruction(
         self, readonly_context: ReadonlyContext, llm_request: LlmRequest
     ) -> str | None:
-        """A paragraph for the system instruction, or None. The request, but for its contents, may be changed.
+        """Return a paragraph for the system instruction, or None. The request may be changed in place.
 
-        Contents are shared between requests: put changed copies into a new `llm_request.contents`.
+        Content objects are shared between requests: assign a new list with changed copies to `llm_request.contents`.
         """
 
     @abc.abstractmethod
     def process_planning_response(
         self, callback_context: Context, response_parts: list[types.Part]
     ) -> list[types.Part] | None:
-        """The parts to go on with in place of the model's, or None to keep those.
+        """Return the parts that replace the model's, or None to keep the model's parts.
 
-        Called for whole responses, after the `after_model` callbacks; partial responses stay as they come. What is
-        written to the state goes with the response's event.
+        Called for whole responses, after the `after_model` callbacks; partial responses are not changed. State
+        changes are recorded in the event of the response.
         """

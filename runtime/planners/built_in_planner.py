@@ -1,19 +1,15 @@
-"""Planning by the model's own thinking (spec A2)."""
+"""Planning with the model's built-in thinking (contract A2)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.context import Context, ReadonlyContext
+from runtime.models.llm_request import LlmRequest
 from runtime.planners.base_planner import BasePlanner
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 
 class BuiltInPlanner(BasePlanner):
-    """Sends `thinking_config` with every request, in place of the one in the agent's own configuration."""
+    """Sets `thinking_config` on every request, in place of the agent's own."""
 
     def __init__(self, *, thinking_config: types.ThinkingConfig) -> None:
         self.thinking_config = thinking_config
@@ -23,11 +19,11 @@ class BuiltInPlanner(BasePlanner):
         llm_request.config.thinking_config = self.thinking_config
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> None:
-        """Set the config; the model needs no instruction."""
+        """Set the config; no instruction is needed."""
         self.apply_thinking_config(llm_request)
 
     def process_planning_response(
         self, callback_context: Context, response_parts: list[types.Part]
     ) -> list[types.Part] | None:
-        """None: the model marks its thoughts itself."""
+        """Keep the parts: the model marks its thoughts itself."""
         return None

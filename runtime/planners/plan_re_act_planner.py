@@ -1,16 +1,13 @@
-"""Planning in plain text, for any model: plan, act, reason, answer (spec A2)."""
+"""Planning in plain text, for any model: plan, act, reason, answer (contract A2)."""
 
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from runtime import types
 from runtime.context import Context, ReadonlyContext
+from runtime.models.llm_request import LlmRequest
 from runtime.planners.base_planner import BasePlanner
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 PLANNING_TAG = "/*PLANNING*/"
 REPLANNING_TAG = "/*REPLANNING*/"
@@ -36,43 +33,44 @@ is unclear, or cannot be answered with these tools, say so in the final answer a
 
 
 class PlanReActPlanner(BasePlanner):
-    """Has the model write its plan and its reasoning under tags, and marks them as thoughts.
+    """Makes the model write its plan and reasoning under tags, and marks both as thoughts.
 
-    The model need not be able to think by itself. Earlier plans are sent to it as plain text, so that it can go
-    on with them.
+    Works with models without built-in thinking. Earlier plans are sent as plain text, so that the model can follow
+    them.
     """
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str:
-        """What the stages and their tags are."""
+        """Return the description of the stages and their tags."""
         llm_request.contents = [_without_thought_marks(content) for content in llm_request.contents]
         return _INSTRUCTION
 
     def process_planning_response(
         self, callback_context: Context, response_parts: list[types.Part]
     ) -> list[types.Part] | None:
-        """Plan and reasoning as thoughts without their tag, the answer, and the first function calls in a row.
+        """Return plan and reasoning as untagged thoughts, the answer, and the first run of function calls.
 
-        What follows those calls was written without their results and is dropped, as are calls without a name.
+        Parts after those calls are dropped, because they were written without the results. Nameless calls are
+        dropped, too.
         """
         parts = [part for part in response_parts if not part.function_call or part.function_call.name]
-        said = list(takewhile(lambda part: not part.function_call, parts))
-        calls = list(takewhile(lambda part: part.function_call, parts[len(said) :]))
-        return [piece for part in said for piece in _pieces(part)] + calls
+        texts = list(takewhile(lambda part: not part.function_call, parts))
+        calls = list(takewhile(lambda part: part.function_call, parts[len(texts) :]))
+        return [piece for part in texts for piece in _split_final_answer(part)] + calls
 
 
-def _pieces(part: types.Part) -> list[types.Part]:
-    """A text part taken apart: what leads to the final answer, and the answer."""
+def _split_final_answer(part: types.Part) -> list[types.Part]:
+    """Split a text part at the final answer tag: the text before the tag becomes a thought."""
     if not part.text or part.thought:
         return [part]
     before, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
     if tag:
-        answering = [part.model_copy(update={"text": answer})] if answer else []
-        return _thought(types.Part(text=before)) + answering
-    return _thought(part) if part.text.lstrip().startswith(_THOUGHT_TAGS) else [part]
+        answer_parts = [part.model_copy(update={"text": answer})] if answer else []
+        return _as_thought(types.Part(text=before)) + answer_parts
+    return _as_thought(part) if part.text.lstrip().startswith(_THOUGHT_TAGS) else [part]
 
 
-def _thought(part: types.Part) -> list[types.Part]:
-    """The part as a thought without its tag; nothing when there was only the tag, for models refuse empty parts."""
+def _as_thought(part: types.Part) -> list[types.Part]:
+    """Return the part as an untagged thought; an empty list for a lone tag, because models refuse empty parts."""
     text = part.text or ""
     tag = next((tag for tag in _THOUGHT_TAGS if text.lstrip().startswith(tag)), "")
     if tag:

@@ -1,27 +1,25 @@
-"""BasePlugin: hooks for every agent of an app (spec C4)."""
+"""BasePlugin: hooks for every agent of an app (contract C4)."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.context import Context, InvocationContext
 from runtime.events.event import Event
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool
 
 
 class BasePlugin:
-    """Override the hooks you need, sync or async (spec L11).
+    """Base of plugins; override the hooks you need, sync or async (contract L11).
 
-    Plugins are asked in order of registration, before an agent's own callbacks. A result other than None answers in
-    place of what was to happen, and ends the round: later plugins and the agent's callbacks are not called (spec Q6).
-    What a hook raises ends the invocation as a `PluginError`.
+    Hooks are called in order of registration, before the agent's own callbacks. A result other than None replaces the
+    default behaviour, and the hooks of later plugins and the agent's callbacks are skipped (contract Q6). An exception
+    in a hook ends the invocation with a `PluginError`.
     """
 
     def __init__(self, name: str) -> None:
@@ -29,7 +27,7 @@ class BasePlugin:
 
     @cached_property
     def name(self) -> str:
-        """What the plugin was named; the name of its class when it does not call `super().__init__` (spec Q6)."""
+        """The plugin's name; the name of its class if the plugin does not call `super().__init__` (contract Q6)."""
         return type(self).__name__
 
     async def on_user_message_callback(
@@ -41,10 +39,10 @@ class BasePlugin:
         """Answer with this content instead of running the agent."""
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        """Replace what is yielded; what is stored stays."""
+        """Replace the event that is yielded; the committed event is not changed."""
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """The invocation has ended."""
+        """Called when the invocation has ended."""
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: Context
@@ -54,12 +52,12 @@ class BasePlugin:
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: Context
     ) -> types.Content | None:
-        """Say this after the agent."""
+        """Add a response with this content after the agent's."""
 
     async def before_model_callback(
         self, *, callback_context: Context, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Answer instead of the model; `llm_request` may be changed in place: it is of this call only."""
+        """Answer instead of the model. `llm_request` may be changed in place: it belongs to this call only."""
 
     async def after_model_callback(
         self, *, callback_context: Context, llm_response: LlmResponse
@@ -74,7 +72,7 @@ class BasePlugin:
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context
     ) -> dict[str, Any] | None:
-        """Answer instead of the tool; `tool_args` may be changed in place."""
+        """Answer instead of the tool. `tool_args` may be changed in place."""
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: dict[str, Any]
@@ -87,4 +85,4 @@ class BasePlugin:
         """Answer in place of a tool that raised."""
 
     async def close(self) -> None:
-        """The Runner is closed."""
+        """Release resources; called when the Runner is closed."""

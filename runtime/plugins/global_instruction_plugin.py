@@ -1,23 +1,19 @@
-"""One instruction for every agent of an app."""
+"""GlobalInstructionPlugin: one instruction for every agent of an app."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
 from runtime.context import Context
+from runtime.models.llm_request import LlmRequest
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.utils.instructions_utils import InstructionProvider, render_instruction
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 
 class GlobalInstructionPlugin(BasePlugin):
     """Puts an instruction before the system instruction of every model call.
 
     Args:
-        global_instruction: a template (spec A3), or a function of a `ReadonlyContext` that returns the text.
+        global_instruction: a template (contract A3), or a function that takes a `ReadonlyContext` and returns the text.
     """
 
     def __init__(
@@ -27,17 +23,17 @@ class GlobalInstructionPlugin(BasePlugin):
         self.global_instruction = global_instruction
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
-        """Add the instruction.
+        """Prepend the instruction.
 
         Raises:
-            KeyError: the template names a key that the state does not have.
+            KeyError: the template names a key that is missing in the state.
         """
         text = await render_instruction(self.global_instruction, callback_context)
         if text:
-            llm_request.config.system_instruction = _before(text, llm_request.config.system_instruction)
+            llm_request.config.system_instruction = _prepend(text, llm_request.config.system_instruction)
 
 
-def _before(text: str, current: types.ContentUnion | None) -> types.ContentUnion:
+def _prepend(text: str, current: types.ContentUnion | None) -> types.ContentUnion:
     if not current or isinstance(current, str):
         return f"{text}\n\n{current}" if current else text
     if isinstance(current, types.Content):

@@ -1,30 +1,28 @@
-"""What happens in an invocation, in readable log lines."""
+"""LoggingPlugin: logs the course of every invocation in readable lines."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.context import Context, InvocationContext
 from runtime.events.event import Event
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.plugins.base_plugin import BasePlugin
-from runtime.plugins.readable import cut, readable, readable_content
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.tools.base_tool import BaseTool
+from runtime.plugins.log_format import format_content, format_value, shorten
+from runtime.tools.base_tool import BaseTool
 
 logger = logging.getLogger(__name__)
 
 
 class LoggingPlugin(BasePlugin):
-    """Writes one line for each hook, at INFO, failures at ERROR, to the logger `runtime.plugins.logging_plugin`.
+    """Logs one line for each hook: failures at ERROR, everything else at INFO.
 
-    A line begins with the invocation's id. Values are cut, and those under names such as `password` or `api_key`
-    masked; what people and models say is logged, up to 200 characters of it. Changes nothing.
+    Each line begins with the invocation's id. Values under names such as `password` or `api_key` are masked. Texts of
+    people and models are logged, up to 200 characters each. The plugin changes nothing in the invocation.
     """
 
     def __init__(self, name: str = "logging_plugin") -> None:
@@ -33,43 +31,43 @@ class LoggingPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> None:
-        """The message, the session, the user."""
+        """Log the user, the session and the message."""
         session = invocation_context.session
         _log(
             invocation_context.invocation_id,
-            f"user {session.user_id} in session {session.id} of {session.app_name}: {readable_content(user_message)}",
+            f"user {session.user_id} in session {session.id} of {session.app_name}: {format_content(user_message)}",
         )
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """The agent that begins."""
+        """Log the agent that runs first."""
         _log(invocation_context.invocation_id, f"run starts with agent {invocation_context.agent.name}")
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
-        """Each event but partial ones: author, content, actions, error."""
+        """Log author, content and actions of a non-partial event."""
         if event.partial:
             return
         actions = event.actions.model_dump(exclude_defaults=True, exclude_none=True)
         notes = [f"event by {event.author}", "final" if event.is_final_response() else "", f"id {event.id}"]
-        line = f"{', '.join(note for note in notes if note)}: {readable_content(event.content)}"
-        _log(event.invocation_id, f"{line}; actions {readable(actions)}" if actions else line)
+        line = f"{', '.join(note for note in notes if note)}: {format_content(event.content)}"
+        _log(event.invocation_id, f"{line}; actions {format_value(actions)}" if actions else line)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """The end."""
+        """Log the end of the invocation."""
         _log(invocation_context.invocation_id, "run ends")
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        """The agent and its branch."""
+        """Log the agent and its branch."""
         branch = f" on branch {callback_context.branch}" if callback_context.branch else ""
         _log(callback_context.invocation_id, f"agent {agent.name} starts{branch}")
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        """The agent."""
+        """Log the end of the agent call."""
         _log(callback_context.invocation_id, f"agent {agent.name} ends")
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
-        """What is asked: sizes, tools and the latest content."""
+        """Log the model, the number of contents, the tools and the latest content."""
         contents = llm_request.contents
-        latest = readable_content(contents[-1] if contents else None)
+        latest = format_content(contents[-1] if contents else None)
         _log(
             callback_context.invocation_id,
             f"agent {callback_context.agent_name} asks model {llm_request.model}: {len(contents)} contents, "
@@ -77,12 +75,12 @@ class LoggingPlugin(BasePlugin):
         )
 
     async def after_model_callback(self, *, callback_context: Context, llm_response: LlmResponse) -> None:
-        """What came back, but for partial responses: content, usage, error."""
+        """Log content and token usage, or the error, of a non-partial response."""
         if llm_response.partial:
             return
         invocation_id = callback_context.invocation_id
         if llm_response.error_code:
-            error = f"{llm_response.error_code}: {cut(llm_response.error_message or '')}"
+            error = f"{llm_response.error_code}: {shorten(llm_response.error_message or '')}"
             _log(
                 invocation_id,
                 f"model answers agent {callback_context.agent_name} with {error}",
@@ -90,45 +88,45 @@ class LoggingPlugin(BasePlugin):
             )
             return
         usage = llm_response.usage_metadata
-        spent = f" ({usage.prompt_token_count} + {usage.candidates_token_count} tokens)" if usage else ""
-        said = readable_content(llm_response.content)
-        _log(invocation_id, f"model answers agent {callback_context.agent_name}{spent}: {said}")
+        tokens = f" ({usage.prompt_token_count} + {usage.candidates_token_count} tokens)" if usage else ""
+        content = format_content(llm_response.content)
+        _log(invocation_id, f"model answers agent {callback_context.agent_name}{tokens}: {content}")
 
     async def on_model_error_callback(
         self, *, callback_context: Context, llm_request: LlmRequest, error: Exception
     ) -> None:
-        """Why the model could not be asked."""
+        """Log why the model call failed."""
         _log(
             callback_context.invocation_id,
-            f"model {llm_request.model} fails for agent {callback_context.agent_name}: {_described(error)}",
+            f"model {llm_request.model} fails for agent {callback_context.agent_name}: {_format_error(error)}",
             logging.ERROR,
         )
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context
     ) -> None:
-        """The call and its arguments."""
+        """Log the call and its arguments."""
         _log(
             tool_context.invocation_id,
-            f"tool {tool.name} starts, call {tool_context.function_call_id}: {readable(tool_args)}",
+            f"tool {tool.name} starts, call {tool_context.function_call_id}: {format_value(tool_args)}",
         )
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> None:
-        """The result."""
+        """Log the result."""
         _log(
             tool_context.invocation_id,
-            f"tool {tool.name} ends, call {tool_context.function_call_id}: {readable(result)}",
+            f"tool {tool.name} ends, call {tool_context.function_call_id}: {format_value(result)}",
         )
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
     ) -> None:
-        """The failure."""
+        """Log the exception that the tool raised."""
         _log(
             tool_context.invocation_id,
-            f"tool {tool.name} fails, call {tool_context.function_call_id}: {_described(error)}",
+            f"tool {tool.name} fails, call {tool_context.function_call_id}: {_format_error(error)}",
             logging.ERROR,
         )
 
@@ -137,5 +135,5 @@ def _log(invocation_id: str, line: str, level: int = logging.INFO) -> None:
     logger.log(level, "[%s] %s", invocation_id, line)
 
 
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {cut(str(error))}"
+def _format_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {shorten(str(error))}"

@@ -1,4 +1,4 @@
-"""PluginManager: asks an app's plugins, in order (spec C4, Q6)."""
+"""PluginManager: calls the hooks of an app's plugins in order (contract C4, Q6)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from runtime.plugins.base_plugin import BasePlugin
 
 
 class PluginManager:
-    """The plugins of a Runner, by name.
+    """The plugins of a Runner, in order of registration.
 
     Raises:
-        ConfigurationError: two plugins have one name.
+        ConfigurationError: two plugins have the same name.
     """
 
     def __init__(self, plugins: Iterable[BasePlugin] = ()) -> None:
@@ -23,7 +23,7 @@ class PluginManager:
             self.register_plugin(plugin)
 
     def register_plugin(self, plugin: BasePlugin) -> None:
-        """Add a plugin; it is asked after those that are there."""
+        """Append a plugin; its hooks are called after those of the plugins registered before."""
         if self.get_plugin(plugin.name):
             raise ConfigurationError(
                 f"Plugin {plugin.name!r} is registered already. Give each plugin its own name."
@@ -31,18 +31,18 @@ class PluginManager:
         self.plugins.append(plugin)
 
     def get_plugin(self, plugin_name: str) -> BasePlugin | None:
-        """The plugin of this name, or None."""
+        """Return the plugin with this name, or None."""
         return next((plugin for plugin in self.plugins if plugin.name == plugin_name), None)
 
     def implements(self, hook: str) -> bool:
-        """Whether a plugin has the hook."""
+        """True when at least one plugin implements the hook."""
         return any(hook in _overridden(type(plugin)) for plugin in self.plugins)
 
     async def ask(self, hook: str, **kwargs: Any) -> Any:
-        """The first answer other than None that a plugin's hook gives; None when none does.
+        """Call the hook of each plugin until one returns an answer other than None, and return that answer.
 
         Raises:
-            PluginError: the hook raised; names plugin and hook, with the cause.
+            PluginError: a hook raised. The message names the plugin and the hook.
         """
         for plugin in self.plugins:
             if hook not in _overridden(type(plugin)):
@@ -56,10 +56,10 @@ class PluginManager:
         return None
 
     async def close(self) -> None:
-        """Close every plugin, also when one fails.
+        """Close every plugin, even if some fail.
 
         Raises:
-            PluginError: names the plugins that failed.
+            PluginError: some plugins failed to close. The message names them.
         """
         if failures := await close_each((repr(plugin.name), plugin.close) for plugin in self.plugins):
             raise PluginError(f"Plugins failed in close: {'; '.join(failures)}")
@@ -68,11 +68,11 @@ class PluginManager:
 _overridden_hooks: dict[type[BasePlugin], frozenset[str]] = {}
 
 
-def _overridden(kind: type[BasePlugin]) -> frozenset[str]:
-    """The hooks that a plugin class implements, so that the others cost nothing per streamed piece."""
-    if kind not in _overridden_hooks:
+def _overridden(plugin_class: type[BasePlugin]) -> frozenset[str]:
+    """Return the hooks that a plugin class implements. Skipping all others saves time on every partial event."""
+    if plugin_class not in _overridden_hooks:
         names = (name for name in vars(BasePlugin) if name.endswith("_callback"))
-        _overridden_hooks[kind] = frozenset(
-            n for n in names if getattr(kind, n) is not getattr(BasePlugin, n)
+        _overridden_hooks[plugin_class] = frozenset(
+            n for n in names if getattr(plugin_class, n) is not getattr(BasePlugin, n)
         )
-    return _overridden_hooks[kind]
+    return _overridden_hooks[plugin_class]

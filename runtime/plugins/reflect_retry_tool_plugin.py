@@ -1,17 +1,15 @@
-"""Letting the model try again when a tool has failed."""
+"""ReflectAndRetryToolPlugin: lets the model try again after a tool has failed."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.context import Context
 from runtime.errors import AdkError, ConfigurationError
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.sessions.state import State
-
-if TYPE_CHECKING:
-    from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool
 
 Result = dict[str, Any]
 
@@ -23,15 +21,15 @@ class ToolRetriesExceededError(AdkError):
 
 
 class ReflectAndRetryToolPlugin(BasePlugin):
-    """Answers a tool's failure with what went wrong and how to go about it, so that the model can correct itself.
+    """Answers a tool's failure with the error and advice, so that the model can correct its call.
 
-    Failures in a row are counted for each tool within an invocation, in its `temp:` state; a success begins anew.
+    Consecutive failures are counted per tool and invocation, in `temp:` state; a success resets the count.
     Parallel calls of one tool share the count.
 
     Args:
-        max_retries: failures that are answered; zero answers none.
-        throw_exception_if_retry_exceeded: whether a further failure is raised as it is, so that the agent's own
-            `on_tool_error` is asked and the invocation fails; else the model is told to do without the tool.
+        max_retries: number of consecutive failures that are answered.
+        throw_exception_if_retry_exceeded: if True, a further failure is raised, so that the agent's `on_tool_error`
+            callback is called and the invocation may fail. If False, the model is told to stop using the tool.
 
     Raises:
         ConfigurationError: `max_retries` is negative.
@@ -46,7 +44,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         super().__init__(name)
         if max_retries < 0:
             raise ConfigurationError(
-                f"Plugin {name!r} cannot allow {max_retries} retries: give zero or more."
+                f"Plugin {name!r} cannot allow {max_retries} retries. Give zero or more."
             )
         self.max_retries = max_retries
         self.throw_exception_if_retry_exceeded = throw_exception_if_retry_exceeded
@@ -54,22 +52,22 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     async def extract_error_from_result(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> Any | None:
-        """What went wrong according to a result; None, as here, when nothing did. To be overridden."""
+        """Return the error that a result reports, or None. Override this for tools that do not raise."""
         return None
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
     ) -> Result | None:
-        """Guidance for the model; None when the failure is to be raised."""
+        """Return guidance for the model; None to let the failure be raised."""
         return self._guidance(tool, tool_args, tool_context, error)
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> Result | None:
-        """Guidance in place of a result that tells of an error.
+        """Return guidance in place of a result that reports an error.
 
         Raises:
-            ToolRetriesExceededError: it is one too many.
+            ToolRetriesExceededError: the tool failed more than `max_retries` times in a row.
         """
         if isinstance(result, dict) and result.get("response_type") == REFLECT_AND_RETRY_RESPONSE_TYPE:
             return None
@@ -77,7 +75,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
             tool=tool, tool_args=tool_args, tool_context=tool_context, result=result
         )
         if not error:
-            self._forget(tool, tool_context)
+            self._reset_count(tool, tool_context)
             return None
         guidance = self._guidance(tool, tool_args, tool_context, error)
         if guidance is None:
@@ -89,31 +87,31 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     def _guidance(
         self, tool: BaseTool, args: dict[str, Any], tool_context: Context, error: object
     ) -> Result | None:
-        # No await between reading and writing the count: parallel calls cannot come between.
-        failures = tool_context.state.get(self._key(tool), 0) + 1
-        tool_context.state[self._key(tool)] = failures
+        # No await between reading and writing the count, so that parallel calls cannot interleave.
+        failures = tool_context.state.get(self._count_key(tool), 0) + 1
+        tool_context.state[self._count_key(tool)] = failures
         exceeded = failures > self.max_retries
         if exceeded and self.throw_exception_if_retry_exceeded:
             return None
-        advice = _give_up(tool) if exceeded else _try_again(failures, self.max_retries)
-        given = json.dumps(args, ensure_ascii=False, default=str)
+        advice = _stop_advice(tool) if exceeded else _retry_advice(failures, self.max_retries)
+        args_json = json.dumps(args, ensure_ascii=False, default=str)
         return {
             "response_type": REFLECT_AND_RETRY_RESPONSE_TYPE,
             "error_type": type(error).__name__ if isinstance(error, Exception) else "ToolError",
             "error_details": str(error),
             "retry_count": min(failures, self.max_retries),
-            "reflection_guidance": f"The call of `{tool.name}` with {given} failed: {error}\n{advice}",
+            "reflection_guidance": f"The call of `{tool.name}` with {args_json} failed: {error}\n{advice}",
         }
 
-    def _forget(self, tool: BaseTool, tool_context: Context) -> None:
-        if tool_context.state.get(self._key(tool)):
-            tool_context.state[self._key(tool)] = 0
+    def _reset_count(self, tool: BaseTool, tool_context: Context) -> None:
+        if tool_context.state.get(self._count_key(tool)):
+            tool_context.state[self._count_key(tool)] = 0
 
-    def _key(self, tool: BaseTool) -> str:
+    def _count_key(self, tool: BaseTool) -> str:
         return f"{State.TEMP_PREFIX}{self.name}:{tool.name}"
 
 
-def _try_again(failures: int, allowed: int) -> str:
+def _retry_advice(failures: int, allowed: int) -> str:
     return (
         f"This is failure {failures} of {allowed} that may be followed by another try. Do not repeat the same call. "
         "Ask yourself: are the arguments complete and of the right form? Was something to be done before? Is another "
@@ -121,7 +119,7 @@ def _try_again(failures: int, allowed: int) -> str:
     )
 
 
-def _give_up(tool: BaseTool) -> str:
+def _stop_advice(tool: BaseTool) -> str:
     return (
         f"It has failed too often: do not call `{tool.name}` again for this question. Reach the goal in another way, "
         "or say openly that it cannot be done."

@@ -1,24 +1,20 @@
-"""Files in a person's message become artifacts."""
+"""SaveFilesAsArtifactsPlugin: stores the files in a person's message as artifacts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import Context, InvocationContext
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.sessions.state import State
 
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-
 
 class SaveFilesAsArtifactsPlugin(BasePlugin):
-    """Stores inline files of the message as artifacts and names them in their place.
+    """Stores the message's inline files as artifacts and replaces each file with a text that names its artifact.
 
-    The model sees the names; give the agent `load_artifacts`, or a tool of yours, to read the files. The versions
-    are recorded with the first event of the agent. Needs an artifact service.
+    The model sees the names only; give the agent `load_artifacts` or another tool to read the files. The versions are
+    recorded with the first event of the agent. Needs an artifact service.
     """
 
     def __init__(self, name: str = "save_files_as_artifacts_plugin") -> None:
@@ -27,10 +23,10 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
-        """The message without its files.
+        """Return the message with its files replaced, or None when it has none.
 
         Raises:
-            ConfigurationError: there are files, but no artifact service.
+            ConfigurationError: the message holds files, but there is no artifact service.
         """
         session = invocation_context.session
         saved = await save_input_blobs(
@@ -41,15 +37,15 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
         )
         if not saved.artifact_delta:
             return None
-        session.state[self._unrecorded] = saved.artifact_delta
+        session.state[self._pending_key] = saved.artifact_delta
         return saved.content
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        """Record the versions, once in an invocation."""
-        delta = callback_context.session.state.pop(self._unrecorded, {})
+        """Record the versions in the first agent's actions."""
+        delta = callback_context.session.state.pop(self._pending_key, {})
         callback_context.actions.artifact_delta.update(delta)
 
     @property
-    def _unrecorded(self) -> str:
-        """Where the versions wait, in the state of this invocation only: they are gone with it, however it ends."""
+    def _pending_key(self) -> str:
+        """State key of versions not yet recorded. The `temp:` scope discards them when the invocation ends."""
         return f"{State.TEMP_PREFIX}{self.name}:unrecorded"

@@ -1,4 +1,4 @@
-"""The contract of session storage (spec S2, S3)."""
+"""The contract of session storage (contract S2, S3)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from runtime.sessions.session import Session, update_time
 
 
 class GetSessionConfig(BaseModel):
-    """Which events to load: the last so many, or those from a time on (inclusive, spec Q15); without it, all.
+    """Selection of the events to load; by default all.
 
     Attributes:
-        without_superseded: leave out what was rewound, and what a summary stands for but the last event of it
-            (spec R3, R4): what a turn begins with. Not together with the others.
+        num_recent_events: load only this number of the latest events.
+        after_timestamp: load only events with this timestamp or a later one (contract Q15).
+        without_superseded: load only the events that a new invocation needs: leave out rewound events, and the events
+            that a summary replaces except the last of them (contract R3, R4). Excludes the other selections.
     """
 
     num_recent_events: int | None = None
@@ -28,7 +30,7 @@ class GetSessionConfig(BaseModel):
 
 
 class ListSessionsResponse(BaseModel):
-    """Sessions without their events."""
+    """A list of sessions without their events."""
 
     sessions: list[Session] = Field(default_factory=list)
 
@@ -45,49 +47,49 @@ class BaseSessionService(abc.ABC):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        """Create a session; keys of `state` are stored in the scope of their prefix, and `temp:` ones are not.
+        """Create a session. Each key of `state` is stored in the scope of its prefix; `temp:` keys are not stored.
 
         Raises:
-            AlreadyExistsError: there is a session with this id.
-            StateValueError: a state value that is to be stored is no JSON.
+            AlreadyExistsError: a session with this id exists.
+            StateValueError: a value to be stored is not JSON.
         """
 
     @abc.abstractmethod
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """The session with its merged state, or None. Changing it does not change the store."""
+        """Return a copy of the session with its merged state, or None."""
 
     @abc.abstractmethod
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """The sessions of a user, or of all users, without events."""
+        """Return the sessions of a user, or of all users, without events."""
 
     @abc.abstractmethod
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Delete the session and its events; nothing happens when there is none."""
+        """Delete the session and its events; do nothing when it does not exist."""
 
     async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
-        """The session's own state at its creation, which no event tells; a service that keeps none has {}."""
+        """Return the session-scoped state at creation, which no event records; `{}` if the service does not keep it."""
         return {}
 
-    def one_writer(
+    def exclusive_writer(
         self, *, app_name: str, user_id: str, session_id: str
     ) -> AbstractAsyncContextManager[None]:
-        """What a Runner holds while it writes to a session: whoever comes second waits, in the order of arrival.
+        """Return a context manager that a Runner holds while it writes to the session; further writers wait in order.
 
-        By default nobody waits: for services that keep writers apart by other means, such as leases.
+        By default it does not wait, for services that separate writers by other means, such as leases.
         """
         return nullcontext()
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Commit an event and bring `session` up to date with it; a partial event is passed through.
+        """Commit an event and update `session` with it. A partial event is returned unchanged.
 
-        All of the event is stored or nothing; when storing fails, `session.events` is left as it was. The
-        event's delta loses its `temp:` keys, which stay readable in `session.state` (spec S3, S7, S8).
+        The commit is atomic: if it fails, `session.events` is not changed. `temp:` keys are removed from the event's
+        delta but stay readable in `session.state` (contract S3, S7, S8).
 
         Raises:
-            StateValueError: a value of the delta is no JSON.
-            SessionNotFoundError: the session is gone.
+            StateValueError: a value of the delta is not JSON.
+            SessionNotFoundError: the session was deleted.
         """
         if event.partial:
             return event
@@ -101,5 +103,5 @@ class BaseSessionService(abc.ABC):
         session.last_update_time = update_time(event)
         return event
 
-    async def _store(self, session: Session, event: Event) -> None:  # noqa: B027 - whoever overrides append_event has none
-        """Write the event and its delta, atomically. `append_event` has checked both."""
+    async def _store(self, session: Session, event: Event) -> None:  # noqa: B027  # unused if append_event is overridden
+        """Write the event and its delta atomically. `append_event` has validated the delta."""

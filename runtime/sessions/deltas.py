@@ -1,4 +1,4 @@
-"""State deltas by scope: split, merge, check. Shared by every session service (spec S3, S4, S8)."""
+"""Split, merge and validate state deltas; shared by all session services (contract S3, S4, S8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.sessions.state import State
 
 @dataclass(frozen=True)
 class ScopedState:
-    """State or a delta of it, split by scope; prefixes are taken off. What is `temp:` is left out."""
+    """State or a state delta split by scope, with prefixes removed and without `temp:` keys."""
 
     app: dict[str, Any] = field(default_factory=dict)
     user: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class ScopedState:
         return scoped
 
     def merged(self) -> dict[str, Any]:
-        """The view that agents read: one dict, prefixes kept."""
+        """Return all scopes in one dict with prefixes, as agents read it."""
         return {
             **self.session,
             **{State.USER_PREFIX + key: value for key, value in self.user.items()},
@@ -42,33 +42,33 @@ class ScopedState:
 
 
 def without_temp(delta: Mapping[str, Any]) -> dict[str, Any]:
-    """The delta without its `temp:` keys."""
+    """Return the delta without its `temp:` keys."""
     return {key: value for key, value in delta.items() if not key.startswith(State.TEMP_PREFIX)}
 
 
 def as_json(delta: Mapping[str, Any]) -> dict[str, Any]:
-    """The delta as JSON keeps it: tuples become lists, keys of nested dicts strings.
+    """Return the delta as JSON values: tuples become lists, and keys of nested dicts become strings.
 
     Raises:
-        StateValueError: a value is no JSON, or a key cannot be stored; names the key (spec S8).
+        StateValueError: a value is not JSON, or a key cannot be stored. The message names the key (contract S8).
     """
     return {_storable_key(key): _json_value(key, value) for key, value in delta.items()}
 
 
-def is_plain(value: Any) -> bool:
-    """Whether `as_json` makes nothing else of the value: lists, dicts with string keys, and what they hold."""
+def is_plain_json(value: Any) -> bool:
+    """True when `as_json` would return the value unchanged: scalars, and lists and string-keyed dicts of these."""
     if type(value) is list:
-        return all(map(is_plain, value.copy()))
+        return all(map(is_plain_json, value.copy()))
     if type(value) is dict:
         items = value.copy().items()
-        return all(type(key) is str and is_plain(item) for key, item in items)
+        return all(type(key) is str and is_plain_json(item) for key, item in items)
     return value is None or type(value) in (str, bool, int, float)
 
 
 def _storable_key(key: str) -> str:
     if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
         raise StateValueError(
-            f"State key {key!r} holds a NUL character or half a surrogate pair, which no store keeps. Rename it."
+            f"State key {key!r} holds a NUL character or half a surrogate pair, which cannot be stored. Rename it."
         )
     return key
 
@@ -80,7 +80,7 @@ def _json_value(key: str, value: Any) -> Any:
         text = json.dumps(value, allow_nan=False, ensure_ascii=True)
     except (TypeError, ValueError) as error:
         raise StateValueError(
-            f"State key {key!r} holds a value that is no JSON ({error}). Store strings, numbers, booleans, None, "
+            f"State key {key!r} holds a value that is not JSON ({error}). Store strings, numbers, booleans, None, "
             "lists and dicts of these."
         ) from error
     if "\\u0000" in text or "\\ud8" in text or "\\udf" in text:
@@ -89,7 +89,7 @@ def _json_value(key: str, value: Any) -> Any:
 
 
 def _refuse_unstorable_text(key: str, text: str) -> None:
-    """A database text can hold neither the character NUL nor half of a surrogate pair."""
+    """Refuse NUL characters and unpaired surrogates, which database text cannot hold."""
     value = json.loads(text)
     decoded = json.dumps(value, ensure_ascii=False)
     try:

@@ -1,4 +1,4 @@
-"""Session storage in this process's memory: the reference implementation."""
+"""Session storage in process memory: the reference implementation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from runtime.sessions.session import Session, update_time
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0
-"""Seconds that a writer waits for another one before the log tells whom it waits for."""
+WRITER_WARNING_SECONDS = 5.0
+"""Seconds a writer waits for another one before a warning names the invocation that it waits for."""
 
 
 @dataclass
-class _Stored:
-    """What is kept of one session; app and user state live beside it."""
+class _StoredSession:
+    """A session without its app and user state, which are shared between sessions."""
 
     state: dict[str, Any]
     initial_state: dict[str, Any]
@@ -39,10 +39,10 @@ _Key = tuple[str, str, str]
 
 
 class InMemorySessionService(BaseSessionService):
-    """Keeps everything in dicts; what it returns are copies."""
+    """Keeps everything in dicts and returns copies."""
 
     def __init__(self) -> None:
-        self._sessions: dict[_Key, _Stored] = {}
+        self._sessions: dict[_Key, _StoredSession] = {}
         self._app_state: dict[str, dict[str, Any]] = {}
         self._user_state: dict[tuple[str, str], dict[str, Any]] = {}
         self._writers: WeakKeyDictionary[
@@ -61,7 +61,7 @@ class InMemorySessionService(BaseSessionService):
         if key in self._sessions:
             raise AlreadyExistsError(f"Session {key[2]!r} exists already. Use get_session, or another id.")
         scoped = ScopedState.split(as_json(without_temp(state or {})))
-        self._sessions[key] = _Stored(
+        self._sessions[key] = _StoredSession(
             state=scoped.session,
             initial_state=copy.deepcopy(scoped.session),
             last_update_time=_platform.now(),
@@ -76,7 +76,9 @@ class InMemorySessionService(BaseSessionService):
         if key not in self._sessions:
             return None
         session = self._load(key)
-        session.events = copy.deepcopy(_selected(self._sessions[key].events, config or GetSessionConfig()))
+        session.events = copy.deepcopy(
+            _select_events(self._sessions[key].events, config or GetSessionConfig())
+        )
         return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -91,12 +93,16 @@ class InMemorySessionService(BaseSessionService):
         return copy.deepcopy(stored.initial_state) if stored else {}
 
     @asynccontextmanager
-    async def one_writer(self, *, app_name: str, user_id: str, session_id: str) -> AsyncGenerator[None, None]:
-        """Keeps the writers of one event loop apart; a lock is there for as long as someone holds or awaits it."""
+    async def exclusive_writer(
+        self, *, app_name: str, user_id: str, session_id: str
+    ) -> AsyncGenerator[None, None]:
+        """Separate the writers of one event loop. The weak dict keeps a lock for as long as it is held or awaited."""
         key = (app_name, user_id, session_id)
         loop = asyncio.get_running_loop()
         lock = self._writers.setdefault(loop, WeakValueDictionary()).setdefault(key, asyncio.Lock())
-        warning = loop.call_later(PATIENCE, self._warn_of_writer, key) if lock.locked() else None
+        warning = (
+            loop.call_later(WRITER_WARNING_SECONDS, self._warn_of_writer, key) if lock.locked() else None
+        )
         try:
             await lock.acquire()
         finally:
@@ -109,11 +115,11 @@ class InMemorySessionService(BaseSessionService):
 
     def _warn_of_writer(self, key: _Key) -> None:
         stored = self._sessions.get(key)
-        latest = stored.events[-1].invocation_id if stored and stored.events else "another one"
+        latest = stored.events[-1].invocation_id if stored and stored.events else "another invocation"
         logger.warning(
-            "An invocation has waited %s s for session %r: %s has not ended. If its run_async was left before the end, "
-            "by break for example, close it: read it inside contextlib.aclosing.",
-            PATIENCE,
+            "An invocation has waited %s s for session %r: %s has not ended. If the loop over its run_async was left "
+            "early, for example by break, read run_async inside contextlib.aclosing, which closes it.",
+            WRITER_WARNING_SECONDS,
             key[-1],
             latest,
         )
@@ -121,7 +127,7 @@ class InMemorySessionService(BaseSessionService):
     async def _store(self, session: Session, event: Event) -> None:
         stored = self._sessions.get((session.app_name, session.user_id, session.id))
         if stored is None:
-            raise SessionNotFoundError(f"Session {session.id!r} is gone: it was deleted meanwhile.")
+            raise SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
         scoped = ScopedState.split(copy.deepcopy(event.actions.state_delta))
         stored.events.append(event.model_copy(deep=True))
         stored.state.update(scoped.session)
@@ -134,7 +140,7 @@ class InMemorySessionService(BaseSessionService):
         self._user_state.setdefault((app_name, user_id), {}).update(scoped.user)
 
     def _load(self, key: _Key) -> Session:
-        """The session with its merged state, without events."""
+        """Return the session with its merged state, without events."""
         app_name, user_id, session_id = key
         stored = self._sessions[key]
         scoped = ScopedState(
@@ -152,7 +158,7 @@ class InMemorySessionService(BaseSessionService):
         )
 
 
-def _selected(events: list[Event], config: GetSessionConfig) -> list[Event]:
+def _select_events(events: list[Event], config: GetSessionConfig) -> list[Event]:
     if config.without_superseded:
         return without_superseded(events)
     if config.after_timestamp is not None:

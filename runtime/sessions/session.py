@@ -1,4 +1,4 @@
-"""Session: one conversation of one user with one app (spec S1)."""
+"""Session: one conversation of one user with one app (contract S1)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from runtime.events.event import Event
 
 
 class Session(BaseModel):
-    """A session as loaded: its merged state and its events, oldest first.
+    """A loaded session: its merged state and its events, oldest first.
 
     Attributes:
-        last_update_time: seconds since the epoch of the last event, or of the creation.
-        last_seq: the order number of the last event this object knows; 0 when the store keeps none.
-        invocations: a store that knows the ids of all invocations in `events` gives them here, so that nobody need
-            look through a long history for one that is not there.
+        last_update_time: time of the last event or of the creation, in seconds since the epoch.
+        last_seq: the sequence number of the last loaded event; 0 if the store keeps no sequence.
+        invocations: the ids of all invocations in `events`, if the store provides them. They save a search through
+            a long list of events for an invocation that has none.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -32,11 +32,11 @@ class Session(BaseModel):
     last_seq: int = Field(default=0, exclude=True, repr=False)
     invocations: Set[str] | None = Field(default=None, exclude=True, repr=False)
 
-    def may_have(self, invocation_id: str) -> bool:
-        """Whether there may be events of the invocation."""
+    def may_contain_invocation(self, invocation_id: str) -> bool:
+        """False when `events` certainly has no event of the invocation."""
         return self.invocations is None or invocation_id in self.invocations
 
 
 def update_time(event: Event) -> float:
-    """The `last_update_time` that an event gives its session: in microseconds, which every store keeps exactly."""
+    """Return the session's `last_update_time` after the event, in whole microseconds, which all stores keep exactly."""
     return round(event.timestamp, 6)

@@ -1,4 +1,4 @@
-"""State: a session's key-value data as code of an invocation sees it (spec S4, S5, S6)."""
+"""State: a session's key-value data as seen by the code of an invocation (contract S4, S5, S6)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 
 class State(MutableMapping[str, Any]):
-    """A live value and the delta of what was written through this object.
+    """A dict-like view of the live state that also collects a delta of the keys written through it.
 
-    Writes go to both, so that later code of the same invocation reads them at once. A list or dict that was read
-    and then changed in place counts as written (see `note_changes`). Keys carry their scope as a prefix. Calls of one
-    step and parallel agents share the live value, each through a `State` of its own, some of them in threads.
+    Writes go to both, so that later code of the same invocation reads them before the commit. A list or dict that was
+    read and then changed in place counts as written (see `note_changes`). Keys carry their scope as a prefix. The
+    calls of one step and parallel agents share the live state, each through its own `State`, some of them in threads.
     """
 
     APP_PREFIX: ClassVar[str] = "app:"
@@ -26,8 +26,8 @@ class State(MutableMapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         value = self._delta[key] if key in self._delta else self._value[key]
         if isinstance(value, dict | list):
-            known, _ = self._handed_out.get(key, (None, None))
-            if known is not value:
+            handed_out, _ = self._handed_out.get(key, (None, None))
+            if handed_out is not value:
                 self._handed_out[key] = (value, _copy(value))
         return value
 
@@ -54,15 +54,14 @@ class State(MutableMapping[str, Any]):
         return f"State({self.to_dict()!r})"
 
     def has_delta(self) -> bool:
-        """Whether anything was written."""
+        """True when any key was written or changed in place."""
         self.note_changes()
         return bool(self._delta)
 
     def note_changes(self) -> None:
-        """Record what was changed in place since it was read, whoever changed it.
+        """Record in the delta every list or dict that was changed in place since it was read.
 
-        Only what the state still holds: an object that somebody replaced meanwhile is the state's no more, and
-        recording it would undo what they wrote.
+        An object that was replaced in the state meanwhile is ignored, because recording it would undo the newer write.
         """
         for key, (value, before) in self._handed_out.items():
             current = self._delta[key] if key in self._delta else self._value.get(key)
@@ -71,7 +70,7 @@ class State(MutableMapping[str, Any]):
                 self._handed_out[key] = (value, _copy(value))
 
     def to_dict(self) -> dict[str, Any]:
-        """The merged view as a new dict."""
+        """Return all keys as a new dict."""
         return {**self._value, **self._delta}
 
     def update(self, delta: Mapping[str, Any] | Any = (), /, **kwargs: Any) -> None:
@@ -80,7 +79,7 @@ class State(MutableMapping[str, Any]):
 
 
 def _copy(value: Any) -> Any:
-    """The lists and dicts in a value, copied each at once: a thread may be changing them, which ends an iteration."""
+    """Copy nested lists and dicts. Each container is copied before iteration, because a thread may be changing it."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.copy().items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Tools: what an agent can do besides answering."""
+"""Tools: functions, agents and built-in capabilities that a model can use."""
 
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool

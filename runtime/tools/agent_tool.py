@@ -1,52 +1,49 @@
-"""An agent as a tool (spec T6, Q12)."""
+"""AgentTool: an agent as a tool (contract T6, Q12)."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime import types
+from runtime.context import AgentProtocol, Context
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, unanswered_calls
-from runtime.tools.arguments import correction, explain
+from runtime.events.event import Event
+from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.schema import adapter_of, schema_of
 
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.context import Context
-    from runtime.events.event import Event
-
-_REQUEST = types.Schema(
+_REQUEST_SCHEMA = types.Schema(
     type=types.Type.OBJECT,
     properties={"request": types.Schema(type=types.Type.STRING)},
     required=["request"],
 )
-_REQUEST_TEXT = TypeAdapter(str)
+_REQUEST_ADAPTER = TypeAdapter(str)
 
 
 @runtime_checkable
 class _HasSchemas(Protocol):
-    """The agents that say what they take and give; a sequence of agents, for one, does not."""
+    """Agents with input and output schemas; workflow agents such as `SequentialAgent` have none."""
 
     input_schema: type[BaseModel] | None
     output_schema: Any | None
 
 
 class AgentTool(BaseTool):
-    """Runs an agent in a session of its own and returns what it said.
+    """Runs an agent in a session of its own and returns its answer.
 
-    The agent starts with the caller's state. Its state changes and artifacts reach the caller's session; what
-    was said in its own session does not. It takes its `input_schema`, else a `request` text; it returns an
-    object of its `output_schema`, else text.
+    The agent starts with the caller's state. Its state changes and artifacts reach the caller's session, its events do
+    not. The parameters are those of its `input_schema`, else a `request` text; the result is an object of its
+    `output_schema`, else text.
 
     Args:
-        skip_summarization: whether the agent's answer is the final response, with no further model call.
+        skip_summarization: if True, the agent's answer is the final response, without a further model call.
     """
 
-    def __init__(self, agent: BaseAgent, skip_summarization: bool = False) -> None:
+    def __init__(self, agent: AgentProtocol, skip_summarization: bool = False) -> None:
         super().__init__(name=agent.name, description=agent.description)
         self.agent = agent
         self.skip_summarization = skip_summarization
@@ -55,7 +52,7 @@ class AgentTool(BaseTool):
         self._input = _adapter(schemas and schemas.input_schema, owner)
         output = schemas and schemas.output_schema
         self._output = None if output is None else OutputSchema(output, owner)
-        self._parameters = schema_of(self._input, owner) if self._input else _REQUEST
+        self._parameters = schema_of(self._input, owner) if self._input else _REQUEST_SCHEMA
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -63,7 +60,7 @@ class AgentTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """What the agent said last; `{'error': …}` for the model if the arguments are wrong, or it did not finish.
+        """Return the agent's last answer; `{'error': …}` if the arguments are wrong or the agent did not finish.
 
         Raises:
             ValidationError: the agent's answer does not fit its `output_schema`.
@@ -71,13 +68,13 @@ class AgentTool(BaseTool):
         try:
             content = types.Content(role="user", parts=[types.Part(text=self._message(args))])
         except ValidationError as error:
-            problems = explain(error) if self._input else explain(error, "request")
-            return {"error": correction(problems).message}
+            problems = describe_errors(error) if self._input else describe_errors(error, "request")
+            return {"error": bad_values(problems).message}
         if self.skip_summarization:
             tool_context.actions.skip_summarization = True
         events = await self._run(content, tool_context)
-        if waiting := unanswered_calls(events):
-            return {"error": self._unfinished(waiting)}
+        if unanswered := unanswered_calls(events):
+            return {"error": self._unfinished_message(unanswered)}
         last = next((event for event in reversed(events) if event.content or event.error_code), None)
         if last is None:
             return ""
@@ -87,22 +84,22 @@ class AgentTool(BaseTool):
 
     def _message(self, args: dict[str, Any]) -> str:
         if self._input is None:
-            return _REQUEST_TEXT.validate_python(args.get("request"))
+            return _REQUEST_ADAPTER.validate_python(args.get("request"))
         value = self._input.validate_python(args)
         return self._input.dump_json(value, exclude_none=True).decode()
 
     def _result(self, text: str) -> Any:
         return self._output.read_json(text) if self._output else text
 
-    def _unfinished(self, waiting: list[types.FunctionCall]) -> str:
-        awaited = " and ".join(_awaited(call) for call in waiting)
+    def _unfinished_message(self, unanswered: list[types.FunctionCall]) -> str:
+        awaited = " and ".join(_describe_awaited(call) for call in unanswered)
         return (
             f"{self.name} did not finish: it waits for {awaited}, which cannot reach an agent that runs as a tool. "
             "Do not call it again, and say so. To be answered it has to be a sub-agent."
         )
 
     async def _run(self, content: types.Content, tool_context: Context) -> list[Event]:
-        """Run the agent, hand its changes on as they are committed; what it committed."""
+        """Run the agent, forward its state and artifact changes, and return the events that it committed."""
         committed: list[Event] = []
         run = tool_context.run_agent(self.agent, content, tool_context.state.to_dict())
         async with aclosing(run) as events:
@@ -115,8 +112,8 @@ class AgentTool(BaseTool):
         return committed
 
 
-def _awaited(call: types.FunctionCall) -> str:
-    """What a call without an answer waits for, in words."""
+def _describe_awaited(call: types.FunctionCall) -> str:
+    """Return a phrase for the answer that an unanswered call waits for."""
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
         return f"a person's confirmation of {args['originalFunctionCall']['name']!r}"

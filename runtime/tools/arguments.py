@@ -1,4 +1,4 @@
-"""The arguments of a function call as Python values (spec T1, Q2)."""
+"""Convert the arguments of a function call to Python values (contract T1, Q2)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pydantic import ValidationError
 
 from runtime.tools.function_declaration import FunctionSignature, Parameter
 
-_LONGEST_VALUE = 80
+_MAX_VALUE_LENGTH = 80
 
 
 @dataclass(frozen=True)
 class BadArguments:
-    """The call cannot be made; the message tells the model what to do better."""
+    """Arguments that the function cannot be called with; the message tells the model how to correct them."""
 
     message: str
 
 
 def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any] | BadArguments:
-    """Values for all declared parameters: converted to their types, or their defaults.
+    """Return a value for every declared parameter: the argument converted to the parameter's type, or the default.
 
-    Arguments that the function does not take are dropped (spec Q2).
+    Unknown arguments are dropped (contract Q2).
     """
     missing = [p.name for p in signature.parameters if p.is_required and p.name not in args]
     if missing:
@@ -35,28 +35,28 @@ def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any
     problems: list[str] = []
     for parameter in signature.parameters:
         try:
-            bound[parameter.name] = _value(parameter, args)
+            bound[parameter.name] = _convert(parameter, args)
         except ValidationError as error:
-            problems += explain(error, parameter.name)
-    return correction(problems) if problems else bound
+            problems += describe_errors(error, parameter.name)
+    return bad_values(problems) if problems else bound
 
 
-def correction(problems: list[str]) -> BadArguments:
-    """What the model is told about wrong values."""
+def bad_values(problems: list[str]) -> BadArguments:
+    """Return the message to the model for values with these problems."""
     return BadArguments(f"Nothing was done. {' '.join(problems)} Correct that and call again.")
 
 
-def explain(error: ValidationError, *path: str) -> list[str]:
-    """One sentence for each thing that is wrong below `path`: where, what was expected, what was given."""
+def describe_errors(error: ValidationError, *path: str) -> list[str]:
+    """Return one sentence for each error below `path`: the place, the problem and the given value."""
     problems = error.errors(include_url=False)
     places = [".".join([*path, *map(str, problem["loc"])]) or "(all)" for problem in problems]
     return [
-        f"Argument {place!r}: {problem['msg']}, got {_short(problem['input'])}."
+        f"Argument {place!r}: {problem['msg']}, got {_shorten(problem['input'])}."
         for place, problem in zip(places, problems, strict=True)
     ]
 
 
-def _value(parameter: Parameter, args: Mapping[str, Any]) -> Any:
+def _convert(parameter: Parameter, args: Mapping[str, Any]) -> Any:
     if parameter.name not in args:
         return parameter.default
     given = args[parameter.name]
@@ -65,6 +65,6 @@ def _value(parameter: Parameter, args: Mapping[str, Any]) -> Any:
     return parameter.adapter.validate_python(given)
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}…"

@@ -1,25 +1,26 @@
-"""The contract of a tool: what the model is told about it, and what happens when it is called."""
+"""The contract of a tool: its declaration to the model and its execution."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
-
-if TYPE_CHECKING:
-    from runtime.context import Context
-    from runtime.models.llm_request import LlmRequest
+from runtime.context import Context
+from runtime.models.llm_request import LlmRequest
 
 
 class BaseTool:
-    """Something that a model can call, or that changes what a model is asked.
+    """A function that a model can call, or a change to every request of an agent.
 
     Attributes:
-        name: what the model calls it; unique among the tools of an agent.
-        description: what the model reads to decide whether to call it.
-        is_long_running: whether the answer to a call may come later, from outside (spec T5).
-        custom_metadata: data of the tool's author; the runtime does not look at it.
+        name: the name that the model calls; unique among the tools of an agent.
+        description: the text by which the model decides whether to call the tool.
+        is_long_running: True when a call may be answered later, from outside (contract T5).
+        answered_by: the party that may answer a long-running call from outside: see `LongRunningFunctionTool`.
+        custom_metadata: data of the tool's author, not used by the runtime.
     """
+
+    answered_by: str = "site"
 
     def __init__(
         self,
@@ -35,24 +36,24 @@ class BaseTool:
         self.custom_metadata = custom_metadata
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
-        """How the tool is declared to the model; None when the model makes no function calls to it."""
+        """Return the declaration for the model; None for a tool that the model does not call."""
         return None
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """Whether a person has to confirm this call before it runs (spec T7)."""
+        """True when a person must confirm this call before it is executed (contract T7)."""
         return False
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Do what the model asked for. The result goes to the model by `tool_result.as_response`.
+        """Execute a call. `tool_result.as_response` converts the result for the model.
 
         Raises:
-            NotImplementedError: the tool is not one that is called.
+            NotImplementedError: the tool cannot be called.
         """
         raise NotImplementedError(
             f"Tool {self.name!r} does not implement `run_async`, so it cannot be called."
         )
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Change the request before each model call; by default, declare the tool in it (spec Q13)."""
+        """Change the request before each model call; by default, declare the tool in it (contract Q13)."""
         if self._get_declaration() is not None:
             llm_request.append_tools([self])

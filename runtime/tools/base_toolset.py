@@ -1,31 +1,29 @@
-"""The contract of a toolset: a source of tools, filtered and prefixed (spec T9, Q14)."""
+"""The contract of a toolset: a source of tools with a filter and a prefix (contract T9, Q14)."""
 
 from __future__ import annotations
 
 import abc
 import copy
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from runtime import types
+from runtime.context import ReadonlyContext
 from runtime.tools.base_tool import BaseTool
-
-if TYPE_CHECKING:
-    from runtime.context import ReadonlyContext
 
 
 class ToolPredicate(Protocol):
-    """Decides whether a tool is offered."""
+    """A filter that decides which tools are offered."""
 
     def __call__(self, tool: BaseTool, readonly_context: ReadonlyContext | None = None) -> bool:
-        """Whether the tool is offered in this invocation."""
+        """Return True to offer the tool in this invocation."""
 
 
 class BaseToolset(abc.ABC):
-    """A source of tools, such as a server of someone else.
+    """A source of tools, such as an external server.
 
     Args:
-        tool_filter: the names of the tools to offer, without prefix, or a predicate; None offers all.
-        tool_name_prefix: put before every name, with an underscore; None and `''` are no prefix.
+        tool_filter: the names of the offered tools, without prefix, or a predicate; None offers all.
+        tool_name_prefix: a prefix for all names, joined with an underscore; None and `''` mean no prefix.
     """
 
     def __init__(
@@ -39,12 +37,12 @@ class BaseToolset(abc.ABC):
 
     @abc.abstractmethod
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools there are in this invocation."""
+        """Return the tools available in this invocation."""
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools that pass the filter, under their prefixed names; what an agent uses.
+        """Return the tools that pass the filter, under their prefixed names. Agents call this method.
 
-        The toolset's own tools are left as they are: prefixed ones are copies (spec Q14).
+        Prefixed tools are copies; the toolset's own tools are not changed (contract Q14).
         """
         tools = await self.get_tools(readonly_context)
         offered = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
@@ -53,7 +51,7 @@ class BaseToolset(abc.ABC):
         return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in offered]
 
     async def close(self) -> None:  # noqa: B027  # most toolsets hold nothing open
-        """Release connections and processes; called once, when the runner is closed."""
+        """Release connections and processes; called once, when the Runner is closed."""
 
     def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
         if self.tool_filter is None:
@@ -64,7 +62,7 @@ class BaseToolset(abc.ABC):
 
 
 def _renamed(tool: BaseTool, name: str) -> BaseTool:
-    """A copy under another name, its declaration's name included, whatever class the tool is of."""
+    """Return a copy of the tool under another name. The declaration is renamed, too, for every class of tool."""
 
     def declaration() -> types.FunctionDeclaration | None:
         declared = tool._get_declaration()

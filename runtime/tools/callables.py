@@ -1,4 +1,4 @@
-"""What a callable is called, what it documents, and how its annotations read (spec T1, Q4)."""
+"""Inspect callables: name, docstring, underlying function and annotations (contract T1, Q4)."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _CONTEXT_NAMES = {"ToolContext", "CallbackContext", "Context", "ReadonlyContext"
 
 
 def without_partials(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The callable that partials were made of."""
+    """Return the callable beneath all partials."""
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Its `__name__`, else the name of its class (spec Q4)."""
+    """Return the callable's `__name__`, or the name of its class for a callable object."""
     function = without_partials(function)
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def docstring_of(function: Callable[..., Any]) -> str:
-    """Its own docstring, else that of its `__call__` (spec Q4)."""
-    return without_partials(function).__doc__ or entry_of(function).__doc__ or ""
+    """Return the callable's docstring, or that of its `__call__`."""
+    return without_partials(function).__doc__ or underlying_function(function).__doc__ or ""
 
 
-def entry_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that runs first: beneath partials, callable objects and methods, with its decorators."""
+def underlying_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function beneath partials, callable objects and bound methods; decorators are kept."""
     function = without_partials(function)
-    is_object = not inspect.isroutine(function) and not isinstance(function, type)
-    entry: Any = type(function).__call__ if is_object else function
-    method: Callable[..., Any] = entry.__func__ if inspect.ismethod(entry) else entry
-    return method
+    is_callable_object = not inspect.isroutine(function) and not isinstance(function, type)
+    target: Any = type(function).__call__ if is_callable_object else function
+    plain_function: Callable[..., Any] = target.__func__ if inspect.ismethod(target) else target
+    return plain_function
 
 
 def is_context_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> bool:
-    """Whether the parameter gets the tool's context: by its name, or by its annotation (spec T1)."""
+    """True when the parameter's name or annotation marks it as the tool's context (contract T1)."""
     if parameter.name == "tool_context":
         return True
     if isinstance(parameter.annotation, str) and _names_context(parameter.annotation):
@@ -53,15 +53,15 @@ def is_context_parameter(function: Callable[..., Any], parameter: inspect.Parame
 
 
 def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The parameter's type, text resolved in the module of the function; `Any` when it has none.
+    """Return the parameter's type, `Any` without one. String annotations are resolved in the function's module.
 
     Raises:
-        ConfigurationError: a name in the annotation is not known in that module.
+        ConfigurationError: a name in the annotation is not defined in that module.
     """
     annotation = parameter.annotation
     if annotation is inspect.Parameter.empty:
         return Any
-    defined = inspect.unwrap(entry_of(function))
+    defined = inspect.unwrap(underlying_function(function))
     names = defined.__globals__ if inspect.isfunction(defined) else {}
     holder = SimpleNamespace(__annotations__={parameter.name: annotation})
     try:
@@ -74,6 +74,6 @@ def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) ->
 
 
 def _names_context(annotation: str) -> bool:
-    """A context is often imported for type checking only, so its name is enough."""
+    """True when a string annotation names a context class; the class may be imported for type checking only."""
     members = annotation.removeprefix("Optional[").removesuffix("]").split("|")
     return any(member.strip().rpartition(".")[2] in _CONTEXT_NAMES for member in members)

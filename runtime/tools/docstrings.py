@@ -1,4 +1,4 @@
-"""What a docstring tells the model: the description of a function and of its parameters."""
+"""Read the descriptions of a function and its parameters from a docstring."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ARGS_SECTION = re.compile(
 
 
 def description_of(docstring: str | None) -> str:
-    """The docstring without its `Args:` section, whose texts go to the parameters."""
+    """Return the docstring without its `Args:` section, which describes the parameters."""
     return _ARGS_SECTION.sub("", inspect.cleandoc(docstring or "")).strip()
 
 
 def parameter_descriptions(docstring: str | None) -> dict[str, str]:
-    """The description of each parameter, in Google, NumPy or reST style, each on one line."""
+    """Return the description of each parameter on one line. Google, NumPy and reST styles are understood."""
     params = docstring_parser.parse(docstring or "").params
     return {param.arg_name: " ".join(param.description.split()) for param in params if param.description}

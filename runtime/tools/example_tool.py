@@ -1,24 +1,20 @@
-"""Showing the model examples (spec T9)."""
+"""ExampleTool: adds examples to every request (contract T9)."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from runtime.examples.base_example_provider import BaseExampleProvider
 from runtime.examples.example import Example
 from runtime.examples.formatting import examples_instruction
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_context import ToolContext
 
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
-
 
 class ExampleTool(BaseTool):
-    """Adds examples to the instruction; the model never calls it.
+    """Adds examples to the instruction; the model never calls this tool.
 
     Args:
-        examples: always the same ones, or a provider that chooses for the person's message.
+        examples: a fixed list, or a provider that selects examples for the person's message.
     """
 
     def __init__(self, examples: list[Example] | BaseExampleProvider) -> None:
@@ -26,7 +22,7 @@ class ExampleTool(BaseTool):
         self.examples = examples
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Add the examples that fit the person's message, if it has text."""
+        """Add the examples for the person's message, if the message has text."""
         content = tool_context.user_content
         query = " ".join(part.text for part in content.parts or [] if part.text) if content else ""
         if not query:

@@ -1,4 +1,4 @@
-"""Ending a loop (spec A5, Q9)."""
+"""The tool `exit_loop`: ends a `LoopAgent` (contract A5, Q9)."""
 
 from __future__ import annotations
 

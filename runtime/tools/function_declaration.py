@@ -1,4 +1,4 @@
-"""A Python signature as a function declaration (spec T1)."""
+"""Build a function declaration from a Python signature (contract T1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from pydantic.fields import FieldInfo
 
 from runtime import types
 from runtime.errors import ConfigurationError
-from runtime.tools.callables import annotation_of, docstring_of, entry_of, is_context_parameter, name_of
+from runtime.tools.callables import (
+    annotation_of,
+    docstring_of,
+    is_context_parameter,
+    name_of,
+    underlying_function,
+)
 from runtime.tools.docstrings import description_of, parameter_descriptions
 from runtime.tools.schema import adapter_of, schema_of
 
@@ -24,7 +30,7 @@ _CALLABLE_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared parameter: how it is described, and how its values are converted."""
+    """A declared parameter: its schema for the model, and the adapter that converts its values."""
 
     name: str
     adapter: TypeAdapter[Any]
@@ -33,7 +39,7 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether the model has to give it."""
+        """True when the model must pass this parameter."""
         return self.default is inspect.Parameter.empty
 
 
@@ -42,8 +48,8 @@ class FunctionSignature:
     """A function as the model sees it.
 
     Attributes:
-        parameters: those that are declared, in order.
-        context_names: the parameters that get the tool's context instead.
+        parameters: the parameters declared to the model, in order.
+        context_names: names of the parameters that get the tool's context and are not declared.
     """
 
     name: str
@@ -53,7 +59,7 @@ class FunctionSignature:
 
     @functools.cached_property
     def schema(self) -> types.Schema | None:
-        """The parameters as one object; None when there are none."""
+        """The parameters as one object schema; None without parameters."""
         if not self.parameters:
             return None
         return types.Schema(
@@ -64,17 +70,17 @@ class FunctionSignature:
 
 
 def read_signature(function: Callable[..., Any]) -> FunctionSignature:
-    """What the function's name, type hints, defaults and docstring declare.
+    """Read a function's name, type hints, defaults and docstring.
 
     Raises:
-        ConfigurationError: a model cannot call the function; the message names function and parameter.
+        ConfigurationError: a model cannot call the function. The message names the function and the parameter.
     """
     name = name_of(function)
     _refuse_uncallable(function, name)
     descriptions = parameter_descriptions(docstring_of(function))
     declared: list[Parameter] = []
     context_names: list[str] = []
-    for parameter in _open_parameters(function, name):
+    for parameter in _unfilled_parameters(function, name):
         _refuse_positional(parameter, name)
         if is_context_parameter(function, parameter):
             context_names.append(parameter.name)
@@ -90,15 +96,15 @@ def read_signature(function: Callable[..., Any]) -> FunctionSignature:
 
 
 def build_function_declaration(function: Callable[..., Any]) -> types.FunctionDeclaration:
-    """The declaration of a function; raises as `read_signature` does."""
+    """Return the declaration of a function; raises as `read_signature` does."""
     signature = read_signature(function)
     return types.FunctionDeclaration(
         name=signature.name, description=signature.description, parameters=signature.schema
     )
 
 
-def _open_parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
-    """The parameters that a model can fill: not `**kwargs`, and not what a partial has filled already."""
+def _unfilled_parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
+    """Return the parameters except `**kwargs` and keywords that a partial has filled already."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:
@@ -125,7 +131,7 @@ def _declare(parameter: inspect.Parameter, annotation: Any, tool: str, descripti
 
 
 def _annotated_text(annotation: Any) -> str | None:
-    """The text of `Annotated[..., "text"]` or `Annotated[..., Field(description="text")]`."""
+    """Return the text of `Annotated[..., "text"]` or `Annotated[..., Field(description="text")]`, or None."""
     if get_origin(annotation) is not Annotated:
         return None
     for item in get_args(annotation)[1:]:
@@ -136,7 +142,7 @@ def _annotated_text(annotation: Any) -> str | None:
 
 
 def _json_default(default: Any) -> Any:
-    """The default as the model reads it; None when there is none, or none that JSON can say."""
+    """Return the default as a JSON value; None without a default or when it has no JSON form."""
     if default is inspect.Parameter.empty:
         return None
     try:
@@ -148,10 +154,10 @@ def _json_default(default: Any) -> Any:
 def _refuse_uncallable(function: Callable[..., Any], name: str) -> None:
     if not _CALLABLE_NAME.fullmatch(name):
         raise ConfigurationError(
-            f"{name!r} is no name that a model can call. Define the tool with `def` and a name of letters, "
+            f"{name!r} is not a name that a model can call. Define the tool with `def` and a name of letters, "
             "digits and underscores."
         )
-    entry = entry_of(function)
+    entry = underlying_function(function)
     if inspect.isasyncgenfunction(entry) or inspect.isgeneratorfunction(entry):
         raise ConfigurationError(
             f"Tool {name!r} is a generator. A tool answers once: return the result instead."

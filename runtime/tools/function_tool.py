@@ -1,36 +1,34 @@
-"""A Python function as a tool (spec T1, Q2, Q4)."""
+"""FunctionTool: a Python function as a tool (contract T1, Q2, Q4)."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
 from runtime.callbacks import call
+from runtime.context import Context
 from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.callables import entry_of, is_context_parameter
+from runtime.tools.callables import is_context_parameter, underlying_function
 from runtime.tools.function_declaration import read_signature
 from runtime.tools.tool_result import ToolError
-
-if TYPE_CHECKING:
-    from runtime.context import Context
+from runtime.tools.tool_threads import run_in_tool_thread
 
 Predicate = Callable[..., bool | Awaitable[bool]]
 
 
 class FunctionTool(BaseTool):
-    """Offers a function, method or callable object to the model.
+    """A function, method or callable object as a tool.
 
-    Its signature is read once, here. A sync function runs in a thread, with the caller's context variables
-    (spec L11).
+    The signature is read once, at construction. A sync function runs in a thread with the caller's context variables
+    (contract L11).
 
     Args:
-        func: its name, type hints and docstring are what the model is told.
-        require_confirmation: whether a person confirms each call; a callable is asked with those of the
-            call's arguments that it takes, and may take `tool_context` (spec T7).
+        func: the function; its name, type hints and docstring are declared to the model.
+        require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets those of
+            the call's arguments that it has parameters for, and optionally `tool_context` (contract T7).
 
     Raises:
         ConfigurationError: the function cannot be called by a model.
@@ -48,9 +46,9 @@ class FunctionTool(BaseTool):
         )
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """As `require_confirmation` says; never for wrong arguments, which `run_async` refuses.
+        """Apply `require_confirmation`. Wrong arguments need no confirmation, because `run_async` refuses them.
 
-        A callable is not asked again once the person has answered: the answer holds, whatever has changed since.
+        Once the person has answered, the predicate is not called again: the answer stays valid.
         """
         if self._require_confirmation is False:
             return False
@@ -60,11 +58,14 @@ class FunctionTool(BaseTool):
         if self._require_confirmation is True or tool_context.tool_confirmation is not None:
             return True
         return bool(
-            await call(self._require_confirmation, **_taken(self._require_confirmation, bound, tool_context))
+            await call(
+                self._require_confirmation,
+                **_accepted_arguments(self._require_confirmation, bound, tool_context),
+            )
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """What the function returns; `{'error': …}` for the model if the arguments are wrong."""
+        """Call the function and return its result; `{'error': …}` for the model if the arguments are wrong."""
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return self._refuse(bound.message)
@@ -73,21 +74,21 @@ class FunctionTool(BaseTool):
         return await self._invoke(bound)
 
     def _refuse(self, message: str) -> dict[str, Any]:
-        """A long-running tool says so in the form that keeps the invocation from pausing (spec T5)."""
+        """Return an error for the model. A long-running tool adds the status that prevents a pause (contract T5)."""
         return ToolError(message).as_response() if self.is_long_running else {"error": message}
 
     async def _invoke(self, arguments: dict[str, Any]) -> Any:
-        if inspect.iscoroutinefunction(entry_of(self.func)):
+        if inspect.iscoroutinefunction(underlying_function(self.func)):
             return await self.func(**arguments)
-        result = await asyncio.to_thread(self.func, **arguments)
+        result = await run_in_tool_thread(self.func, **arguments)
         return await result if inspect.isawaitable(result) else result
 
 
-def _taken(predicate: Predicate, bound: dict[str, Any], tool_context: Context) -> dict[str, Any]:
-    """The arguments that the predicate has parameters for."""
+def _accepted_arguments(predicate: Predicate, bound: dict[str, Any], tool_context: Context) -> dict[str, Any]:
+    """Return the arguments that the predicate has parameters for."""
     parameters = inspect.signature(predicate).parameters.values()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return bound
-    taken = {parameter.name: bound[parameter.name] for parameter in parameters if parameter.name in bound}
+    accepted = {parameter.name: bound[parameter.name] for parameter in parameters if parameter.name in bound}
     contexts = [p.name for p in parameters if is_context_parameter(predicate, p)]
-    return {**taken, **dict.fromkeys(contexts, tool_context)}
+    return {**accepted, **dict.fromkeys(contexts, tool_context)}

@@ -1,12 +1,14 @@
-"""Letting the person choose (spec T9)."""
+"""The tool `get_user_choice`: asks the person to choose an option (contract T9)."""
 
 from __future__ import annotations
 
-from runtime.tools.long_running_tool import LongRunningFunctionTool
+from runtime.tools.long_running_tool import PERSON, LongRunningFunctionTool
 from runtime.tools.tool_context import ToolContext
 
 
-def get_user_choice(options: list[str], tool_context: ToolContext) -> None:  # the model reads it
+def get_user_choice(
+    options: list[str], tool_context: ToolContext
+) -> None:  # the docstring is sent to the model
     """Show the person some options and wait for their choice.
 
     Args:
@@ -15,4 +17,4 @@ def get_user_choice(options: list[str], tool_context: ToolContext) -> None:  # t
     tool_context.actions.skip_summarization = True
 
 
-get_user_choice_tool = LongRunningFunctionTool(get_user_choice)
+get_user_choice_tool = LongRunningFunctionTool(get_user_choice, answered_by=PERSON)

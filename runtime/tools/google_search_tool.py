@@ -1,4 +1,4 @@
-"""Google search, run by Gemini (spec T9)."""
+"""The tool `google_search`, executed by Gemini (contract T9)."""
 
 from __future__ import annotations
 

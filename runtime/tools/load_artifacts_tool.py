@@ -1,18 +1,16 @@
-"""Letting the model look into the session's files (spec T9)."""
+"""The tool `load_artifacts`: shows the session's files to the model (contract T9)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import types
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.function_tool import FunctionTool
 from runtime.tools.tool_context import ToolContext
 
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
-
 _NAME = "load_artifacts"
-_SHOWN_AS_THEY_ARE = ("image/", "audio/", "video/", "text/", "application/pdf")
+_MODEL_INPUT_TYPES = ("image/", "audio/", "video/", "text/", "application/pdf")
 
 
 def load_artifacts(artifact_names: list[str]) -> dict[str, Any]:
@@ -25,16 +23,16 @@ def load_artifacts(artifact_names: list[str]) -> dict[str, Any]:
 
 
 class LoadArtifactsTool(FunctionTool):
-    """Tells the model which files there are, and shows it those that it asks for.
+    """Lists the session's files in the instruction, and appends those that the model asks for to the contents.
 
-    What is shown is in that one request, and never in the session's events.
+    The file contents are part of one request only and never stored in the session's events.
     """
 
     def __init__(self) -> None:
         super().__init__(load_artifacts)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool, list the files, and append those that were just asked for."""
+        """Declare the tool, list the files, and append the files requested by the latest call."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         names = await tool_context.list_artifacts()
         if not names:
@@ -43,12 +41,12 @@ class LoadArtifactsTool(FunctionTool):
         llm_request.append_instructions(
             [f"This session has these files:\n{listed}\nTo read a file, call `{_NAME}` with its name."]
         )
-        for name in _asked_for(llm_request):
-            llm_request.contents.append(await _shown(name, tool_context))
+        for name in _requested_names(llm_request):
+            llm_request.contents.append(await _file_content(name, tool_context))
 
 
-def _asked_for(llm_request: LlmRequest) -> list[str]:
-    """The names in the response that the request ends with."""
+def _requested_names(llm_request: LlmRequest) -> list[str]:
+    """Return the names in the function response at the end of the request."""
     parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
     responses = [part.function_response for part in parts if part.function_response]
     return [
@@ -59,24 +57,24 @@ def _asked_for(llm_request: LlmRequest) -> list[str]:
     ]
 
 
-async def _shown(name: str, tool_context: ToolContext) -> types.Content:
+async def _file_content(name: str, tool_context: ToolContext) -> types.Content:
     artifact = await tool_context.load_artifact(name)
     if artifact is None:
-        return _text(f"There is no file {name!r}.")
-    shown = _as_model_input(artifact)
-    if shown is None:
-        return _text(f"The file {name!r} is binary data that cannot be shown.")
-    return types.Content(role="user", parts=[types.Part(text=f"The file {name!r}:"), shown])
+        return _text_content(f"There is no file {name!r}.")
+    part = _as_model_input(artifact)
+    if part is None:
+        return _text_content(f"The file {name!r} is binary data that cannot be shown.")
+    return types.Content(role="user", parts=[types.Part(text=f"The file {name!r}:"), part])
 
 
-def _text(text: str) -> types.Content:
+def _text_content(text: str) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 
 def _as_model_input(artifact: types.Part) -> types.Part | None:
-    """The part itself if models take its type, its text if it is text by another name, else None."""
+    """Return the part if models accept its type, its text if the data is UTF-8, else None."""
     blob = artifact.inline_data
-    if blob is None or (blob.mime_type or "").startswith(_SHOWN_AS_THEY_ARE):
+    if blob is None or (blob.mime_type or "").startswith(_MODEL_INPUT_TYPES):
         return artifact
     try:
         return types.Part(text=(blob.data or b"").decode())

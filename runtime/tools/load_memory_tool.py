@@ -1,15 +1,11 @@
-"""Letting the model search the person's earlier sessions (spec T9, F3)."""
+"""The tool `load_memory`: lets the model search the user's earlier sessions (contract T9, F3)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime.memory.base_memory_service import SearchMemoryResponse
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.function_tool import FunctionTool
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 _INSTRUCTION = (
     "You can recall what was said in earlier sessions. When a question may need it, call `load_memory` with "
@@ -17,7 +13,7 @@ _INSTRUCTION = (
 )
 
 
-async def load_memory(  # the model reads it
+async def load_memory(  # the docstring is sent to the model
     query: str, tool_context: ToolContext
 ) -> SearchMemoryResponse:
     """Search what the person said and heard in earlier sessions.
@@ -29,13 +25,13 @@ async def load_memory(  # the model reads it
 
 
 class LoadMemoryTool(FunctionTool):
-    """`load_memory`, and an instruction that says when to call it."""
+    """Declares `load_memory` and adds an instruction that says when to call it."""
 
     def __init__(self) -> None:
         super().__init__(load_memory)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool and say what it is for."""
+        """Declare the tool and add the instruction."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions([_INSTRUCTION])
 

@@ -1,13 +1,17 @@
-"""A function whose answer may come later (spec T5)."""
+"""LongRunningFunctionTool: a function whose answer may arrive later (contract T5)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from runtime import types
+from runtime.errors import ConfigurationError
 from runtime.tools.function_tool import FunctionTool
 
+PERSON, SITE, STAFF = "person", "site", "staff:"
+_STAFF_RULE = re.compile(rf"{STAFF}\w+\.\w+")
 _NOTE = (
     "This runs long: the first result may only say that the work is pending. While it is, do not call this "
     "again; the final result comes by itself."
@@ -15,15 +19,28 @@ _NOTE = (
 
 
 class LongRunningFunctionTool(FunctionTool):
-    """Starts something and returns what is known so far, or None.
+    """A function that starts work and returns a preliminary result, or None.
 
-    The invocation pauses on the call; a function response with its id continues it. A function that cannot
-    start the work returns `ToolError`, and nothing pauses.
+    The invocation pauses after the call; a function response with the call's id resumes it. A function that cannot
+    start the work returns `ToolError`, and the invocation does not pause.
+
+    Args:
+        answered_by: the party that may answer a call (contract T10): `person`, the user of the session;
+            `staff:<permission>`, staff with that permission; `site`, the application's code alone.
+
+    Raises:
+        ConfigurationError: `answered_by` is none of these.
     """
 
-    def __init__(self, func: Callable[..., Any]) -> None:
+    def __init__(self, func: Callable[..., Any], *, answered_by: str = SITE) -> None:
         super().__init__(func)
+        if answered_by not in (PERSON, SITE) and not _STAFF_RULE.fullmatch(answered_by):
+            raise ConfigurationError(
+                f"answered_by={answered_by!r} of tool {self.name!r} names nobody. "
+                "Write 'person', 'site' or 'staff:<app label>.<permission>'."
+            )
         self.is_long_running = True
+        self.answered_by = answered_by
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         declaration = super()._get_declaration()

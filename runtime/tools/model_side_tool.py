@@ -1,25 +1,21 @@
-"""Tools that the model's provider runs: switched on in the request, and never called here (spec T9)."""
+"""Tools that the model's provider executes: enabled in the request, never called by the runtime (contract T9)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime import types
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_context import ToolContext
 
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
-
 
 class ModelSideTool(BaseTool):
-    """Adds an entry of its own to the request's tools, apart from the function declarations (spec Q13)."""
+    """Adds its own entry to the request's tools, apart from the function declarations (contract Q13)."""
 
     def __init__(self, *, name: str, description: str, tool: types.Tool) -> None:
         super().__init__(name=name, description=description)
         self._tool = tool
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Switch the tool on."""
+        """Enable the tool in the request."""
         tools = llm_request.config.tools or []
         llm_request.config.tools = [*tools, self._tool.model_copy()]

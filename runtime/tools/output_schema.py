@@ -1,4 +1,4 @@
-"""`output_schema` in one form, whatever it was given as (spec A4)."""
+"""OutputSchema: a uniform view of the forms that `output_schema` can have (contract A4)."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from runtime.tools.schema import adapter_of, schema_of
 
 
 class OutputSchema:
-    """Reads an agent's final response.
+    """Validates an agent's final response.
 
     Args:
-        given: a pydantic model, a dataclass, a type such as `list[Model]`, a `types.Schema`, or a dict that is one.
-        owner: whose schema it is, for messages.
+        given: a pydantic model, a dataclass, a type such as `list[Model]`, a `types.Schema`, or its dict form.
+        owner: the owner of the schema, named in error messages.
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: `given` has none of these forms.
     """
 
     def __init__(self, given: Any, owner: str) -> None:
         self.given = given
         self._owner = owner
         self._declared = _as_schema(given, owner) if isinstance(given, dict | types.Schema) else None
-        self._adapter = _adapter_of(self._declared) if self._declared else adapter_of(given, owner)
+        self._adapter = _adapter_of_schema(self._declared) if self._declared else adapter_of(given, owner)
 
     @cached_property
     def schema(self) -> types.Schema:
-        """How it is declared to a model.
+        """The declaration for a model.
 
         Raises:
-            ConfigurationError: the type cannot be described.
+            ConfigurationError: the type cannot be described to a model.
         """
         return self._declared or schema_of(self._adapter, self._owner)
 
     def read(self, value: object) -> Any:
-        """The value as JSON values if it follows the schema: a dict for a model, without its None fields.
+        """Validate a value and return it as JSON values; a pydantic model becomes a dict without its None fields.
 
         Raises:
-            pydantic.ValidationError: it does not.
+            pydantic.ValidationError: the value does not follow the schema.
         """
         return self._as_json(self._adapter.validate_python(value))
 
     def read_json(self, text: str) -> Any:
-        """As `read`, from JSON text.
+        """Validate JSON text and return it as `read` does.
 
         Raises:
             pydantic.ValidationError: the text is not JSON, or does not follow the schema.
@@ -68,42 +68,42 @@ def _as_schema(given: dict[str, Any] | types.Schema, owner: str) -> types.Schema
         problem = error.errors(include_url=False)[0]
         place = ".".join(map(str, problem["loc"]))
         raise ConfigurationError(
-            f"{owner} has a dict as output_schema that is no types.Schema: {place}: {problem['msg']}. "
+            f"{owner} has a dict as output_schema that is not a valid types.Schema: {place}: {problem['msg']}. "
             "Write it with the fields of types.Schema, or give a pydantic model."
         ) from error
 
 
-def _adapter_of(schema: types.Schema) -> TypeAdapter[Any]:
-    core = _core(schema)
+def _adapter_of_schema(schema: types.Schema) -> TypeAdapter[Any]:
+    core = _core_schema(schema)
     return TypeAdapter(Annotated[Any, GetPydanticSchema(lambda _source, _handler: core)])
 
 
-def _core(schema: types.Schema) -> CoreSchema:
-    """What pydantic checks for the schema."""
+def _core_schema(schema: types.Schema) -> CoreSchema:
+    """Return pydantic's core schema that validates values of the schema."""
     if schema.any_of:
-        core: CoreSchema = core_schema.union_schema([_core(branch) for branch in schema.any_of])
+        core: CoreSchema = core_schema.union_schema([_core_schema(branch) for branch in schema.any_of])
     elif schema.enum:
         core = core_schema.literal_schema(schema.enum)
     else:
-        core = _core_of_kind(schema)
+        core = _typed_core_schema(schema)
     return core_schema.nullable_schema(core) if schema.nullable else core
 
 
-def _core_of_kind(schema: types.Schema) -> CoreSchema:
+def _typed_core_schema(schema: types.Schema) -> CoreSchema:
     match schema.type:
         case types.Type.OBJECT:
-            return _core_of_object(schema)
+            return _object_core_schema(schema)
         case types.Type.ARRAY:
-            items = _core(schema.items) if schema.items else core_schema.any_schema()
+            items = _core_schema(schema.items) if schema.items else core_schema.any_schema()
             return core_schema.list_schema(items, min_length=schema.min_items, max_length=schema.max_items)
         case types.Type.STRING:
             return core_schema.str_schema(
                 min_length=schema.min_length, max_length=schema.max_length, pattern=schema.pattern
             )
         case types.Type.INTEGER:
-            least, most = schema.minimum, schema.maximum
+            minimum, maximum = schema.minimum, schema.maximum
             return core_schema.int_schema(
-                ge=None if least is None else int(least), le=None if most is None else int(most)
+                ge=None if minimum is None else int(minimum), le=None if maximum is None else int(maximum)
             )
         case types.Type.NUMBER:
             return core_schema.float_schema(ge=schema.minimum, le=schema.maximum)
@@ -115,12 +115,12 @@ def _core_of_kind(schema: types.Schema) -> CoreSchema:
             return core_schema.any_schema()
 
 
-def _core_of_object(schema: types.Schema) -> CoreSchema:
+def _object_core_schema(schema: types.Schema) -> CoreSchema:
     if not schema.properties:
         return core_schema.dict_schema(core_schema.str_schema())
     required = schema.required or []
     fields = {
-        name: core_schema.typed_dict_field(_core(member), required=name in required)
+        name: core_schema.typed_dict_field(_core_schema(member), required=name in required)
         for name, member in schema.properties.items()
     }
     return core_schema.typed_dict_schema(fields)

@@ -1,7 +1,7 @@
-"""Python types as `types.Schema` (spec T1).
+"""Convert Python types to `types.Schema` (contract T1).
 
-pydantic says how a type looks in JSON schema. What is left is the smaller vocabulary that Gemini accepts in
-declarations: no references, a type on every node, text in enums only, nothing beside a union, few formats.
+pydantic converts a type to JSON schema. This module then reduces it to the subset that Gemini accepts in
+declarations: no references, a type on every node, only strings in enums, no fields beside a union, few formats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runtime.errors import ConfigurationError
 
 Node = dict[str, Any]
 
-_COPIED = {
+_COPIED_KEYS = {
     "description": "description",
     "default": "default",
     "pattern": "pattern",
@@ -41,19 +41,19 @@ class _JsonSchema(GenerateJsonSchema):
 
 
 def adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
-    """The pydantic adapter that converts values to the type.
+    """Return the pydantic adapter that converts values to the type.
 
     Raises:
-        ConfigurationError: pydantic does not know the type; `owner` says in the message whose type it is.
+        ConfigurationError: pydantic does not support the type. The message names the `owner` of the type.
     """
     try:
         return TypeAdapter(annotation)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
-        raise _undescribable(owner, error) from error
+        raise _unsupported_type(owner, error) from error
 
 
-def schema_of(adapter: TypeAdapter[Any], owner: str, **about: Any) -> types.Schema:
-    """The schema of the adapter's type; `about` are JSON schema keys that win, such as `description`.
+def schema_of(adapter: TypeAdapter[Any], owner: str, **overrides: Any) -> types.Schema:
+    """Return the schema of the adapter's type; `overrides` are JSON schema keys such as `description`.
 
     Raises:
         ConfigurationError: the type has no JSON form, or contains itself.
@@ -61,25 +61,27 @@ def schema_of(adapter: TypeAdapter[Any], owner: str, **about: Any) -> types.Sche
     try:
         node = adapter.json_schema(schema_generator=_JsonSchema)
     except PydanticUserError as error:
-        raise _undescribable(owner, error) from error
-    return _Reader(node.pop("$defs", {}), owner).read({**node, **about}, ())
+        raise _unsupported_type(owner, error) from error
+    return _SchemaConverter(node.pop("$defs", {}), owner).convert({**node, **overrides}, ())
 
 
-def _undescribable(owner: str, error: PydanticUserError | PydanticUndefinedAnnotation) -> ConfigurationError:
+def _unsupported_type(
+    owner: str, error: PydanticUserError | PydanticUndefinedAnnotation
+) -> ConfigurationError:
     return ConfigurationError(
         f"{owner} has a type that cannot be described to a model: {error.message} Use plain types, lists, "
         "dicts, enums, dataclasses or pydantic models."
     )
 
 
-class _Reader:
-    """Reads the JSON schema of one type; `path` is the chain of definitions that a node is in."""
+class _SchemaConverter:
+    """Converts the JSON schema of one type. `path` is the chain of definitions that contain the node."""
 
     def __init__(self, definitions: dict[str, Node], owner: str) -> None:
         self._definitions = definitions
         self._owner = owner
 
-    def read(self, node: Node, path: tuple[str, ...]) -> types.Schema:
+    def convert(self, node: Node, path: tuple[str, ...]) -> types.Schema:
         if "$ref" in node:
             return self._reference(node, path)
         if branches := node.get("anyOf") or node.get("oneOf"):
@@ -100,53 +102,53 @@ class _Reader:
                 "be described to a model. Take a flat list, or JSON as text."
             )
         beside = {key: value for key, value in node.items() if key != "$ref"}
-        return self.read({**self._definitions[name], **beside}, (*path, name))
+        return self.convert({**self._definitions[name], **beside}, (*path, name))
 
     def _union(self, node: Node, branches: list[Node], path: tuple[str, ...]) -> types.Schema:
-        """Gemini refuses fields beside `any_of`, so what is said about the union goes to its first branch."""
+        """Convert a union. Gemini refuses fields beside `any_of`, so the description moves to the first branch."""
         about: Node = {key: node[key] for key in ("description", "default") if key in node}
-        real = [branch for branch in branches if branch.get("type") != "null"]
-        nullable = len(real) < len(branches) or None
-        if len(real) == 1:
-            schema = self.read({**real[0], **about}, path)
+        non_null = [branch for branch in branches if branch.get("type") != "null"]
+        nullable = len(non_null) < len(branches) or None
+        if len(non_null) == 1:
+            schema = self.convert({**non_null[0], **about}, path)
             schema.nullable = nullable or schema.nullable
             return schema
         about.pop("default", None)
-        first = self.read({**real[0], **about}, path)
-        schemas = [first, *(self.read(branch, path) for branch in real[1:])]
+        first = self.convert({**non_null[0], **about}, path)
+        schemas = [first, *(self.convert(branch, path) for branch in non_null[1:])]
         flat = [member for schema in schemas for member in schema.any_of or [schema]]
         for member in flat:
             member.nullable = nullable or member.nullable
         return types.Schema(any_of=flat)
 
     def _choice(self, node: Node, values: list[Any], path: tuple[str, ...]) -> types.Schema:
-        """Gemini takes text only as enum; other values are told in the description."""
-        real = [value for value in values if value is not None]
-        kinds = list(dict.fromkeys(self._type_name(value) for value in real))
+        """Convert an enumeration. Gemini accepts only strings in `enum`; other values go to the description."""
+        non_null = [value for value in values if value is not None]
+        kinds = list(dict.fromkeys(self._type_name(value) for value in non_null))
         if len(kinds) > 1:
-            groups = [{"enum": [v for v in real if self._type_name(v) == kind]} for kind in kinds]
-            nothing = [{"type": "null"}] if len(real) < len(values) else []
+            groups = [{"enum": [v for v in non_null if self._type_name(v) == kind]} for kind in kinds]
+            null_branch = [{"type": "null"}] if len(non_null) < len(values) else []
             beside = {key: value for key, value in node.items() if key != "enum"}
-            return self._union(beside, [*groups, *nothing], path)
-        texts = kinds == ["string"]
-        hint = "" if texts else f"one of: {', '.join(str(value) for value in real)}"
+            return self._union(beside, [*groups, *null_branch], path)
+        is_text = kinds == ["string"]
+        hint = "" if is_text else f"one of: {', '.join(str(value) for value in non_null)}"
         schema = self._plain({**_with_hint(node, hint), "type": kinds[0]}, path)
-        schema.enum = real if texts else None
-        schema.nullable = True if len(real) < len(values) else None
+        schema.enum = non_null if is_text else None
+        schema.nullable = True if len(non_null) < len(values) else None
         return schema
 
     def _plain(self, node: Node, path: tuple[str, ...]) -> types.Schema:
         if node.get("format", "date-time") != "date-time":
             node = _with_hint(node, f"format: {node['format']}")
         kind = types.Type(node["type"].upper())
-        fields = {ours: node[theirs] for theirs, ours in _COPIED.items() if theirs in node}
+        fields = {field: node[key] for key, field in _COPIED_KEYS.items() if key in node}
         if kind is types.Type.OBJECT and node.get("properties"):
             fields["properties"] = {
-                name: self.read(value, path) for name, value in node["properties"].items()
+                name: self.convert(value, path) for name, value in node["properties"].items()
             }
             fields["required"] = node.get("required")
         if kind is types.Type.ARRAY:
-            fields["items"] = self.read(_items(node), path)
+            fields["items"] = self.convert(_items(node), path)
         if node.get("format") == "date-time":
             fields["format"] = "date-time"
         return types.Schema(type=kind, **fields)
@@ -161,7 +163,7 @@ class _Reader:
 
 
 def _items(node: Node) -> Node:
-    """What an array holds; a tuple's positions become a union."""
+    """Return the node of an array's items; the positions of a tuple become a union."""
     positions = node.get("prefixItems")
     if not positions:
         return dict(node.get("items") or {})
@@ -170,7 +172,7 @@ def _items(node: Node) -> Node:
 
 
 def _with_hint(node: Node, hint: str) -> Node:
-    """The node with something in its description that the schema has no field for."""
+    """Return the node with a hint in its description, for facts that `types.Schema` has no field for."""
     description = node.get("description")
     if not hint:
         return node

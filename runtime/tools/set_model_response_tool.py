@@ -1,27 +1,28 @@
-"""Giving a structured answer with a call, for models that take no output schema beside tools (spec A4, Q18)."""
+"""The tool `set_model_response`: structured answers of models that do not support a schema with tools.
+
+See contract A4 and Q18.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from runtime import types
-from runtime.tools.arguments import correction, explain
+from runtime.models.llm_request import LlmRequest
+from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from runtime.models.llm_request import LlmRequest
 
 _NAME = "set_model_response"
 
 
 class SetModelResponseTool(BaseTool):
-    """Takes the agent's answer as arguments, and ends its turn when they follow the schema.
+    """Accepts the agent's final answer as arguments; an answer that follows the schema ends the agent call.
 
-    An object's fields are the parameters; an array is passed as `items`, anything else as `response`.
+    The fields of an object schema are the parameters. An array is passed as `items`, any other value as `response`.
     """
 
     def __init__(self, output_schema: OutputSchema) -> None:
@@ -43,15 +44,15 @@ class SetModelResponseTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        """The answer as `{'result': …}`; `{'error': …}` for the model if it does not follow the schema."""
+        """Return the answer as `{'result': …}`, or `{'error': …}` if it does not follow the schema."""
         try:
             return {"result": self._output.read(args.get(self._wrapper) if self._wrapper else args)}
         except ValidationError as error:
             path = [self._wrapper] if self._wrapper else []
-            return {"error": correction(explain(error, *path)).message}
+            return {"error": bad_values(describe_errors(error, *path)).message}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool, and say that the answer is given with it."""
+        """Declare the tool and instruct the model to answer with it."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions(
             [f"Give your final answer by calling `{self.name}`, never as text. Use the other tools before."]

@@ -1,4 +1,4 @@
-"""Public path; defined in `runtime.events.tool_confirmation`."""
+"""Public import path of `ToolConfirmation`; defined in `runtime.events.tool_confirmation`."""
 
 from runtime.events.tool_confirmation import ToolConfirmation
 

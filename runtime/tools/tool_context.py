@@ -1,4 +1,4 @@
-"""Public path; defined in `runtime.context`."""
+"""Public import path of `ToolContext`; defined in `runtime.context`."""
 
 from runtime.context import Context as ToolContext
 

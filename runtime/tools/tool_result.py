@@ -1,4 +1,4 @@
-"""What a tool may return, and what of it the model gets (spec Q2, T5)."""
+"""Convert the result of a tool to a function response (contract Q2, T5)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from runtime.events import calls
 
 @dataclass(frozen=True)
 class ToolError:
-    """Returned by a tool to say that it did not do what it was asked.
+    """A failure that a tool returns instead of raising.
 
-    A long-running tool that returns it, or a dict with `status` `'error'`, does not pause the invocation: the
-    model sees the error at once (spec T5).
+    When a long-running tool returns a `ToolError`, or a dict with `status` `'error'`, the invocation does not pause
+    and the model sees the error in the next step (contract T5).
     """
 
     message: str
 
     def as_response(self) -> dict[str, Any]:
-        """What the model gets."""
+        """Return the function response for the model."""
         return {"status": "error", "error": self.message}
 
 
 def is_refusal(result: object) -> bool:
-    """Whether the result says that the tool failed, so that there is nothing to wait for (spec T5)."""
+    """True when the result reports a failure, so that the invocation does not pause on the call (contract T5)."""
     return isinstance(result, ToolError) or (isinstance(result, dict) and calls.is_refusal(result))
 
 
 def as_response(tool_name: str, result: object) -> dict[str, Any]:
-    """The result as the model gets it: JSON values, anything but a dict as `{'result': …}` (spec Q2).
+    """Return the function response for a result: JSON values; a result that is not a dict becomes `{'result': …}`.
 
-    The response shares nothing with the result: what the tool does to it afterwards changes no event.
+    The response is a copy, so that later changes to the result do not change the event.
 
     Raises:
         ConfigurationError: the result cannot be written as JSON.

@@ -1,4 +1,4 @@
-"""Handing the invocation to another agent (spec A6)."""
+"""The tool `transfer_to_agent`: hands the invocation to another agent (contract A6)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from runtime.tools.docstrings import description_of
 from runtime.tools.tool_context import ToolContext
 
 
-def transfer_to_agent(agent_name: str, tool_context: ToolContext) -> None:  # the model reads it
+def transfer_to_agent(
+    agent_name: str, tool_context: ToolContext
+) -> None:  # the docstring is sent to the model
     """Hand the question to another agent that can answer it better.
 
     Args:
@@ -21,7 +23,7 @@ def transfer_to_agent(agent_name: str, tool_context: ToolContext) -> None:  # th
 
 
 class TransferToAgentTool(BaseTool):
-    """`transfer_to_agent` that offers these agents only; another name is an error response to the model."""
+    """`transfer_to_agent` limited to the given agents; any other name is an error response to the model."""
 
     def __init__(self, agent_names: Sequence[str]) -> None:
         super().__init__(
@@ -42,9 +44,9 @@ class TransferToAgentTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Transfer, or tell the model which agents there are."""
+        """Transfer to the agent, or return an error that lists the valid names."""
         name = args.get("agent_name")
         if name not in self.agent_names:
-            known = ", ".join(self.agent_names)
-            return {"error": f"There is no agent {name!r} to transfer to. Choose one of: {known}."}
+            names = ", ".join(self.agent_names)
+            return {"error": f"There is no agent {name!r} to transfer to. Choose one of: {names}."}
         return transfer_to_agent(name, tool_context)

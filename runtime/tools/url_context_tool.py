@@ -1,4 +1,4 @@
-"""Reading web pages, done by Gemini (spec T9)."""
+"""The tool `url_context`: reads web pages, executed by Gemini (contract T9)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from runtime.tools.model_side_tool import ModelSideTool
 
 
 class UrlContextTool(ModelSideTool):
-    """Lets Gemini read the pages whose addresses are in the contents."""
+    """Lets Gemini read the pages whose URLs are in the contents."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,1 +1,1 @@
-"""Helpers that agents may use, too."""
+"""Public helpers, also for use in agents."""

@@ -1,4 +1,4 @@
-"""Instruction templates: `{key}`, `{key?}`, `{user:key}`, `{artifact.name}` (spec A3)."""
+"""Instruction templates: `{key}`, `{key?}`, `{user:key}`, `{artifact.name}` (contract A3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 
 
 async def render_instruction(instruction: str | InstructionProvider, context: ReadonlyContext) -> str:
-    """A template filled from the state, or a provider's text as it is.
+    """Return a template filled from the state, or the unchanged text of a provider.
 
     Raises:
         KeyError: as `inject_session_state`.
@@ -29,20 +29,20 @@ async def render_instruction(instruction: str | InstructionProvider, context: Re
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
-    """Fill in a template from state and artifacts. Braces that hold no valid name stay as they are.
+    """Fill in a template from state and artifacts. Braces without a valid name are kept unchanged.
 
     Raises:
-        KeyError: a key or artifact is missing, names it; `{key?}` stands for nothing instead.
+        KeyError: a key or an artifact is missing; the message names it. A missing `{key?}` becomes an empty string.
     """
     filled: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(template):
-        filled += [template[end : match.start()], await _value(match.group(), readonly_context)]
+        filled += [template[end : match.start()], await _resolve(match.group(), readonly_context)]
         end = match.end()
     return "".join([*filled, template[end:]])
 
 
-async def _value(placeholder: str, context: ReadonlyContext) -> str:
+async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     name = placeholder.strip("{}").strip()
     optional = name.endswith("?")
     name = name.removesuffix("?")

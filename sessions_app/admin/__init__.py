@@ -1,20 +1,29 @@
-"""The Django admin as the audit face: everything to see, nothing to change; what is at work may be stopped."""
+"""Audit pages in the Django admin: read-only, except for three actions with permissions of their own.
+
+Staff may stop running work, set a legal hold, and lift a legal hold.
+"""
 
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.event import EventAdmin
 from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
+from sessions_app.admin.legal_hold import LegalHoldAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
-from sessions_app.admin.state import AppStateAdmin, UserStateAdmin
+from sessions_app.admin.shared_state import AppStateAdmin, UserStateAdmin
+from sessions_app.admin.tombstone import TombstoneAdmin
+from sessions_app.admin.user import ErasingUserAdmin
 
 __all__ = [
     "AppStateAdmin",
     "ArtifactAdmin",
+    "ErasingUserAdmin",
     "EventAdmin",
     "InvocationAdmin",
+    "LegalHoldAdmin",
     "ScheduledTaskAdmin",
     "SessionAdmin",
+    "TombstoneAdmin",
     "ToolJobAdmin",
     "UserStateAdmin",
 ]

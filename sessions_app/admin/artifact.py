@@ -1,4 +1,4 @@
-"""The artifacts: every version of every file, to download but never to run."""
+"""Admin of artifacts: every version of every file, downloadable but never rendered by the browser."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.links import download_url
-from sessions_app.admin.read_only import refuse_writing
-from sessions_app.admin.session_mixin import OfSessionAdmin
 from sessions_app.models import Artifact
 
 
 @admin.register(Artifact)
-class ArtifactAdmin(OfSessionAdmin):
-    """Newest first. Whoever may view artifacts may download them."""
+class ArtifactAdmin(SessionRowAdmin):
+    """Artifacts, newest first. The permission to view artifacts includes the download."""
 
     list_display = (
         "filename", "version", "of_session", "user", "mime_type", "readable_size", "short_sha256",
@@ -45,13 +44,13 @@ class ArtifactAdmin(OfSessionAdmin):
         return [download, *super().get_urls()]
 
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
-        """The bytes, as an attachment of no type that a browser would show."""
-        refuse_writing(request)
+        """Return the file as an attachment of a type that browsers do not render."""
+        require_read_request(request)
         artifact = self.get_object(request, str(artifact_id))
         if not self.has_view_permission(request, artifact):
             raise PermissionDenied
         if artifact is None or not artifact.file.storage.exists(artifact.file.name):
-            raise Http404(f"The file of artifact {artifact_id} is not there.")
+            raise Http404(f"The file of artifact {artifact_id} does not exist.")
         return FileResponse(
             artifact.file.open("rb"),
             as_attachment=True,
@@ -74,5 +73,5 @@ class ArtifactAdmin(OfSessionAdmin):
 
 
 def _header_safe(filename: str) -> str:
-    """The last part of the name, without what could end a header line."""
+    """Return the last segment of the name, without control characters that could end a header line."""
     return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"

@@ -1,4 +1,4 @@
-"""The events of all sessions; each opens in the page of its session."""
+"""Admin of events across all sessions; each event opens on the page of its session."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.formatting import status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.read_only import refuse_writing
-from sessions_app.admin.session_mixin import OfSessionAdmin
-from sessions_app.admin.timeline import summary
+from sessions_app.admin.timeline import summarize_event
 from sessions_app.models import Event, EventKind
 
 
 class KindFilter(admin.SimpleListFilter):
-    """Events by kind."""
+    """Filter of events by kind."""
 
     title = _("kind")
     parameter_name = "kind"
@@ -35,10 +34,10 @@ class KindFilter(admin.SimpleListFilter):
 
 
 @admin.register(Event)
-class EventAdmin(OfSessionAdmin):
-    """What happened anywhere, newest first. Nobody changes an event."""
+class EventAdmin(SessionRowAdmin):
+    """Events of all sessions, newest first."""
 
-    list_display = ("number", "happened_at", "of_session", "event_kind", "author", "what", "tokens")
+    list_display = ("number", "happened_at", "of_session", "event_kind", "author", "summary", "tokens")
     list_display_links = None
     list_filter = (KindFilter, ("session__app_name", admin.AllValuesFieldListFilter))
     ordering = ("-id",)
@@ -52,8 +51,8 @@ class EventAdmin(OfSessionAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """To the event in its session, for whoever may view that."""
-        refuse_writing(request)
+        """Redirect to the event on the page of its session."""
+        require_read_request(request)
         event: Event | None = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, event):
             raise PermissionDenied
@@ -70,9 +69,9 @@ class EventAdmin(OfSessionAdmin):
     def event_kind(self, event: Event) -> SafeString:
         return status_badge(event.kind)
 
-    @admin.display(description=_("What"))
-    def what(self, event: Event) -> str:
-        return summary(event)
+    @admin.display(description=_("Summary"))
+    def summary(self, event: Event) -> str:
+        return summarize_event(event)
 
     @admin.display(description=_("Tokens"))
     def tokens(self, event: Event) -> str | None:

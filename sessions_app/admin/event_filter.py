@@ -1,4 +1,4 @@
-"""What a session's page is asked to show, by its query string."""
+"""Query string of a session's audit page: filters, page number, highlighted event."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ALL: list[tuple[str, str | Promise]] = [("", _("All"))]
 
 
 class EventFilter(forms.Form):
-    """Which events, and where among them. What is invalid is said on the page and not applied.
+    """Filters and position of the timeline. Invalid values are reported on the page and not applied.
 
     Fields:
-        at: show the state after this event, too, and the page that holds it.
-        event: show the page that holds this event.
+        at: Number of an event; the page that contains it is shown, with the state after it.
+        event: Number of an event; the page that contains it is shown.
     """
 
     kind = forms.ChoiceField(required=False, choices=[*ALL, *EventKind.choices])
@@ -32,28 +32,35 @@ class EventFilter(forms.Form):
     page = forms.RegexField(rf"^([1-9]\d{{0,8}}|{LAST_PAGE})$", required=False)
 
     @classmethod
-    def of(cls, query: QueryDict) -> Self:
-        """The filter of an address, checked."""
+    def from_query(cls, query: QueryDict) -> Self:
+        """Parse and validate a query string."""
         form = cls(query)
         form.full_clean()
         return form
 
-    def applied_to(self, events: EventQuerySet) -> EventQuerySet:
-        """Those of the events that are asked for."""
+    def apply(self, events: EventQuerySet) -> EventQuerySet:
+        """Return the events that match the filters."""
         columns = {"invocation": "invocation_id"}
         return events.filter(**{columns.get(name, name): value for name, value in self.query.items()})
 
     @property
     def query(self) -> dict[str, str]:
-        """The part of the query string that filters; empty when nothing is left out."""
+        """The valid filters by field name; empty when every event is shown."""
         names = ("kind", "author", "invocation")
         return {name: value for name in names if (value := self.cleaned_data.get(name))}
 
     @property
-    def page_asked_for(self) -> str:
+    def complaints(self) -> list[tuple[str, str]]:
+        """The messages about invalid values, by field name."""
+        return [
+            (name, " ".join(str(message) for message in messages)) for name, messages in self.errors.items()
+        ]
+
+    @property
+    def requested_page(self) -> str:
         return self.cleaned_data.get("page") or ""
 
-    def number(self, name: str, limit: int) -> int | None:
-        """The event number that was asked for, at most `limit`; None when none was."""
+    def event_number(self, name: str, limit: int) -> int | None:
+        """Return the event number in field `name`, at most `limit`; None when the field is empty."""
         value = self.cleaned_data.get(name)
         return None if value is None else min(value, limit)

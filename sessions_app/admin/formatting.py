@@ -1,4 +1,4 @@
-"""Values as an auditor reads them. Plain text unless it says HTML: who shows it escapes it."""
+"""Formatting of values for the audit pages. Functions that return `str` return unescaped plain text."""
 
 from __future__ import annotations
 
@@ -13,51 +13,56 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
-EXCERPT = 160
-ARGUMENT = 60
-SHOWN = 20_000
+EXCERPT_LENGTH = 160
+ARGUMENT_LENGTH = 60
+TRUNCATE_AT = 20_000
+"""Characters of one value; a page shows a hundred events."""
 
 
-def pretty(value: object) -> str:
-    """JSON, indented."""
+def format_json(value: object) -> str:
+    """Return the value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def pretty_block(value: object) -> SafeString:
-    """JSON, indented, as preformatted HTML."""
-    return format_html('<pre class="audit-block">{}</pre>', pretty(value))
+def json_block(value: object) -> SafeString:
+    """Return the value as indented JSON in a `<pre>` element."""
+    return format_html('<pre class="audit-block">{}</pre>', format_json(value))
 
 
 def status_badge(status: str | None) -> SafeString:
-    """A status of an invocation or a job as HTML, a coloured word; nothing for None."""
+    """Return a status as a coloured HTML badge; empty for None."""
     if not status:
         return SafeString()
     return format_html('<span class="audit-badge" data-status="{}">{}</span>', status, _(status))
 
 
-def shown(text: str) -> str:
-    """The text, or of a very long one its beginning and a word about that: a page holds a hundred events."""
-    if len(text) <= SHOWN:
+def truncate(text: str) -> str:
+    """Return the text, cut after `TRUNCATE_AT` characters with a note of its length."""
+    if len(text) <= TRUNCATE_AT:
         return text
-    return _("%(beginning)s\n… (cut: %(length)d characters in all, the raw JSON file has them)") % {
-        "beginning": text[:SHOWN],
+    return _(
+        "%(beginning)s\n… (truncated: %(length)d characters in total; download the raw JSON for all of them)"
+    ) % {
+        "beginning": text[:TRUNCATE_AT],
         "length": len(text),
     }
 
 
-def excerpt(text: str, length: int = EXCERPT) -> str:
-    """The beginning, on one line."""
+def excerpt(text: str, length: int = EXCERPT_LENGTH) -> str:
+    """Return the beginning of the text on one line."""
     return Truncator(" ".join(text[: 4 * length].split())).chars(length)
 
 
-def call_text(name: str, args: Mapping[str, Any] | None) -> str:
-    """A function call as one would write it; long arguments are cut."""
-    written = (f"{key}={excerpt(_compact(value), ARGUMENT)}" for key, value in (args or {}).items())
-    return excerpt(f"{name}({', '.join(written)})")
+def format_call(name: str, args: Mapping[str, Any] | None) -> str:
+    """Return a function call as Python would write it, with long arguments shortened."""
+    arguments = (
+        f"{key}={excerpt(_compact_json(value), ARGUMENT_LENGTH)}" for key, value in (args or {}).items()
+    )
+    return excerpt(f"{name}({', '.join(arguments)})")
 
 
-def duration(span: timedelta) -> str:
-    """A span of time, as exact as its size asks for."""
+def format_duration(span: timedelta) -> str:
+    """Return a time span in the two units that fit its size, such as `2 h 5 min`."""
     seconds = abs(span.total_seconds())
     sign = "-" if span < timedelta() else ""
     if seconds < 1:
@@ -73,12 +78,12 @@ def duration(span: timedelta) -> str:
     return f"{sign}{hours // 24} d {hours % 24} h"
 
 
-def runtime(started: datetime | None, finished: datetime | None) -> str | None:
-    """How long something took, or has taken so far; None when it did not begin."""
+def elapsed_time(started: datetime | None, finished: datetime | None) -> str | None:
+    """Return the time from start to finish, or until now; None before the start."""
     if started is None:
         return None
-    return duration((finished or timezone.now()) - started)
+    return format_duration((finished or timezone.now()) - started)
 
 
-def _compact(value: object) -> str:
+def _compact_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

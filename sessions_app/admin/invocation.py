@@ -1,4 +1,4 @@
-"""The invocations: what each message set going, and how that ended."""
+"""Admin of invocations: one row for each run that a message started."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.formatting import excerpt, pretty_block, runtime, status_badge
+from sessions_app.admin.formatting import elapsed_time, excerpt, json_block, status_badge
 from sessions_app.admin.links import session_url
 from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.db import threads
@@ -19,9 +19,9 @@ from sessions_app.models import Invocation
 
 @admin.register(Invocation)
 class InvocationAdmin(StoppableAdmin):
-    """Newest first."""
+    """Invocations, newest first."""
 
-    thing = _("The invocation")
+    noun = _("The invocation")
     list_display = (
         "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
     )  # fmt: skip
@@ -31,7 +31,8 @@ class InvocationAdmin(StoppableAdmin):
     fields = (
         ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by",
-        "cancel_reason", "error_code", "error_message", "content",
+        "cancel_reason", "error_code", "error_message",
+        "error_detail", "content",
     )  # fmt: skip
 
     def stop(self, row: Invocation, by: Any, reason: str) -> None:
@@ -48,7 +49,7 @@ class InvocationAdmin(StoppableAdmin):
 
     @admin.display(description=_("Runtime"))
     def took(self, invocation: Invocation) -> str | None:
-        return runtime(invocation.started_at, invocation.finished_at)
+        return elapsed_time(invocation.started_at, invocation.finished_at)
 
     @admin.display(description=_("Error"))
     def error(self, invocation: Invocation) -> str:
@@ -56,4 +57,4 @@ class InvocationAdmin(StoppableAdmin):
 
     @admin.display(description=_("Message"))
     def content(self, invocation: Invocation) -> SafeString:
-        return pretty_block(invocation.message)
+        return json_block(invocation.message)

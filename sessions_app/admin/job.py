@@ -1,4 +1,4 @@
-"""The jobs: long-running function calls that Celery workers do."""
+"""Admin of jobs: long-running function calls that Celery workers execute."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.call_mixin import OfCallMixin
-from sessions_app.admin.formatting import duration, excerpt, pretty_block, runtime, status_badge
+from sessions_app.admin.base import CallRowMixin
+from sessions_app.admin.formatting import elapsed_time, excerpt, format_duration, json_block, status_badge
 from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(OfCallMixin, StoppableAdmin):
-    """Newest first."""
+class ToolJobAdmin(CallRowMixin, StoppableAdmin):
+    """Jobs, newest first."""
 
-    thing = _("The job")
+    noun = _("The job")
     list_display = (
-        "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "last_heard_of", "worker",
+        "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",
     )  # fmt: skip
     list_filter = (
@@ -38,9 +38,10 @@ class ToolJobAdmin(OfCallMixin, StoppableAdmin):
     )  # fmt: skip
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
-        "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "last_heard_of", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "arguments",
-        "asks", "answered", "outcome", "files",
+        "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
+        "delivered_at", "cancel_requested_at", "cancelled_by", "cancel_reason", "error", "error_detail",
+        "arguments",
+        "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
 
     def stop(self, row: ToolJob, by: Any, reason: str) -> None:
@@ -58,14 +59,14 @@ class ToolJobAdmin(OfCallMixin, StoppableAdmin):
         return format_html(bar, job.percent, job.progress_message)
 
     @admin.display(description=_("Heartbeat"), ordering="heartbeat_at")
-    def last_heard_of(self, job: ToolJob) -> str | None:
+    def heartbeat(self, job: ToolJob) -> str | None:
         if job.heartbeat_at is None:
             return None
-        return _("%(age)s ago") % {"age": duration(timezone.now() - job.heartbeat_at)}
+        return _("%(age)s ago") % {"age": format_duration(timezone.now() - job.heartbeat_at)}
 
     @admin.display(description=_("Runtime"))
     def took(self, job: ToolJob) -> str | None:
-        return runtime(job.started_at, job.finished_at)
+        return elapsed_time(job.started_at, job.finished_at)
 
     @admin.display(description=_("Error"))
     def short_error(self, job: ToolJob) -> str:
@@ -73,34 +74,37 @@ class ToolJobAdmin(OfCallMixin, StoppableAdmin):
 
     @admin.display(description=_("Arguments"))
     def arguments(self, job: ToolJob) -> SafeString:
-        return pretty_block(job.args)
+        return json_block(job.args)
 
-    @admin.display(description=_("Asks the person"))
-    def asks(self, job: ToolJob) -> str | None:
-        return job.question and f"{_wording(job.question)} ({_at(job.question['asked_at'])})"
+    @admin.display(description=_("Open question"))
+    def open_question(self, job: ToolJob) -> str | None:
+        return job.question and f"{_question_text(job.question)} ({_format_time(job.question['asked_at'])})"
 
     @admin.display(description=_("Answers"))
-    def answered(self, job: ToolJob) -> SafeString | None:
-        lines = ((_wording(one), _said(one["answer"]), one["by"], _at(one["at"])) for one in job.answers)
+    def answered_questions(self, job: ToolJob) -> SafeString | None:
+        lines = (
+            (_question_text(answer), _answer_text(answer["answer"]), answer["by"], _format_time(answer["at"]))
+            for answer in job.answers
+        )
         return format_html_join(mark_safe("<br>"), "{} <b>{}</b> ({}, {})", lines) or None
 
     @admin.display(description=_("Result"))
     def outcome(self, job: ToolJob) -> SafeString | None:
-        return None if job.result is None else pretty_block(job.result)
+        return None if job.result is None else json_block(job.result)
 
     @admin.display(description=_("Files"))
     def files(self, job: ToolJob) -> str | None:
         return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or None
 
 
-def _wording(question: dict[str, Any]) -> str:
+def _question_text(question: dict[str, Any]) -> str:
     options = question["options"]
     return f"{question['text']} [{', '.join(options)}]" if options else str(question["text"])
 
 
-def _said(answer: bool | str) -> str:
+def _answer_text(answer: bool | str) -> str:
     return answer if isinstance(answer, str) else str(_("yes") if answer else _("no"))
 
 
-def _at(moment: str) -> str:
+def _format_time(moment: str) -> str:
     return date_format(timezone.localtime(datetime.fromisoformat(moment)), "DATETIME_FORMAT")

@@ -1,4 +1,4 @@
-"""Addresses within the admin. Staff may not open the chats of others, so nothing here leads there."""
+"""Links within the admin. None leads to a chat page: staff may not open the chats of other users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from sessions_app.models import Artifact, Session, ToolJob
+from sessions_app.models import Artifact, Session
 
 
 def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
-    """The page of a session; with `seq`, at that event."""
+    """Return the URL of a session's page; with `seq`, of that event on the page."""
     url = reverse("admin:sessions_app_session_change", args=[session_id])
     parameters = query if seq is None else {"event": str(seq), **query}
     anchor = "" if seq is None else f"#event-{seq}"
@@ -25,22 +25,10 @@ def session_link(session: Session) -> SafeString:
 
 
 def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:
-    """The event that made a call; its id alone when that is not known."""
+    """Return a link to the event with the call; the bare call id when `seq` is None."""
     if seq is None:
         return call_id
     return format_html('<a href="{}">#{}</a> {}', session_url(session_id, seq=seq), seq, call_id)
-
-
-def raw_event_url(session_id: UUID, seq: int) -> str:
-    return reverse("admin:sessions_app_session_event_raw", args=[session_id, seq])
-
-
-def job_url(job: ToolJob) -> str:
-    return reverse("admin:sessions_app_tooljob_change", args=[job.pk])
-
-
-def artifact_url(artifact: Artifact) -> str:
-    return reverse("admin:sessions_app_artifact_change", args=[artifact.pk])
 
 
 def download_url(artifact: Artifact) -> str:

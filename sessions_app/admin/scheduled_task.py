@@ -1,4 +1,4 @@
-"""The scheduled tasks: what agents are to do, when, and who called it off."""
+"""Admin of scheduled tasks: task, times, runs and cancellation."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app import client_ids
-from sessions_app.admin.call_mixin import OfCallMixin
+from sessions_app.admin.base import CallRowMixin, SessionRowAdmin
 from sessions_app.admin.formatting import excerpt, status_badge
 from sessions_app.admin.links import session_url
-from sessions_app.admin.session_mixin import OfSessionAdmin
 from sessions_app.models import Invocation, ScheduledTask
 
-NEWEST_SHOWN = 20
+SHOWN_RUNS = 20
 
 
 @admin.register(ScheduledTask)
-class ScheduledTaskAdmin(OfCallMixin, OfSessionAdmin):
-    """Newest first."""
+class ScheduledTaskAdmin(CallRowMixin, SessionRowAdmin):
+    """Scheduled tasks, newest first."""
 
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
     list_filter = (("session__app_name", admin.AllValuesFieldListFilter), "next_at", "cancelled_at")
@@ -27,8 +26,8 @@ class ScheduledTaskAdmin(OfCallMixin, OfSessionAdmin):
     search_fields = ("task", "=call_id", "=invocation_id", "session__title", "session__key")
     fields = (
         "badge", "of_session", "task", "call", "invocation", "agent_name", "start_at", "next_at", "repeats",
-        "every", "time_zone", "runs", "begun", "most_runs", "ends_at", "last_run_at", "created_at", "cancelled_at",
-        "cancelled_by",
+        "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",
+        "error", "cancelled_at", "cancelled_by",
     )  # fmt: skip
 
     @admin.display(description=_("Status"))
@@ -44,10 +43,12 @@ class ScheduledTaskAdmin(OfCallMixin, OfSessionAdmin):
         return task.how_often
 
     @admin.display(description=_("Newest runs"))
-    def begun(self, task: ScheduledTask) -> SafeString:
+    def newest_runs(self, task: ScheduledTask) -> SafeString:
         runs = Invocation.objects.filter(
             session_id=task.session_id, client_id__startswith=client_ids.of_schedule(task.pk, "")
         ).order_by("-id")
-        ids = runs.values_list("invocation_id", flat=True)[:NEWEST_SHOWN]
-        links = ((session_url(task.session_id, invocation=one), one) for one in ids)
+        ids = runs.values_list("invocation_id", flat=True)[:SHOWN_RUNS]
+        links = (
+            (session_url(task.session_id, invocation=invocation_id), invocation_id) for invocation_id in ids
+        )
         return format_html_join(", ", '<a href="{}">{}</a>', links)

@@ -1,4 +1,4 @@
-"""The sessions: a list to find one, and the page that tells what happened in it."""
+"""Admin of sessions: the searchable list and the audit page of one session."""
 
 from __future__ import annotations
 
@@ -18,22 +18,20 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.base import ReadOnlyAdmin, require_read_request
 from sessions_app.admin.formatting import status_badge
-from sessions_app.admin.read_only import ReadOnlyAdmin, refuse_writing
-from sessions_app.admin.session_page import session_page
+from sessions_app.admin.session_page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 
-OPEN = (InvocationStatus.RUNNING, InvocationStatus.WAITING, InvocationStatus.QUEUED)
 
-
-class HasInvocation(admin.SimpleListFilter):
-    """Sessions by the status of their invocations."""
+class InvocationStatusFilter(admin.SimpleListFilter):
+    """Filter of sessions by the status of their invocations."""
 
     title = _("invocations")
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        shown = (*OPEN, InvocationStatus.FAILED, InvocationStatus.CANCELLED)
+        shown = (*InvocationStatus.open(), InvocationStatus.FAILED, InvocationStatus.CANCELLED)
         return [(status.value, status.label) for status in shown]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
@@ -44,10 +42,10 @@ class HasInvocation(admin.SimpleListFilter):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
-    """Who may view sessions sees all of them, their events, invocations and jobs included."""
+    """Sessions of all users. The permission to view sessions includes their events, invocations and jobs."""
 
     list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity")
-    list_filter = (("app_name", admin.AllValuesFieldListFilter), HasInvocation, "updated_at")
+    list_filter = (("app_name", admin.AllValuesFieldListFilter), InvocationStatusFilter, "updated_at")
     list_select_related = ("user",)
     ordering = ("-updated_at", "-id")
     search_fields = ("title", "key", f"user__{get_user_model().USERNAME_FIELD}")
@@ -62,8 +60,8 @@ class SessionAdmin(ReadOnlyAdmin):
         return [raw, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        still_open = Invocation.objects.filter(session=OuterRef("pk"), status__in=OPEN).order_by("id")
-        status = Subquery(still_open.values("status")[:1])
+        open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
+        status = Subquery(open_invocations.values("status")[:1])
         sessions: QuerySet[Session] = super().get_queryset(request)
         return sessions.annotate(open_status=status).defer("state", "initial_state")
 
@@ -73,15 +71,13 @@ class SessionAdmin(ReadOnlyAdmin):
         term = search_term.strip()
         if not term:
             return queryset, False
-        anywhere = Q(
-            pk__in=Event.objects.filter(Q(text__icontains=term) | Q(event_id=term)).values("session")
-        )
-        anywhere |= Q(pk__in=Invocation.objects.filter(invocation_id=term).values("session"))
+        matches = Q(pk__in=Event.objects.filter(Q(text__icontains=term) | Q(event_id=term)).values("session"))
+        matches |= Q(pk__in=Invocation.objects.filter(invocation_id=term).values("session"))
         for name in self.search_fields:
-            anywhere |= Q(**{f"{name}__icontains": term})
-        if session_id := _uuid(term):
-            anywhere |= Q(pk=session_id)
-        return queryset.filter(anywhere), False
+            matches |= Q(**{f"{name}__icontains": term})
+        if session_id := _parse_uuid(term):
+            matches |= Q(pk=session_id)
+        return queryset.filter(matches), False
 
     def change_view(
         self,
@@ -90,22 +86,22 @@ class SessionAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        refuse_writing(request)
-        session = self._session(request, _uuid(unquote(object_id)))
+        require_read_request(request)
+        session = self._get_session(request, _parse_uuid(unquote(object_id)))
         context = {
             **self.admin_site.each_context(request),
             "title": str(session),
             "opts": self.opts,
             "media": self.media,
-            "audit": session_page(session, request.GET),
+            "audit": load_session_page(session, request.GET),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/sessions_app/session/change_form.html", context)
 
     def raw_event_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-        """The JSON of an event to download, exactly as the database keeps it."""
-        refuse_writing(request)
-        session = self._session(request, session_id)
+        """Return the stored JSON of an event as a download."""
+        require_read_request(request)
+        session = self._get_session(request, session_id)
         stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
         raw = stored.values_list("raw", flat=True).first()
         if raw is None:
@@ -132,7 +128,7 @@ class SessionAdmin(ReadOnlyAdmin):
     def activity(self, session: Session) -> SafeString:
         return status_badge(session.open_status)  # type: ignore[attr-defined]
 
-    def _session(self, request: HttpRequest, session_id: UUID | None) -> Session:
+    def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         if not self.has_view_permission(request):
             raise PermissionDenied
         sessions = self.get_queryset(request).defer(None).select_related("user")
@@ -142,7 +138,7 @@ class SessionAdmin(ReadOnlyAdmin):
         return session
 
 
-def _uuid(text: str) -> UUID | None:
+def _parse_uuid(text: str) -> UUID | None:
     try:
         return UUID(text)
     except ValueError:

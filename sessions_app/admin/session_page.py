@@ -1,4 +1,4 @@
-"""What the page of a session shows. The number of queries does not depend on the number of events."""
+"""Data of a session's audit page. The number of queries does not depend on the number of events."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from django.db.models import Count, F, Func, Max, Min, OuterRef, QuerySet, Subqu
 from django.http import QueryDict
 
 from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
-from sessions_app.admin.formatting import runtime
-from sessions_app.admin.related import surroundings
-from sessions_app.admin.time_travel import StateAt, state_at
-from sessions_app.admin.timeline import Row, build_row
+from sessions_app.admin.event_links import load_event_links
+from sessions_app.admin.formatting import elapsed_time
+from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
+from sessions_app.admin.timeline import Row, build_row_or_none
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 
 EVENTS_PER_PAGE = 100
-NEWEST_SHOWN = 50
+SHOWN_ROWS = 50
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over some events of a session."""
+    """Sums over a set of events."""
 
     events: int = 0
     prompt_tokens: int = 0
@@ -33,24 +33,32 @@ class Totals:
 
 @dataclass(frozen=True)
 class InvocationView:
-    """An invocation and what its events add up to."""
+    """An invocation and the totals of its events."""
 
     invocation: Invocation
     totals: Totals
 
     @property
     def runtime(self) -> str | None:
-        """How long it took, or has taken so far."""
-        return runtime(self.invocation.started_at, self.invocation.finished_at)
+        """Time from start to finish, or until now."""
+        return elapsed_time(self.invocation.started_at, self.invocation.finished_at)
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """An event of the page; `row` is None when the event cannot be shown."""
+
+    event: Event
+    row: Row | None
 
 
 @dataclass(frozen=True)
 class SessionPage:
-    """All that the page shows.
+    """Template context of the page.
 
     Attributes:
-        is_dense: whether the events are numbered 1, 2, 3 … up to the session's last number.
-        highlighted: the event that the address asks for.
+        is_dense: True when the events are numbered from 1 to the session's last number without a gap.
+        highlighted: Number of the event that the URL names.
     """
 
     session: Session
@@ -65,53 +73,53 @@ class SessionPage:
     scheduled_task_count: int
     filter: EventFilter
     page: Page[Event]
-    rows: list[Row]
+    rows: list[TimelineEntry]
     highlighted: int | None
-    state_at: StateAt | None
+    state: StateSnapshot | None
 
     @property
     def query(self) -> str:
-        """The filters as a beginning of a query string, for links that keep them."""
+        """The filters as the start of a query string, for links that preserve them."""
         filters = urlencode(self.filter.query)
         return f"{filters}&" if filters else ""
 
 
-def session_page(session: Session, query: QueryDict) -> SessionPage:
-    """Read what a page needs."""
+def load_session_page(session: Session, query: QueryDict) -> SessionPage:
+    """Load the page that the query string asks for."""
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
-    chosen = EventFilter.of(query)
-    at = chosen.number("at", session.last_seq)
-    highlighted = chosen.number("event", session.last_seq) or at
-    page = _page(chosen.applied_to(events), chosen.page_asked_for, highlighted)
-    digest = _Digest.of(events)
+    event_filter = EventFilter.from_query(query)
+    at = event_filter.event_number("at", session.last_seq)
+    highlighted = event_filter.event_number("event", session.last_seq) or at
+    page = _paginate(event_filter.apply(events), event_filter.requested_page, highlighted)
+    summary = _SessionTotals.of(events)
     invocations = Invocation.objects.filter(session=session).order_by("-id")
     jobs = ToolJob.objects.filter(session=session).order_by("-created_at")
     scheduled = ScheduledTask.objects.filter(session=session).order_by("-id")
     return SessionPage(
         session=session,
-        totals=digest.totals,
-        is_dense=digest.totals.events == digest.last_seq == session.last_seq,
-        authors=digest.authors,
+        totals=summary.totals,
+        is_dense=summary.totals.events == summary.last_seq == session.last_seq,
+        authors=summary.authors,
         invocations=[
-            InvocationView(invocation, digest.by_invocation.get(invocation.invocation_id, Totals()))
-            for invocation in invocations.select_related("cancelled_by")[:NEWEST_SHOWN]
+            InvocationView(invocation, summary.by_invocation.get(invocation.invocation_id, Totals()))
+            for invocation in invocations.select_related("cancelled_by")[:SHOWN_ROWS]
         ],
         invocation_count=invocations.count(),
-        jobs=list(jobs.select_related("cancelled_by")[:NEWEST_SHOWN]),
+        jobs=list(jobs.select_related("cancelled_by")[:SHOWN_ROWS]),
         job_count=jobs.count(),
-        scheduled_tasks=list(scheduled.select_related("cancelled_by")[:NEWEST_SHOWN]),
+        scheduled_tasks=list(scheduled.select_related("cancelled_by")[:SHOWN_ROWS]),
         scheduled_task_count=scheduled.count(),
-        filter=chosen,
+        filter=event_filter,
         page=page,
-        rows=_rows(session, page),
+        rows=_build_rows(session, page),
         highlighted=highlighted,
-        state_at=None if at is None else state_at(session, at),
+        state=None if at is None else load_state_snapshot(session, at),
     )
 
 
 @dataclass(frozen=True)
-class _Digest:
-    """What one pass over all events of a session tells."""
+class _SessionTotals:
+    """Totals of a session and of each invocation, from one query over its events."""
 
     totals: Totals
     last_seq: int
@@ -119,7 +127,7 @@ class _Digest:
     by_invocation: dict[str, Totals]
 
     @classmethod
-    def of(cls, events: EventQuerySet) -> _Digest:
+    def of(cls, events: EventQuerySet) -> _SessionTotals:
         groups = list(
             events.order_by()
             .values("invocation_id", "author")
@@ -136,8 +144,8 @@ class _Digest:
         for group in groups:
             part = Totals(group["events"], group["prompt_tokens"], group["output_tokens"], group["first_seq"])
             name = group["invocation_id"] or ""
-            by_invocation[name] = _sum(by_invocation.get(name, Totals()), part)
-            totals = _sum(totals, part)
+            by_invocation[name] = _add(by_invocation.get(name, Totals()), part)
+            totals = _add(totals, part)
         return cls(
             totals=totals,
             last_seq=max((group["last_seq"] for group in groups), default=0),
@@ -146,36 +154,39 @@ class _Digest:
         )
 
 
-def _sum(one: Totals, other: Totals) -> Totals:
+def _add(left: Totals, right: Totals) -> Totals:
     return Totals(
-        one.events + other.events,
-        one.prompt_tokens + other.prompt_tokens,
-        one.output_tokens + other.output_tokens,
-        min((seq for seq in (one.first_seq, other.first_seq) if seq is not None), default=None),
+        left.events + right.events,
+        left.prompt_tokens + right.prompt_tokens,
+        left.output_tokens + right.output_tokens,
+        min((seq for seq in (left.first_seq, right.first_seq) if seq is not None), default=None),
     )
 
 
-def _page(events: EventQuerySet, asked_for: str, around: int | None) -> Page[Event]:
-    """The page that was asked for by number, else the one that holds event `around`, else the first."""
+def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | None) -> Page[Event]:
+    """Return the requested page; without one, the page with the highlighted event, or the first page."""
     paginator = Paginator(_with_gap_and_raw(events), EVENTS_PER_PAGE)
-    if asked_for == LAST_PAGE:
+    if requested_page == LAST_PAGE:
         return paginator.get_page(paginator.num_pages)
-    if asked_for or around is None:
-        return paginator.get_page(asked_for or 1)
-    position = events.filter(seq__lte=around).count()
+    if requested_page or highlighted is None:
+        return paginator.get_page(requested_page or 1)
+    position = events.filter(seq__lte=highlighted).count()
     return paginator.get_page(max(1, -(-position // EVENTS_PER_PAGE)))
 
 
 def _with_gap_and_raw(events: EventQuerySet) -> QuerySet[Event]:
-    """With the time since the event before (filtered out or not), and the JSON as the database keeps it."""
-    before = Event.objects.filter(session=OuterRef("session"), seq=OuterRef("seq") - 1).order_by()
+    """Annotate events with the time since the previous event of the session, and with their stored JSON."""
+    previous = Event.objects.filter(session=OuterRef("session"), seq=OuterRef("seq") - 1).order_by()
     return events.annotate(
-        gap=F("happened_at") - Subquery(before.values("happened_at")),
+        gap=F("happened_at") - Subquery(previous.values("happened_at")),
         raw=Func(F("body"), function="jsonb_pretty", output_field=TextField()),
     )
 
 
-def _rows(session: Session, page: Page[Event]) -> list[Row]:
+def _build_rows(session: Session, page: Page[Event]) -> list[TimelineEntry]:
     events = list(page.object_list)
-    around = surroundings(session, events)
-    return [build_row(event, raw=event.raw, gap=event.gap, around=around) for event in events]  # type: ignore[attr-defined]
+    links = load_event_links(session, events)
+    return [
+        TimelineEntry(event, build_row_or_none(event, raw=event.raw, gap=event.gap, links=links))  # type: ignore[attr-defined]
+        for event in events
+    ]

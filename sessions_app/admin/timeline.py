@@ -1,7 +1,8 @@
-"""Rows of a session's timeline: events as an auditor reads them."""
+"""Rows of a session's timeline: one event each, with its parts, state changes and artifacts."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -9,24 +10,27 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from sessions_app.admin.formatting import call_text, duration, excerpt, pretty, shown
+from sessions_app.admin.formatting import excerpt, format_call, format_duration, format_json, truncate
 from sessions_app.history.rewinds import RewoundRange
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the rows of a page point to.
+class EventLinks:
+    """Rows and events that the events of a page refer to.
 
     Attributes:
-        calls: seq of the call event, by call id.
-        responses: seqs of the response events, by call id; a long-running call may have several.
-        jobs: by call id.
-        artifacts: by file name and version.
-        rewound: the parts of the log that were rewound (spec R3).
+        calls: Seq of the event with the call, by call id.
+        responses: Seqs of the events with a response, by call id; a long-running call may have several.
+        jobs: Jobs by call id.
+        artifacts: Artifacts by file name and version.
+        rewound: Ranges of events that were rewound.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
@@ -36,16 +40,18 @@ class Surroundings:
     rewound: Sequence[RewoundRange] = field(default=())
 
     def rewound_by(self, seq: int) -> int | None:
-        """The last rewind that took out the event; None for an event that counts, and for a rewind itself."""
-        return next((part.last for part in self.rewound if seq in part and seq != part.last), None)
+        """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
+        return next(
+            (rewound.last for rewound in self.rewound if seq in rewound and seq != rewound.last), None
+        )
 
 
 @dataclass(frozen=True)
 class PartView:
-    """One part of the content.
+    """One part of an event's content.
 
     Attributes:
-        partners: seqs of the responses to this call, or of the call of this response.
+        partners: Seqs of the responses to this call, or of the call of this response.
     """
 
     kind: PartKind
@@ -57,7 +63,7 @@ class PartView:
 
 @dataclass(frozen=True)
 class ArtifactView:
-    """A version of a file that the event names; `artifact` is None when it is not kept any more."""
+    """An artifact version in the event's artifact delta; `artifact` is None when it was deleted."""
 
     filename: str
     version: int
@@ -66,11 +72,12 @@ class ArtifactView:
 
 @dataclass(frozen=True)
 class Row:
-    """One event.
+    """One event of the timeline.
 
     Attributes:
-        rewound_by: the event that undid it; None when it counts.
-        raw: its JSON as the database keeps it.
+        gap: Time since the previous event; empty for the first event.
+        rewound_by: Seq of the rewind that undid the event; None when it is in effect.
+        raw: The stored JSON.
     """
 
     event: Event
@@ -85,103 +92,119 @@ class Row:
 
 
 def parts_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The parts of an event's content, in order."""
-    content = body.get("content") or {}
-    return content.get("parts") or []
+    """Return the parts of an event's content, in order."""
+    parts = mapping(body.get("content")).get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def call_ids(body: Mapping[str, Any], key: Literal["functionCall", "functionResponse"]) -> list[str]:
-    """The ids of the calls that an event makes or answers."""
-    return [part[key]["id"] for part in parts_of(body) if (part.get(key) or {}).get("id")]
+    """Return the call ids of the event's function calls or function responses."""
+    found = (mapping(part.get(key)).get("id") for part in parts_of(body))
+    return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
-def summary(event: Event) -> str:
-    """One line that says what happened."""
-    return build_row(event, raw="", gap=None, around=Surroundings()).summary
+def summarize_event(event: Event) -> str:
+    """Return a one-line summary of the event."""
+    row = build_row_or_none(event, raw="", gap=None, links=EventLinks())
+    return _("This event cannot be shown.") if row is None else row.summary
 
 
-def build_row(event: Event, *, raw: str, gap: timedelta | None, around: Surroundings) -> Row:
-    """The row of an event; `gap` is the time since the event before it, None for the first."""
+def build_row_or_none(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row | None:
+    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+    try:
+        return build_row(event, raw=raw, gap=gap, links=links)
+    except Exception:  # One odd event must not take down the page.
+        logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
+        return None
+
+
+def build_row(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row:
+    """Build the row of an event; `gap` is the time since the previous event, None for the first."""
     actions = event.body.get("actions") or {}
-    parts = [_part_view(part, around) for part in parts_of(event.body)]
+    parts = [_part_view(part, links) for part in parts_of(event.body)]
     changes = state_changes(actions.get("stateDelta") or {}, event.before)
     artifacts = [
-        ArtifactView(name, version, around.artifacts.get((name, version)))
+        ArtifactView(name, version, links.artifacts.get((name, version)))
         for name, version in (actions.get("artifactDelta") or {}).items()
     ]
     return Row(
         event=event,
-        gap="" if gap is None else duration(gap),
-        summary=_one_line(event.body, parts, changes, artifacts),
+        gap="" if gap is None else format_duration(gap),
+        summary=_summarize(event.body, parts, changes, artifacts),
         parts=parts,
         changes=changes,
         artifacts=artifacts,
         notes=_notes(event.body, actions),
-        rewound_by=around.rewound_by(event.seq),
-        raw=shown(raw),
+        rewound_by=links.rewound_by(event.seq),
+        raw=truncate(raw),
     )
 
 
-def _part_view(part: Mapping[str, Any], around: Surroundings) -> PartView:
+def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
     if call := part.get("functionCall"):
         call_id = call.get("id") or ""
         return PartView(
             "call",
-            call_text(call.get("name") or "", call.get("args")),
-            shown(pretty(call.get("args") or {})),
-            partners=list(around.responses.get(call_id, ())),
-            job=around.jobs.get(call_id),
+            format_call(call.get("name") or "", call.get("args")),
+            truncate(format_json(call.get("args") or {})),
+            partners=list(links.responses.get(call_id, ())),
+            job=links.jobs.get(call_id),
         )
     if response := part.get("functionResponse"):
         call_id = response.get("id") or ""
         return PartView(
             "response",
             response.get("name") or "",
-            shown(pretty(response.get("response"))),
-            partners=[around.calls[call_id]] if call_id in around.calls else [],
-            job=around.jobs.get(call_id),
+            truncate(format_json(response.get("response"))),
+            partners=[links.calls[call_id]] if call_id in links.calls else [],
+            job=links.jobs.get(call_id),
         )
     if part.get("text") is not None:
         thought = bool(part.get("thought"))
         return PartView(
-            "thought" if thought else "text", _("Thought") if thought else _("Text"), shown(part["text"])
+            "thought" if thought else "text", _("Thought") if thought else _("Text"), truncate(part["text"])
         )
     return _other_part(part)
 
 
 def _other_part(part: Mapping[str, Any]) -> PartView:
-    """Anything else as JSON, the bytes of a file left out: they are in the raw JSON."""
+    """Return any other part as JSON, without the bytes of a file; the raw JSON has them."""
     blob = part.get("inlineData")
     if not blob:
-        return PartView("other", ", ".join(part), shown(pretty(part)))
+        return PartView("other", ", ".join(part), truncate(format_json(part)))
     size = len(blob.get("data") or "") * 3 // 4
     mime_type = blob.get("mimeType") or ""
     title = _("File %(type)s, about %(size)d bytes") % {"type": mime_type, "size": size}
-    return PartView("other", title, pretty({**part, "inlineData": {**blob, "data": "…"}}))
+    return PartView("other", title, format_json({**part, "inlineData": {**blob, "data": "…"}}))
 
 
-def _one_line(
+def _summarize(
     body: Mapping[str, Any],
     parts: Iterable[PartView],
     changes: list[StateChange],
     artifacts: list[ArtifactView],
 ) -> str:
-    """One line that says what happened; what there is first of: error, content, state, files."""
+    """Return one line about the first of these that the event has: error, content, state delta, artifact delta."""
     if body.get("errorCode"):
         return excerpt(f"{body['errorCode']}: {body.get('errorMessage') or ''}")
-    said = " · ".join(_part_summary(part) for part in parts if part.kind != "thought")
+    content = " · ".join(_summarize_part(part) for part in parts if part.kind != "thought")
     names = [change.key for change in changes] + [f"{item.filename} v{item.version}" for item in artifacts]
-    return excerpt(said or ", ".join(names))
+    return excerpt(content or ", ".join(names))
 
 
-def _part_summary(part: PartView) -> str:
+def _summarize_part(part: PartView) -> str:
     if part.kind == "response":
         return f"{part.title} → {part.content}"
     return part.content if part.kind == "text" else part.title
 
 
 def _notes(body: Mapping[str, Any], actions: Mapping[str, Any]) -> list[str]:
-    """What else the event does or says about itself, in words."""
+    """Return phrases for the event's actions and flags."""
     notes = []
     if actions.get("transferToAgent"):
         notes.append(_("transfers to %(agent)s") % {"agent": actions["transferToAgent"]})
@@ -189,9 +212,9 @@ def _notes(body: Mapping[str, Any], actions: Mapping[str, Any]) -> list[str]:
         notes.append(_("rewinds before %(invocation)s") % {"invocation": actions["rewindBeforeInvocationId"]})
     flags = {
         "escalate": _("escalates"),
-        "skipSummarization": _("is final: no summary by the model"),
+        "skipSummarization": _("skips summarization by the model"),
         "endOfAgent": _("ends its agent"),
-        "compaction": _("compacts what came before"),
+        "compaction": _("compacts earlier events"),
         "requestedToolConfirmations": _("asks for a confirmation"),
         "requestedAuthConfigs": _("asks for a credential"),
     }

@@ -1,1 +1,1 @@
-"""The chat page: HTTP views, the websocket consumer and its frames."""
+"""Chat page: HTTP views, and the websocket consumer with its frames."""

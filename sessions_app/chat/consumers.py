@@ -1,4 +1,4 @@
-"""ChatConsumer: one browser tab that watches one session (design.md, "Websocket protocol")."""
+"""ChatConsumer: the websocket of one browser tab on one session."""
 
 from __future__ import annotations
 
@@ -8,98 +8,135 @@ from typing import Any
 from uuid import UUID
 
 from channels.consumer import get_handler_name
+from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from pydantic import ValidationError
 
 from runtime.errors import AdkError
 from sessions_app.chat import protocol
-from sessions_app.chat.frame_handlers import carry_out
+from sessions_app.chat.frame_handlers import handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import Viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.errors import InvalidInputError
+from sessions_app.live.frames import PongFrame
+from sessions_app.live.process import live
+from sessions_app.live.sign_ins import SignIn
 
 logger = logging.getLogger(__name__)
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
-    """Takes messages and stops; what the browser sees is its viewer's. It has no channel of its own."""
+    """Handles the frames of the browser. A viewer sends the frames to the browser."""
 
-    channel_layer_alias = "none"  # no channel for each socket: the hub brings the news
+    channel_layer_alias = "none"  # The hub brings the news, so a socket needs no channel of its own.
 
     async def connect(self) -> None:
-        """Let in the session's owner; everyone else learns nothing but the close code."""
+        """Accept the session's owner. Everyone else gets a close code and nothing more."""
         self._session_id: UUID = self.scope["url_route"]["kwargs"]["session_id"]
         self._user = self.scope["user"]
         self._viewer = Viewer(self._session_id, self._user.pk, send=self._send_frame, close=self.close)
-        self._minute, self._frames = 0, 0
+        self._minute, self._frames_in_minute = 0, 0
         await self.accept()
         if not self._user.is_authenticated:
             await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
-        elif await event_log.session_status(self._session_id, self._user.pk) is None:
+            return
+        self._sign_in = SignIn.of_scope(self.scope)
+        live().sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
+        if await event_log.session_status(self._session_id, self._user.pk) is None:
             await self._viewer.end(protocol.CLOSE_NOT_FOUND)
 
     async def disconnect(self, code: int) -> None:
-        """Stop watching. What runs goes on."""
+        """Stop watching. Running invocations go on."""
+        if self._user.is_authenticated:
+            live().sign_ins.unwatch(self._sign_in, self._viewer.on_signed_out)
         self._viewer.leave()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """As Channels does, but without asking Django's thread to close connections: no frame needs one."""
+        """Call the handler of a message, as Channels does.
+
+        Unlike Channels it does not close old connections in Django's thread: handlers hold none.
+        """
         try:
             await getattr(self, get_handler_name(message))(message)
         except UNAVAILABLE as error:
-            logger.warning(
-                "A socket of session %s is closed: PostgreSQL is away (%s)", self._session_id, error
-            )
+            logger.warning("Closing a socket of session %s: PostgreSQL is away (%s)", self._session_id, error)
             await self._viewer.end(protocol.CLOSE_TRY_AGAIN)
+        except StopConsumer:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            await self._viewer.fail(error)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Take a frame. A bad one is answered with an error, and the socket stays open."""
-        if not await self._is_allowed(text_data):
+        """Handle a frame. A frame that is bad or fails is answered with an `error` frame; the socket stays open.
+
+        A `hello` that fails closes the socket, because the browser waits for `ready`.
+        """
+        if self._viewer.has_ended or not await self._is_allowed(text_data):
             return
         reply_to = None
         try:
             frame = _parse(text_data)
             reply_to = frame.id if isinstance(frame, Message) else None
-            await self._take(frame)
+            await self._handle(frame)
         except AdkError as error:
-            self._viewer.post(protocol.error_frame(error, reply_to))
+            self._viewer.post(protocol.error_frame(error, reply_to).json())
 
-    async def _take(self, frame: AnyClientFrame) -> None:
+    async def _handle(self, frame: AnyClientFrame) -> None:
         match frame:
             case Hello(after=after):
-                await self._viewer.greet(after)
+                await self._viewer.on_hello(after)
             case Ping():
-                self._viewer.post(protocol.pong_frame())
+                self._viewer.post(PongFrame().json())
             case _:
-                await carry_out(frame, self._user, self._session_id)
+                await self._write(frame)
+
+    async def _write(self, frame: AnyClientFrame) -> None:
+        """Handle a frame that changes something, if its person is still signed in."""
+        try:
+            if await live().sign_ins.is_valid(self._sign_in):
+                await handle_frame(frame, self._user, self._session_id)
+            else:
+                await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
+        except (AdkError, *UNAVAILABLE):
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            reference = self._viewer.log_failure(error)
+            reply_to = frame.id if isinstance(frame, Message) else None
+            self._viewer.post(protocol.failure_frame(reference, reply_to).json())
 
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})
 
     async def _is_allowed(self, text: str | None) -> bool:
-        """Refuse what is too large or comes too fast: an error, then the close code that says which."""
+        """Return False for a frame above the size or rate limit, after an `error` frame and a close code."""
         minute = int(time.monotonic() // 60)
-        self._frames = self._frames + 1 if minute == self._minute else 1
+        self._frames_in_minute = self._frames_in_minute + 1 if minute == self._minute else 1
         self._minute = minute
         if text is not None and len(text) > conf().frame_limit:
-            refusal = f"The frame is larger than {conf().frame_limit} characters.", protocol.CLOSE_TOO_LARGE
-        elif self._frames > conf().frames_per_minute:
-            refusal = f"More than {conf().frames_per_minute} frames in a minute.", protocol.CLOSE_TOO_MANY
-        else:
-            return True
-        await self._viewer.end(refusal[1], protocol.error_frame(InvalidInputError(refusal[0])))
-        return False
+            await self._refuse(
+                f"The frame is larger than {conf().frame_limit} characters.", protocol.CLOSE_TOO_LARGE
+            )
+            return False
+        if self._frames_in_minute > conf().frames_per_minute:
+            await self._refuse(
+                f"More than {conf().frames_per_minute} frames in a minute.", protocol.CLOSE_TOO_MANY
+            )
+            return False
+        return True
+
+    async def _refuse(self, message: str, code: int) -> None:
+        await self._viewer.end(code, protocol.error_frame(InvalidInputError(message)).json())
 
 
 def _parse(text: str | None) -> AnyClientFrame:
     if text is None:
-        raise InvalidInputError("Frames are text with JSON, not binary.")
+        raise InvalidInputError("Send frames as text with JSON, not as binary data.")
     try:
         return protocol.client_frame.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(step) for step in first["loc"]) or "frame"
-        raise InvalidInputError(f"The frame cannot be used: {place}: {first['msg']}.") from error
+        field = ".".join(str(step) for step in first["loc"]) or "frame"
+        raise InvalidInputError(f"The frame cannot be used: {field}: {first['msg']}.") from error

@@ -1,8 +1,7 @@
-"""Files of a chat, sent from Django's storage in pieces."""
+"""Downloads of a session's artifacts, streamed from Django's storage."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -16,11 +15,14 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
 from runtime.sessions.state import State
+from sessions_app.codec import is_storable
+from sessions_app.db.threads import in_thread
 from sessions_app.models import Artifact, Session
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.html import INLINE_IMAGES
+from sessions_app.thread_pools import download_threads
 
-PIECE = 256 * 1024
+CHUNK_BYTES = 256 * 1024
 TEXT = "text/plain; charset=utf-8"
 MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
@@ -29,15 +31,17 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 @require_GET
 @login_required
 async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
-    """A version of a file, the newest without `?version=`. Plain pictures may be shown, the rest is saved."""
+    """Return a version of an artifact, the newest without `?version=`. Browsers save all but plain pictures."""
     version = request.GET.get("version", "")
     session = await own_session_or_404(await request.auser(), session_id)
-    found = await _find(session, filename, version)
-    etag = f'"{found.sha256}"'
-    return get_conditional_response(request, etag=etag) or _response(found, etag)
+    row = await _find_artifact(session, filename, version)
+    etag = f'"{row.sha256}"'
+    return get_conditional_response(request, etag=etag) or _response(row, etag)
 
 
-async def _find(session: Session, filename: str, version: str) -> Artifact:
+async def _find_artifact(session: Session, filename: str, version: str) -> Artifact:
+    if not is_storable(filename):  # such as a NUL, which PostgreSQL refuses
+        raise Http404("There is no file of this name in this chat.")
     files = Artifact.objects.filter(
         Q(session=session) | Q(session=None),
         app_name=session.app_name,
@@ -46,34 +50,34 @@ async def _find(session: Session, filename: str, version: str) -> Artifact:
     )
     if version:
         files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
-    found = await files.order_by("-version").afirst()
-    if found is None:
+    row = await in_thread(files.order_by("-version").first)
+    if row is None:
         raise Http404(f"There is no file {filename!r} in this chat.")
-    return found
+    return row
 
 
-def _response(found: Artifact, etag: str) -> StreamingHttpResponse:
-    mime_type = found.mime_type or TEXT
+def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
+    mime_type = row.mime_type or TEXT
     if not MIME_TYPE.fullmatch(mime_type):
         mime_type = "application/octet-stream"
-    name = found.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
     disposition = content_disposition_header(
-        found.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
+        row.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
     )
     headers = {
         "Content-Disposition": disposition or "attachment",
-        "Content-Length": str(found.size),
+        "Content-Length": str(row.size),
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-cache",
         "ETag": etag,
     }
-    return StreamingHttpResponse(_pieces(found.file), content_type=mime_type, headers=headers)
+    return StreamingHttpResponse(_chunks(row.file), content_type=mime_type, headers=headers)
 
 
-async def _pieces(stored: FieldFile) -> AsyncIterator[bytes]:
-    await asyncio.to_thread(stored.open, "rb")
+async def _chunks(stored: FieldFile) -> AsyncIterator[bytes]:
+    await download_threads.run(stored.open, "rb")
     try:
-        while piece := await asyncio.to_thread(stored.read, PIECE):
-            yield piece
+        while chunk := await download_threads.run(stored.read, CHUNK_BYTES):
+            yield chunk
     finally:
-        await asyncio.to_thread(stored.close)
+        await download_threads.run(stored.close)

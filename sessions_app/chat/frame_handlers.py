@@ -1,4 +1,4 @@
-"""What a browser asks for by a frame, as the use case that does it (design.md, "Websocket protocol")."""
+"""Handlers of client frames: each calls one use case."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sessions_app.chat.protocol import (
     Respond,
     Retry,
 )
-from sessions_app.use_cases import User
+from sessions_app.ownership import User
 
 
 @singledispatch
-async def carry_out(frame: ClientFrame, user: User, session_id: UUID) -> None:
-    """Do what the frame asks for.
+async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> None:
+    """Call the use case of a frame.
 
     Raises:
-        AdkError: as the use case does.
+        AdkError: the use case refuses the frame.
     """
-    raise NotImplementedError(f"Nothing is to be done for {type(frame).__name__} frames here.")
+    raise NotImplementedError(f"Register a handler for {type(frame).__name__} frames.")
 
 
-@carry_out.register
+@handle_frame.register
 async def _message(frame: Message, user: User, session_id: UUID) -> None:
     if frame.replaces is None:
         await use_cases.send_message(user, session_id, frame.id, frame.text)
@@ -39,37 +39,37 @@ async def _message(frame: Message, user: User, session_id: UUID) -> None:
         await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces)
 
 
-@carry_out.register
+@handle_frame.register
 async def _cancel(frame: Cancel, user: User, session_id: UUID) -> None:
     await use_cases.cancel(user, session_id, frame.invocation_id)
 
 
-@carry_out.register
+@handle_frame.register
 async def _retry(frame: Retry, user: User, session_id: UUID) -> None:
     await use_cases.retry(user, session_id, frame.invocation_id)
 
 
-@carry_out.register
+@handle_frame.register
 async def _cancel_job(frame: CancelJob, user: User, session_id: UUID) -> None:
     await use_cases.cancel_job(user, session_id, frame.id)
 
 
-@carry_out.register
+@handle_frame.register
 async def _cancel_schedule(frame: CancelSchedule, user: User, session_id: UUID) -> None:
     await use_cases.cancel_schedule(user, session_id, frame.id)
 
 
-@carry_out.register
+@handle_frame.register
 async def _answer_job(frame: AnswerJob, user: User, session_id: UUID) -> None:
     await use_cases.answer_job(user, session_id, frame.id, frame.number, frame.answer)
 
 
-@carry_out.register
+@handle_frame.register
 async def _confirm(frame: Confirm, user: User, session_id: UUID) -> None:
     answer = {"confirmed": frame.confirmed, "payload": frame.payload}
     await use_cases.answer_call(user, session_id, frame.call_id, REQUEST_CONFIRMATION, answer)
 
 
-@carry_out.register
+@handle_frame.register
 async def _respond(frame: Respond, user: User, session_id: UUID) -> None:
     await use_cases.answer_call(user, session_id, frame.call_id, frame.name, frame.response)

@@ -1,8 +1,7 @@
-"""Frames of the browser, and the frames that answer them: `ready` and `error`."""
+"""Client frames, close codes, and the code and HTTP status of each error."""
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -16,12 +15,13 @@ from sessions_app.errors import (
     PermissionDeniedError,
     StaleLeaseError,
 )
-from sessions_app.live.frames import VERSION, frame
+from sessions_app.live.frames import ErrorFrame
 
 LARGEST_ID = 2**63 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
+"""Nobody is signed in, or the sign-in has ended: signed out, deactivated, another password."""
 CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_LARGE = 4413
@@ -30,7 +30,7 @@ CLOSE_TRY_AGAIN = 4503
 
 
 class ClientFrame(BaseModel):
-    """What every frame of a browser has."""
+    """Fields of every client frame."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,18 +38,18 @@ class ClientFrame(BaseModel):
 
 
 class Hello(ClientFrame):
-    """The first frame: what the browser has already."""
+    """The first frame of a socket. `after` is the `seq` of the last event that the browser has."""
 
     type: Literal["hello"]
     after: int = Field(default=0, ge=0)
 
 
 class Message(ClientFrame):
-    """What the person says. The browser makes the id, so that a retry starts nothing twice.
+    """A message of the person. The browser makes the id, so that sending it twice starts one invocation.
 
     Attributes:
-        replaces: the invocation whose message this one is said in place of: it and all after it no longer count
-            (spec R3). Refused with `conflict` while something runs or is queued.
+        replaces: id of the invocation whose message this one replaces. That invocation and all after it are rewound
+            (contract R3). Refused with `conflict` while an invocation runs or is queued.
     """
 
     type: Literal["message"]
@@ -59,35 +59,35 @@ class Message(ClientFrame):
 
 
 class Cancel(ClientFrame):
-    """Stop the invocation."""
+    """Cancel an invocation."""
 
     type: Literal["cancel"]
     invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
 
 
 class Retry(ClientFrame):
-    """Try the failed invocation again."""
+    """Retry a failed invocation."""
 
     type: Literal["retry"]
     invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
 
 
 class CancelJob(ClientFrame):
-    """Stop the job."""
+    """Cancel a job."""
 
     type: Literal["cancel_job"]
     id: UUID
 
 
 class CancelSchedule(ClientFrame):
-    """Call the scheduled task off."""
+    """Cancel a scheduled task."""
 
     type: Literal["cancel_schedule"]
     id: int = Field(gt=0, le=LARGEST_ID)
 
 
 class AnswerJob(ClientFrame):
-    """The answer to what the job asks: yes or no, or words. `number` says which of its questions, from 0."""
+    """The answer to a job's question: yes or no, or a text. `number` counts the job's questions from 0."""
 
     type: Literal["answer_job"]
     id: UUID
@@ -96,7 +96,7 @@ class AnswerJob(ClientFrame):
 
 
 class Confirm(ClientFrame):
-    """Yes or no to a call that asks for it (spec T7)."""
+    """The answer to a confirmation (contract T7)."""
 
     type: Literal["confirm"]
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
@@ -105,7 +105,7 @@ class Confirm(ClientFrame):
 
 
 class Respond(ClientFrame):
-    """The answer to a long-running call that waits for the person (spec T5)."""
+    """The answer to a long-running call that waits for the person (contract T5)."""
 
     type: Literal["respond"]
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
@@ -114,7 +114,7 @@ class Respond(ClientFrame):
 
 
 class Ping(ClientFrame):
-    """Are you there?"""
+    """A check of the connection, answered with `pong`."""
 
     type: Literal["ping"]
 
@@ -127,49 +127,26 @@ client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
 )
 
 
-def ready_frame(
-    session_id: UUID,
-    seq: int,
-    *,
-    invocation: dict[str, Any] | None,
-    jobs: list[dict[str, Any]],
-    schedules: list[dict[str, Any]],
-) -> str:
-    """The answer to `hello`: where the session stands. Events after the browser's follow."""
-    fields = {
-        "session": str(session_id),
-        "seq": seq,
-        "invocation": invocation,
-        "jobs": jobs,
-        "schedules": schedules,
-    }
-    return json.dumps({"v": VERSION, "type": "ready", **fields}, default=str)
+def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
+    """Return the frame of an error."""
+    return ErrorFrame(error_code(error), str(error), in_reply_to)
 
 
-def pong_frame() -> str:
-    """Return the answer to `ping`."""
-    return frame("pong")
-
-
-def error_frame(error: AdkError, in_reply_to: str | None = None) -> str:
-    """What went wrong, in a sentence for the person."""
-    return frame("error", code=error_code(error), message=str(error), in_reply_to=in_reply_to)
+def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
+    """Return the frame of a failure that the log explains under the reference."""
+    message = f"Something went wrong (reference {reference}). Try again."
+    return ErrorFrame("internal", message, in_reply_to)
 
 
 def error_code(error: AdkError) -> str:
-    """The code of an error in frames and API answers."""
-    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
+    """Return the code of an error in frames."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), "error")
 
 
-def http_status(error: AdkError) -> int:
-    """The status of an error in API answers."""
-    return next((status for kind, _, status in _CODES if isinstance(error, kind)), 500)
-
-
-_CODES: tuple[tuple[type[AdkError], str, int], ...] = (
-    (NotFoundError, "not_found", 404),
-    (PermissionDeniedError, "forbidden", 403),
-    (InvalidInputError, "invalid", 400),
-    (ConflictError, "conflict", 409),
-    (StaleLeaseError, "stale", 409),
+_CODES: tuple[tuple[type[AdkError], str], ...] = (
+    (NotFoundError, "not_found"),
+    (PermissionDeniedError, "forbidden"),
+    (InvalidInputError, "invalid"),
+    (ConflictError, "conflict"),
+    (StaleLeaseError, "stale"),
 )

@@ -1,13 +1,14 @@
-"""Viewer: what one browser sees of the session that it watches (design.md, "Streaming")."""
+"""Viewer: sends one browser tab the news of the session that it shows."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sessions_app.chat import protocol
 from sessions_app.chat.send_queue import SendQueue
@@ -16,28 +17,33 @@ from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.jobs.listing import jobs_of_session
-from sessions_app.live.frames import EventNews, Notice, event_frame
-from sessions_app.live.notices import job_fields, schedule_fields
+from sessions_app.jobs.listing import open_and_recent_jobs
+from sessions_app.live.frames import EventFrame, Notice, ReadyFrame
+from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
-from sessions_app.rendering import render_event
+from sessions_app.rendering.event_html import event_html
 from sessions_app.scheduling.listing import tasks_of_session
 
 logger = logging.getLogger(__name__)
 CATCH_UP_ROWS = 50
 FAREWELL_SECONDS = 1.0
+GREETING_SECONDS = 1.0
+"""Shortest time between two greetings that the browser asks for."""
 
 
 class Viewer:
-    """Sends what is new in the session, in order and once; the process's hub calls it.
+    """Sends each event once and in order, with streamed text and notices between them. Watches the process's hub.
 
-    `_seq` is the last event sent. News that follow it directly are passed on; for everything else it reads
-    PostgreSQL. A browser that does not read falls behind: it stops watching, and is greeted anew when it has read
-    what was sent. So is one that was told something else than PostgreSQL says: news may be lost.
+    An event that follows the last one sent (`_seq`) is passed on; across a gap the viewer reads PostgreSQL. When the
+    browser does not read and the send queue is full, the viewer stops watching until the queue is drained, then
+    greets the browser again. It also does so when notices were lost.
 
     Args:
-        send: passes a frame on, and returns when the socket has room for the next one.
+        send: sends a frame, and returns when the socket has room for the next one.
         close: closes the socket with a code.
+
+    Attributes:
+        has_ended: True from the beginning of `end` on; frames that still arrive are ignored.
     """
 
     def __init__(
@@ -51,63 +57,96 @@ class Viewer:
         self._session_id = session_id
         self._user_id = user_id
         self._close = close
-        self._send_queue = SendQueue(send, lambda: self._begin(self.end(protocol.CLOSE_TRY_AGAIN)))
-        self._is_behind = False
-        self._seq = self._reaches = 0
-        self._open: set[str] = set()  # the invocations and jobs that the browser takes for queued or running
-        self._open_at_last_tick: frozenset[str] | None = None
+        self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
+        self._is_paused = False
+        self.has_ended = False
+        self._seq = self._log_position = 0
+        self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
+        self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
+        self._next_greeting_at = 0.0
+        self._greeting: asyncio.Task[None] | None = None
+
+    async def on_hello(self, after: int) -> None:
+        """Greet the browser, which has the events up to `after`; events that this socket has sent are not sent again.
+
+        Greetings that follow too closely are one later greeting, however many the browser asks for.
+        """
+        wait = self._next_greeting_at - time.monotonic()
+        if wait <= 0:
+            self._next_greeting_at = time.monotonic() + GREETING_SECONDS
+            await self.greet(max(after, self._seq))
+        elif self._greeting is None or self._greeting.done():
+            self._greeting = self._create_task(self._greet_later(wait))
+
+    async def _greet_later(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._next_greeting_at = time.monotonic() + GREETING_SECONDS
+        await self.greet(self._seq)
 
     async def greet(self, after: int) -> None:
-        """Say where the session stands, then send what the browser lacks, then what happens."""
+        """Send the session's status, then the events after `after`, and watch the hub from now on."""
         hub = live().hub
-        spoke = hub.speaking(self._session_id)
+        streaming = hub.streaming_invocations(self._session_id)
         session_status = await event_log.session_status(self._session_id, self._user_id)
         if session_status is None:
             await self.end(protocol.CLOSE_NOT_FOUND)
             return
-        # Read after it: a job that it counts as open is among them.
-        jobs = [job_fields(job) for job in await jobs_of_session(self._session_id)]
-        schedules = [schedule_fields(task) for task in await tasks_of_session(self._session_id)]
-        for ended in spoke - session_status.open:
-            hub.forget_text(self._session_id, ended)
-        hub.forget_void_text(self._session_id, session_status)
-        self._seq = min(after, session_status.last_seq)
-        self._open = set(session_status.open)
-        invocation = None
-        if session_status.invocation:
-            invocation = {"id": session_status.invocation[0], "status": session_status.invocation[1]}
-        ready = protocol.ready_frame(
-            self._session_id, session_status.last_seq, invocation=invocation, jobs=jobs, schedules=schedules
-        )
-        if not self.post(ready):
+        # Read after the status, so that the jobs which it counts as active are among these.
+        jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
+        schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
+        for invocation_id in streaming - session_status.active:
+            hub.drop_text(self._session_id, invocation_id)
+        hub.drop_text_of_older_leases(self._session_id, session_status)
+        # Events that were sent while the status was read are not sent again.
+        self._seq = max(self._seq, min(after, session_status.last_seq))
+        self._active = set(session_status.active)
+        invocation = session_status.invocation
+        ready = ReadyFrame(self._session_id, session_status.last_seq, invocation, jobs, schedules)
+        if not self.post(ready.json()):
             return
         hub.watch(self._session_id, self)
         if invocation:
-            hub.want_text(self._session_id)
-        self.hint(session_status.last_seq)
+            hub.request_text(self._session_id)
+        self.on_log_position(session_status.last_seq)
 
     def post(self, frame: str) -> bool:
-        """Send a frame after those before it. False when the browser is too far behind for that."""
-        if self._is_behind:
+        """Queue a frame. Returns False, and drops the frame, when the browser is too far behind."""
+        if self._is_paused:
             return False
         if self._send_queue.post(frame):
             return True
-        self._is_behind = True
+        self._is_paused = True
         live().hub.unwatch(self._session_id, self)
-        self._begin(self._wait_until_read())
+        self._create_task(self._greet_when_drained())
         return False
 
     async def end(self, code: int, frame: str = "") -> None:
-        """Close the socket, after a last frame if the browser takes it soon."""
+        """Close the socket, after a last frame if the browser reads it within a second. Idempotent."""
+        if self.has_ended:
+            return
+        self.has_ended = True
         if frame and self.post(frame):
             await self._send_queue.drained(FAREWELL_SECONDS)
         self._stop_sending()
         await self._close(code)
 
+    async def fail(self, error: Exception) -> None:
+        """Log an unexpected error under a reference, tell the browser the reference, and close: it connects again."""
+        reference = self.log_failure(error)
+        await self.end(protocol.CLOSE_TRY_AGAIN, protocol.failure_frame(reference).json())
+
+    def log_failure(self, error: Exception) -> str:
+        """Log an unexpected error; return the reference under which the log has it."""
+        reference = uuid4().hex[:8]
+        logger.error(
+            "A socket of session %s failed (reference %s)", self._session_id, reference, exc_info=error
+        )
+        return reference
+
     def leave(self) -> None:
-        """The socket is gone. What runs goes on."""
+        """Stop watching after the socket was closed. Running invocations go on."""
         self._stop_sending()
         for task in self._tasks:
             task.cancel()
@@ -115,52 +154,57 @@ class Viewer:
     def _stop_sending(self) -> None:
         live().hub.unwatch(self._session_id, self)
         self._send_queue.stop()
-        self._is_behind = True
+        self._is_paused = True
 
-    # What the hub brings
+    # Watcher
 
-    def event(self, news: EventNews) -> None:
-        """An event was committed in this process."""
-        if news.seq != self._seq + 1:
-            self.hint(news.seq)
-        elif self.post(news.frame):
-            self._seq = news.seq
+    def on_event(self, seq: int, frame: str) -> None:
+        """Send the event if it is the next one, else catch up from PostgreSQL."""
+        if seq != self._seq + 1:
+            self.on_log_position(seq)
+        elif self.post(frame):
+            self._seq = seq
 
-    def hint(self, seq: int) -> None:
-        """The log has reached `seq`."""
-        self._reaches = max(self._reaches, seq)
-        if self._seq < self._reaches and (self._catching_up is None or self._catching_up.done()):
-            self._catching_up = self._begin(self._catch_up())
+    def on_log_position(self, seq: int) -> None:
+        """Catch up from PostgreSQL to `seq` at least."""
+        self._log_position = max(self._log_position, seq)
+        if self._seq < self._log_position and (self._catching_up is None or self._catching_up.done()):
+            self._catching_up = self._create_task(self._catch_up())
 
-    def chunk(self, frame: str) -> None:
-        """Text has grown."""
+    def on_text(self, frame: str) -> None:
+        """Send streamed text."""
         self.post(frame)
 
-    def notice(self, notice: Notice, frame: str) -> None:
-        """An invocation, a job or a scheduled task has changed."""
-        if notice.is_open:
-            self._open.add(notice.id)
+    def on_notice(self, notice: Notice, frame: str) -> None:
+        """Send a notice, and note whether the browser shows its subject as active."""
+        if notice.is_active:
+            self._active.add(str(notice.id))
         else:
-            self._open.discard(notice.id)
+            self._active.discard(str(notice.id))
         self.post(frame)
 
-    def session_status(self, session_status: event_log.SessionStatus) -> None:
-        """What PostgreSQL says. A difference that lasts is of notices that were lost."""
-        self.hint(session_status.last_seq)
-        is_settled = session_status.open == self._open_at_last_tick
-        self._open_at_last_tick = session_status.open
-        if is_settled and session_status.open != self._open:
-            self._begin(self.greet(self._seq))
+    def on_status(self, session_status: event_log.SessionStatus) -> None:
+        """Catch up, and greet again when two ticks in a row disagree with the browser: notices were lost."""
+        self.on_log_position(session_status.last_seq)
+        is_unchanged = session_status.active == self._active_at_last_tick
+        self._active_at_last_tick = session_status.active
+        if is_unchanged and session_status.active != self._active:
+            self._create_task(self.greet(self._seq))
 
-    def gone(self) -> None:
-        """The session was deleted."""
-        self._begin(self.end(protocol.CLOSE_NOT_FOUND))
+    def on_deleted(self) -> None:
+        """Close the socket."""
+        self._create_task(self.end(protocol.CLOSE_NOT_FOUND))
 
-    # Beside the frames that come
+    def on_signed_out(self) -> None:
+        """Close the socket: its person is no longer signed in."""
+        self._stop_sending()
+        self._create_task(self.end(protocol.CLOSE_NOT_SIGNED_IN))
+
+    # Tasks
 
     async def _catch_up(self) -> None:
-        """Send what the log has and the browser has not, no faster than it reads."""
-        while self._seq < self._reaches:
+        """Send the events between the last one sent and the log's position, no faster than the browser reads."""
+        while self._seq < self._log_position:
             rows = await event_log.events_after(self._session_id, self._seq, CATCH_UP_ROWS)
             if not rows:
                 return
@@ -170,35 +214,38 @@ class Viewer:
                 event = event_to_show(json.loads(body))
                 is_rewind = event.actions.rewind_before_invocation_id is not None
                 rewound = await rewound_from(self._session_id, seq) if is_rewind else None
+                html = await event_html(self._session_id, seq, event, body)
                 if seq != self._seq + 1:
-                    break  # it was sent meanwhile, or the browser asked for earlier ones
-                html = render_event(self._session_id, seq, event)
-                if not self.post(event_frame(seq, body, html, rewound)):
+                    break  # The hub brought this event meanwhile, or the browser asked for earlier ones.
+                if not self.post(EventFrame(seq, body, html, rewound).json()):
                     return
                 self._seq = seq
 
-    async def _wait_until_read(self) -> None:
+    async def _greet_when_drained(self) -> None:
+        """Greet the browser again when it has read the queued frames; disconnect it when it is too slow."""
         seconds = conf().slow_reader_seconds
         if await self._send_queue.drained(seconds):
-            self._is_behind = False
+            self._is_paused = False
             await self.greet(self._seq)
             return
         logger.warning(
-            "A browser that watches session %s has not read what was sent within %.0f seconds: it is disconnected",
+            "A browser on session %s did not read its frames within %.0f seconds; it is disconnected",
             self._session_id,
             seconds,
         )
         await self.end(protocol.CLOSE_TOO_SLOW)
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._try(work), name=f"viewer of {self._session_id}")
+    def _create_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._run_task(work), name=f"viewer of {self._session_id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _try(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except UNAVAILABLE as error:
-            logger.warning("Session %s cannot be shown: PostgreSQL is away (%s)", self._session_id, error)
+            logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
             await self.end(protocol.CLOSE_TRY_AGAIN)
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            await self.fail(error)

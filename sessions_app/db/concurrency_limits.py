@@ -1,4 +1,4 @@
-"""How many invocations may run at once: asked by the statements that let one begin."""
+"""Limits on invocations at once, checked by the statements that claim an invocation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
-from sessions_app.db.pool import fetch_one, fetch_one_alone
+from sessions_app.db.pool import fetch_one, fetch_one_under_locks
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many invocations may run at once; 0 is no limit.
+    """Numbers of invocations that may run at once; 0 is no limit.
 
     Attributes:
-        of_app: by app, under "" for the other apps.
-        of_person: of one person.
+        of_app: limits by app name; the key "" holds the limit of all other apps.
+        of_person: the limit of each user.
     """
 
     of_app: Mapping[str, int] = field(default_factory=dict)
@@ -29,11 +29,14 @@ NO_LIMITS = Limits()
 
 
 async def fetch_one_counted(query: str, params: dict[str, Any], limits: Limits) -> TupleRow | None:
-    """As `fetch_one`, for a statement with `EXCESS`: no two count the same at once. Without limits there is no lock."""
+    """Run a statement that contains `EXCESS` and return its first row.
+
+    Advisory locks let only one such statement count the same app or user at a time. Without limits no lock is taken.
+    """
     params = {**params, "of_app": Jsonb(dict(limits.of_app)), "of_person": limits.of_person}
-    of_app = [_LOCK_APP] if any(limits.of_app.values()) else []
-    locks = [*of_app, *([_LOCK_PERSON] if limits.of_person else [])]
-    return await fetch_one_alone(locks, query, params) if locks else await fetch_one(query, params)
+    app_lock = [_LOCK_APP] if any(limits.of_app.values()) else []
+    locks = [*app_lock, *([_LOCK_PERSON] if limits.of_person else [])]
+    return await fetch_one_under_locks(locks, query, params) if locks else await fetch_one(query, params)
 
 
 EXCESS = """
@@ -48,9 +51,10 @@ CASE
     ) THEN 'app'
     ELSE ''
 END"""
-"""As SQL, which limit is exceeded by one that begins in the session `s`. Nothing is counted for what has no limit.
+"""SQL expression: the limit that an invocation of the session `s` exceeds if it begins now: 'person', 'app' or ''.
 
-What ran in `s` itself may still look as if it did: it has ended while the statement waited for the session's row.
+Nothing is counted where no limit is set. `s` itself is left out: its last invocation may have ended while the
+statement waited for the session's row, but its old lease is still visible to the statement.
 """
 
 _LOCK_APP = """

@@ -1,21 +1,23 @@
-"""The log of a session: append an event, read what is there or new."""
+"""A session's event log: append an event, load the session with its events, ask for its status."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from runtime.events.summaries import WHOLE
+from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.deltas import ScopedState
 from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
+from sessions_app.statuses import JobStatus, sql_list
 
 SessionKey = tuple[str, Any, str]
-"""app_name, primary key of the user, session key."""
+"""Name of the app, primary key of the user, session key."""
 
 
 @dataclass(frozen=True)
@@ -24,31 +26,35 @@ class Append:
 
     Attributes:
         body: the event's JSON.
-        speaks: whether it has content, or rewinds; only the holder of the lease may do so while there is a lease.
+        needs_lease: true for an event with content and for a rewind: while a process holds the session's lease,
+            no other writer may append such an event.
         timestamp: seconds since the epoch.
-        lease_token: of the writer's lease; None when it has none.
-        jobs: rows of `tool_job` to create with it, as JSON objects.
+        lease_token: fencing token of the writer's lease; None for a writer without a lease.
+        jobs: the jobs to create in the same transaction.
     """
 
     key: SessionKey
     body: str
-    speaks: bool
+    needs_lease: bool
     timestamp: float
     lease_token: int | None
     delta: ScopedState
-    jobs: Sequence[dict[str, Any]] = field(default=())
+    jobs: Sequence[StagedJob] = ()
 
 
 @dataclass(frozen=True)
 class Committed:
-    """Where an event came to stand."""
+    """Position of a committed event."""
 
     session_id: UUID
     seq: int
 
 
 async def append(event: Append) -> Committed | None:
-    """Add the event row, the three scopes of state and the jobs, if the writer may. None when nothing was written."""
+    """Write the event row, the three scopes of state and the jobs in one statement.
+
+    Returns None, with nothing written, when the session does not exist or the fencing token is stale.
+    """
     app_name, user_id, key = event.key
     delta = event.delta
     params = {
@@ -56,13 +62,13 @@ async def append(event: Append) -> Committed | None:
         "user": user_id,
         "key": key,
         "token": event.lease_token,
-        "speaks": event.speaks,
+        "needs_lease": event.needs_lease,
         "at": event.timestamp,
         "body": event.body,
         "session_delta": Jsonb(delta.session),
         "user_delta": Jsonb(delta.user),
         "app_delta": Jsonb(delta.app),
-        "jobs": Jsonb(list(event.jobs)),
+        "jobs": jobs_parameter(event.jobs),
     }
     changes_state = bool(delta.session or delta.user or delta.app)
     row = await fetch_one(_append_statement(changes_state, bool(event.jobs)), params)
@@ -70,29 +76,34 @@ async def append(event: Append) -> Committed | None:
 
 
 @lru_cache(maxsize=4)
-def _append_statement(changes_state: bool, makes_jobs: bool) -> str:
-    """The one statement of an append, with only the parts that the event needs."""
+def _append_statement(changes_state: bool, creates_jobs: bool) -> str:
+    """Return the statement of an append, with only the parts that the event needs."""
     if changes_state:
-        parts = [_LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
+        parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
     else:
-        parts = [_NEXT_SEQ]
-    if makes_jobs:
-        parts.append(_JOBS)
-    before = _BEFORE if changes_state else "NULL::jsonb"
-    return f"WITH {', '.join(parts)} {_INSERT_EVENT.format(before=before)}"
+        parts = [_BODY, _NEXT_SEQ]
+    if creates_jobs:
+        parts.append(INSERT_JOBS)
+    insert = _INSERT_EVENT_WITH_BEFORE if changes_state else _INSERT_EVENT
+    return f"WITH {', '.join(parts)} {insert}"
 
 
 _MAY_WRITE = """
     app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND CASE
         WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''
-        ELSE NOT %(speaks)s::boolean OR lease_owner = '' OR lease_expires_at < now()
+        ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
     END"""
+
+# Materialized, so that PostgreSQL parses the JSON once.
+_BODY = "given AS MATERIALIZED (SELECT %(body)s::jsonb AS body)"
 
 _NEXT_SEQ = f"""
 s AS (
-    UPDATE sessions_app_session SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8)
-    WHERE {_MAY_WRITE}
-    RETURNING id, last_seq
+    UPDATE sessions_app_session AS t
+    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8),
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM given WHERE {_MAY_WRITE}
+    RETURNING t.id, t.last_seq, t.log_hash, given.body
 )"""  # noqa: S608
 
 _LOCK_SESSION = f"""
@@ -101,12 +112,13 @@ old AS (SELECT id, state FROM sessions_app_session WHERE {_MAY_WRITE} FOR UPDATE
 _NEXT_SEQ_AND_STATE = """
 s AS (
     UPDATE sessions_app_session AS t
-    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8), state = t.state || %(session_delta)s
-    FROM old WHERE t.id = old.id
-    RETURNING t.id, t.last_seq, old.state AS before
+    SET last_seq = last_seq + 1, updated_at = to_timestamp(%(at)s::float8), state = t.state || %(session_delta)s,
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM old, given WHERE t.id = old.id
+    RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
 )"""
 
-# The user's state is locked and written before the app's, also when its row is new: all who write both do it so.
+# Lock order: session row, then user state, then app state, also when a row is new. Every writer keeps to it.
 _USER_STATE = """
 old_user AS (
     SELECT state FROM sessions_app_userstate
@@ -133,26 +145,22 @@ _BEFORE = """
     || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')
     || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
 
-_JOBS = """
-jobs AS (
-    INSERT INTO sessions_app_tooljob (
-        id, session_id, invocation_id, call_id, tool_name, task_name, agent_name, args, run_at)
-    SELECT j.id, s.id, j.invocation_id, j.call_id, j.tool_name, j.task_name, j.agent_name, j.args, j.run_at
-    FROM s, jsonb_to_recordset(%(jobs)s) AS j(
-        id uuid, invocation_id text, call_id text, tool_name text, task_name text, agent_name text, args jsonb,
-        run_at timestamptz)
-    ON CONFLICT (session_id, call_id) DO NOTHING
-)"""
-
 _INSERT_EVENT = """
-INSERT INTO sessions_app_event (session_id, seq, body, before)
-SELECT s.id, s.last_seq, %(body)s::jsonb, {before} FROM s
+INSERT INTO sessions_app_event (session_id, seq, body, hash)
+SELECT s.id, s.last_seq, s.body, s.log_hash FROM s
 RETURNING session_id, seq"""
+
+# OFFSET 0 keeps PostgreSQL from computing `before` once more for the hash.
+_INSERT_EVENT_WITH_BEFORE = f"""
+INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
+SELECT s.id, s.last_seq, s.body, b.before, adk_event_hash(s.log_hash, b.before)
+FROM s, LATERAL (SELECT {_BEFORE} AS before OFFSET 0) b
+RETURNING session_id, seq"""  # noqa: S608
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A session's row, its state in three scopes, and some of its events as JSON, oldest first."""
+    """A session's row, its state in three scopes, and a part of its events as JSON, oldest first."""
 
     session_id: UUID
     last_seq: int
@@ -169,10 +177,14 @@ async def load(
     since: float | None = None,
     without_summed_up: bool = False,
 ) -> Loaded | None:
-    """A session with the events after a `seq`, of the last `recent` ones, since a time (inclusive).
+    """Load a session; None when there is no such session.
 
-    With `without_summed_up` those from the last one on that the latest whole summary stands for (spec R4), whatever
-    became of the summary later.
+    Args:
+        after: load only events with a larger `seq`.
+        recent: load at most this many events, the newest.
+        since: load only events with this timestamp or a later one.
+        without_summed_up: instead of `after`, load the events from the last one on that the latest summary of the
+            whole session covers (contract R4), even if the summary was rewound later.
     """
     app_name, user_id, session_key = key
     params = {
@@ -207,13 +219,13 @@ LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
 WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
 
 
-# Both are found from the end of the log backwards; the summary's end is the timestamp of its last event.
+# Both rows are found by scanning backwards from the end of the log. A summary names its last event by timestamp.
 _SUMMED_UP = f"""
 coalesce((
     SELECT last.seq - 1 FROM (
         SELECT c.seq, (c.body #>> '{{actions,compaction,endTimestamp}}')::float8 AS ends
         FROM sessions_app_event c
-        WHERE c.session_id = s.id AND c.body -> 'customMetadata' ? '{WHOLE}'
+        WHERE c.session_id = s.id AND c.body -> 'customMetadata' ? '{SUMMARY_NOTE_KEY}'
         ORDER BY c.seq DESC LIMIT 1
     ) summary, LATERAL (
         SELECT l.seq FROM sessions_app_event l
@@ -227,7 +239,7 @@ _LOAD_WITHOUT_SUMMED_UP = _load_statement(_SUMMED_UP)
 
 
 async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:
-    """The next events of a log, as (seq, JSON)."""
+    """Return up to `limit` events after a `seq`, as (seq, JSON)."""
     query = """
         SELECT seq, body::text FROM sessions_app_event
         WHERE session_id = %(session)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s"""
@@ -237,30 +249,30 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """Where a session stands, for someone who watches it.
+    """Status of a session, as a watcher needs it.
 
     Attributes:
-        lease_token: of the session's newest lease.
-        invocation: the one that runs, else the oldest queued one: id and status; None when all is done.
-        open: the ids of the invocations and jobs that are queued or running.
+        lease_token: fencing token of the session's newest lease.
+        invocation: id and status of the running invocation, else of the oldest queued one; None without either.
+        active: the ids of the invocations and jobs that are queued or running.
     """
 
     last_seq: int
     lease_token: int
     invocation: tuple[str, str] | None
-    open: frozenset[str]
+    active: frozenset[str]
 
 
 async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
-    """How far the log is and what runs; None when the user has no such session."""
-    query = f"{_STANDING} WHERE s.id = %(session)s AND s.user_id = %(user)s"
+    """Return the status of a session; None when the user has no such session."""
+    query = f"{_SESSION_STATUS} WHERE s.id = %(session)s AND s.user_id = %(user)s"
     row = await fetch_one(query, {"session": session_id, "user": user_id})
     return _session_status(*row[1:]) if row else None
 
 
 async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionStatus]:
-    """Where these sessions stand; deleted ones are absent."""
-    rows = await fetch_all(f"{_STANDING} WHERE s.id = ANY(%(ids)s)", {"ids": list(session_ids)})
+    """Return the statuses of the sessions; deleted sessions are absent."""
+    rows = await fetch_all(f"{_SESSION_STATUS} WHERE s.id = ANY(%(ids)s)", {"ids": list(session_ids)})
     return {row[0]: _session_status(*row[1:]) for row in rows}
 
 
@@ -273,8 +285,8 @@ def _session_status(
     )
 
 
-# Running and queued apart: each has an index of its own, and a session may have thousands that have ended.
-_STANDING = """
+# Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.
+_SESSION_STATUS = f"""
 SELECT s.id, s.last_seq, s.lease_token,
     (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
     ARRAY(
@@ -283,6 +295,6 @@ SELECT s.id, s.last_seq, s.lease_token,
     ),
     ARRAY(
         SELECT j.id::text FROM sessions_app_tooljob j
-        WHERE j.session_id = s.id AND j.status IN ('queued', 'running')
+        WHERE j.session_id = s.id AND j.status IN {sql_list(JobStatus.active())}
     )
-FROM sessions_app_session s"""
+FROM sessions_app_session s"""  # noqa: S608

@@ -1,9 +1,9 @@
-"""Asking for an invocation: it is queued, and begins at once when nothing else runs in its session."""
+"""Queue of a session's invocations: add an invocation, which is claimed at once when the session is free."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -17,12 +17,12 @@ from sessions_app.db.leases import Claim
 from sessions_app.db.pool import fetch_all
 
 REFUSED = "refused"
-"""The status of what an app's policy did not let in: nothing was added."""
+"""Status of a message that the app's queue policy rejected; no invocation was added."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The lease that a process takes for what it runs."""
+    """Owner and duration of the lease that a process takes with a claim."""
 
     owner: str
     seconds: float
@@ -30,12 +30,11 @@ class Lease:
 
 @dataclass(frozen=True)
 class AdmissionRules:
-    """On which rules the apps take what people say.
+    """Rules for admitting a message.
 
     Attributes:
-        policies: by app, what happens to a message while another is answered; under "" for the other apps. Without
-            one it is queued.
-        limits: how many may run at once. They keep nothing out that must not be lost.
+        policies: queue policies by app name; the key "" holds the policy of all other apps. The default is `enqueue`.
+        limits: limits on invocations at once. Answers and scheduled tasks are exempt: they must not be lost.
     """
 
     policies: Mapping[str, str] = field(default_factory=dict)
@@ -44,13 +43,13 @@ class AdmissionRules:
 
 @dataclass(frozen=True)
 class Queued:
-    """An invocation that was asked for.
+    """Result of `enqueue`.
 
     Attributes:
-        status: of the invocation, or `REFUSED`.
-        claim: there when it may run at once, by the owner that asked.
-        is_repeated: its client id was known: this is the first one's id and status.
-        interrupts: whether what runs, or is queued before it, is to make way.
+        status: the invocation's status, or `REFUSED`.
+        claim: the caller's claim when the invocation runs at once.
+        is_repeated: true when an invocation with the client id existed; id and status are of that invocation.
+        interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_older`.
     """
 
     invocation_id: str
@@ -60,20 +59,22 @@ class Queued:
     interrupts: bool = False
 
 
-async def enqueue(
+async def enqueue(  # noqa: PLR0913 - the values of the row
     session_id: UUID,
     *,
     user_id: Any,
     invocation_id: str,
     client_id: str,
     message: dict[str, Any],
+    credentials: str = "",
     title: str = "",
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
-    """Add an invocation; with a `lease` to take, it begins at once when nothing runs or waits in the session.
+    """Add an invocation; with a `lease`, claim it at once when the session has no other active invocation.
 
-    The same client id again adds nothing and tells what became of the first. None when the user has no such session.
+    Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
+    such session. The message holds no credentials; `credentials` has them, encrypted.
     """
     limits = NO_LIMITS if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
@@ -82,27 +83,28 @@ async def enqueue(
         "invocation": invocation_id,
         "client": client_id,
         "message": Json(message),
+        "credentials": credentials,
         "title": title,
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
         "policies": Jsonb(dict(rules.policies)),
     }
     row = await fetch_one_counted(_ENQUEUE, params, limits)
-    # A statement that waited for another with the same client id does not see what that one added: the next does.
+    # A statement that waited for a concurrent one with the same client id does not see its row; a second one does.
     row = row or await fetch_one_counted(_ENQUEUE, params, limits)
     if row is None:
         return None
-    known_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
+    stored_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
     if lease_token is None:
-        return Queued(known_id, status, None, is_repeated, interrupts)
+        return Queued(stored_id, status, None, is_repeated, interrupts)
     last_seq, updated_at, of_session, of_user, of_app = state
     preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
-    claim = Claim(*names, known_id, client_id, message, lease_token, preloaded=preloaded, excess=excess)
-    return Queued(known_id, status, claim)
+    claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
+    return Queued(stored_id, status, replace(claim, credentials=credentials))
 
 
-# The session's row is locked first: what is decided on it stays true until the statement ends.
+# Lock order: session row first. The lock keeps `is_free` true until the statement ends.
 _ENQUEUE = f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
@@ -115,8 +117,8 @@ WITH s AS (
     FROM s
 ), added AS (
     INSERT INTO sessions_app_invocation
-        (session_id, invocation_id, client_id, message, status, owner, attempts, started_at)
-    SELECT s.id, %(invocation)s, %(client)s, %(message)s, decided.status,
+        (session_id, invocation_id, client_id, message, credentials, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(credentials)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN now() END
@@ -137,32 +139,32 @@ WITH s AS (
     FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
     RETURNING t.lease_token
 )
-SELECT coalesce(added.invocation_id, known.invocation_id, ''), coalesce(added.status, known.status, 'refused'),
-    known.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
+SELECT coalesce(added.invocation_id, existing.invocation_id, ''), coalesce(added.status, existing.status, 'refused'),
+    existing.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
     {EXCESS},
     s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
     s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
 FROM s JOIN rules ON true LEFT JOIN added ON true
-LEFT JOIN sessions_app_invocation known ON known.session_id = s.id AND known.client_id = %(client)s
+LEFT JOIN sessions_app_invocation existing ON existing.session_id = s.id AND existing.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR known.id IS NOT NULL OR NOT rules.is_free AND rules.policy = 'reject'"""  # noqa: S608
+WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR NOT rules.is_free AND rules.policy = 'reject'"""  # noqa: S608
 
 
 @dataclass(frozen=True)
 class Interrupted:
-    """An invocation that makes way: it had not begun and is cancelled, or it has and is to be stopped."""
+    """An invocation that a newer message interrupts: already cancelled if it had not begun, else still running."""
 
     invocation_id: str
     client_id: str
     status: str
 
 
-async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
-    """Cancel what a person's newer message interrupts; who asked for a stop first is the one who is remembered.
+async def interrupt_older(session_id: UUID, *, invocation_id: str, user_id: Any) -> Sequence[Interrupted]:
+    """Request the cancellation of the invocations before a user's newer message; an earlier cancel request stays.
 
-    Queued answers and scheduled tasks stay: none may be lost.
+    Queued answers and scheduled tasks are kept: they must not be lost.
     """
     params = {
         "session": session_id,
@@ -170,10 +172,10 @@ async def make_way(session_id: UUID, *, invocation_id: str, user_id: Any) -> Seq
         "user": user_id,
         "kept": list(MUST_NOT_BE_LOST),
     }
-    return [Interrupted(*row) for row in await fetch_all(_MAKE_WAY, params)]
+    return [Interrupted(*row) for row in await fetch_all(_INTERRUPT_OLDER, params)]
 
 
-_MAKE_WAY = """
+_INTERRUPT_OLDER = """
 UPDATE sessions_app_invocation i
 SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
     cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(user)s ELSE i.cancelled_by_id END,

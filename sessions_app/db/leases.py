@@ -1,9 +1,9 @@
-"""Who runs what: invocations are claimed under a lease with a fencing token, renewed, finished, taken over."""
+"""Leases with fencing tokens: claim an invocation, renew, finish, hand over, take back what has expired."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -12,17 +12,21 @@ from sessions_app.db.concurrency_limits import EXCESS, NO_LIMITS, Limits, fetch_
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.pool import fetch_all, fetch_one
 
+BATCH_SIZE = 100
+
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to run an invocation: what is to be done, for whom, and the lease under which.
+    """The right to run an invocation, held under a lease.
 
     Attributes:
-        attempts: how often it was claimed, this time included: from the second on, the log may hold a part of it.
-        is_retried: it had failed, and somebody wants it tried again.
-        is_cancelled: someone wants it stopped: it is to be ended, not run.
-        excess: the limit on invocations at once that it exceeds: "person", "app" or none.
-        preloaded: the session's row and state at that moment, when the claim brought them.
+        lease_token: the lease's fencing token.
+        attempts: number of claims so far, this one included; from the second on the log may hold a part of the run.
+        is_retried: true when the invocation had failed and a user asked for a retry.
+        is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
+        credentials: the encrypted credentials of the message.
+        excess: the limit on invocations at once that it exceeds: "person", "app" or "".
+        preloaded: the session's row and state at the claim, when the claiming statement returned them.
     """
 
     session_id: UUID
@@ -36,6 +40,7 @@ class Claim:
     attempts: int = 1
     is_retried: bool = False
     is_cancelled: bool = False
+    credentials: str = field(default="", repr=False)
     excess: str = ""
     preloaded: Loaded | None = None
 
@@ -45,7 +50,7 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
 
-    The limits keep nothing out that has begun before, nor what must not be lost.
+    The limits do not apply to invocations that have begun before, nor to answers and scheduled tasks.
     """
     exempt = list(MUST_NOT_BE_LOST)
     params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
@@ -53,7 +58,7 @@ async def claim_next(
     return Claim(*row) if row else None
 
 
-# The session's row is locked first, as everywhere; the invocation's too, so that it is not cancelled meanwhile.
+# Lock order: session row first, then the invocation, which cannot be cancelled until the statement ends.
 _CLAIM = f"""
 WITH free AS (
     SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_owner = '' FOR UPDATE
@@ -71,17 +76,17 @@ UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
 FROM s, next WHERE i.id = next.id
 RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
-    i.error_code <> '', i.cancel_requested_at IS NOT NULL,
+    i.error_code <> '', i.cancel_requested_at IS NOT NULL, i.credentials,
     CASE WHEN i.attempts > 1 OR i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END"""  # noqa: S608
 
 
 @dataclass(frozen=True)
 class Renewed:
-    """What a heartbeat brought back.
+    """Result of a heartbeat.
 
     Attributes:
-        held: the sessions whose lease is still this owner's.
-        cancelled: the invocations running in them that someone wants stopped.
+        held: the sessions whose lease this owner still holds.
+        cancelled: the invocations running in those sessions that have a cancel request.
     """
 
     held: frozenset[UUID]
@@ -89,7 +94,7 @@ class Renewed:
 
 
 async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> Renewed:
-    """Push the expiry of this owner's leases on, and learn of the stops whose message did not arrive."""
+    """Extend this owner's leases, and report cancel requests whose channel message was lost."""
     params = {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds}
     rows = await fetch_all(_RENEW, params)
     return Renewed(frozenset(row[0] for row in rows), tuple(row[1] for row in rows if row[1]))
@@ -105,9 +110,9 @@ RETURNING s.id, (
 
 
 async def finish(
-    claim: Claim, *, status: str, error_code: str = "", error_message: str = ""
+    claim: Claim, *, status: str, error_code: str = "", error_message: str = "", error_detail: str = ""
 ) -> Finished | None:
-    """End the invocation and give the lease back. None when the lease was lost: nothing was written then."""
+    """End the invocation and release the lease. None, with nothing written, when the lease was lost."""
     params = {
         "session": claim.session_id,
         "token": claim.lease_token,
@@ -115,6 +120,7 @@ async def finish(
         "status": status,
         "code": error_code,
         "message": error_message,
+        "detail": error_detail,
     }
     row = await fetch_one(_FINISH, params)
     return Finished(row[0]) if row else None
@@ -122,28 +128,28 @@ async def finish(
 
 @dataclass(frozen=True)
 class Finished:
-    """What follows an invocation that has ended."""
+    """State of the session after an invocation has ended."""
 
     more_is_queued: bool
 
 
-# A crash that loses this loses nothing: the invocation is taken up, and found to be complete. So it waits for no disk.
+# Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete.
+# `adk_has_queued` takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
 _FINISH = """
-WITH unhurried AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
+WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
-    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM unhurried)
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
     RETURNING id
 )
 UPDATE sessions_app_invocation i
-SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, finished_at = now()
+SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
+    finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING EXISTS (
-    SELECT FROM sessions_app_invocation q WHERE q.session_id = i.session_id AND q.status = 'queued'
-)"""
+RETURNING adk_has_queued(i.session_id)"""
 
 
 async def hand_over(claim: Claim) -> bool:
-    """Give the lease back and queue the invocation again, for another process to go on. False when it was lost."""
+    """Release the lease and queue the invocation for another process. False when the lease was lost."""
     params = {"session": claim.session_id, "token": claim.lease_token, "invocation": claim.invocation_id}
     return await fetch_one(_HAND_OVER, params) is not None
 
@@ -160,17 +166,17 @@ RETURNING i.id"""
 
 
 async def take_back_expired() -> list[UUID]:
-    """Sessions whose lease ran out, because its process is gone, are free again, and what ran there is queued again.
+    """Release up to `BATCH_SIZE` expired leases and queue their running invocations again; return the sessions.
 
-    The token grows, so that the old owner cannot write any more, should it only have been slow.
+    The fencing token grows: an owner that was only slow can no longer write.
     """
-    return [row[0] for row in await fetch_all(_TAKE_BACK, {})]
+    return [row[0] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
 
 
 _TAKE_BACK = """
 WITH expired AS (
     SELECT id FROM sessions_app_session
-    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED
+    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), freed AS (
     UPDATE sessions_app_session s SET lease_token = lease_token + 1, lease_owner = '', lease_expires_at = NULL
     FROM expired WHERE s.id = expired.id
@@ -182,29 +188,34 @@ WITH expired AS (
 SELECT id FROM freed"""
 
 
-async def sessions_with_forgotten_queue(older_than_seconds: float) -> list[UUID]:
-    """Sessions where something is queued and nobody runs anything: whoever queued it is gone."""
+async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:
+    """Return sessions with queued invocations and no lease holder: the process that queued them has died."""
     query = """
         SELECT DISTINCT i.session_id FROM sessions_app_invocation i
         JOIN sessions_app_session s ON s.id = i.session_id
         WHERE i.status = 'queued' AND s.lease_owner = ''
             AND i.created_at < now() - make_interval(secs => %(age)s)
-        LIMIT 100"""
-    return [row[0] for row in await fetch_all(query, {"age": older_than_seconds})]
+        LIMIT %(limit)s"""
+    params = {"age": older_than_seconds, "limit": BATCH_SIZE}
+    return [row[0] for row in await fetch_all(query, params)]
 
 
-async def settle_waiting(session_id: UUID, invocation_ids: Sequence[str]) -> None:
-    """Of the session's invocations that waited, only these still do; the others are completed."""
+async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> None:
+    """Complete the session's waiting invocations, except those that still wait for an answer."""
     query = """
         UPDATE sessions_app_invocation SET status = 'completed'
         WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)
         RETURNING id"""
-    await fetch_all(query, {"session": session_id, "waiting": list(invocation_ids)})
+    await fetch_all(query, {"session": session_id, "waiting": list(still_waiting)})
 
 
 async def mark_sent(job_id: UUID) -> None:
-    """The broker has taken the job. It may have been done meanwhile, and sent again for a later time: that stays."""
+    """Store that the broker has accepted the job.
+
+    A later `sent_at` stays: the job may have run meanwhile and be scheduled for its next attempt.
+    """
     query = (
-        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()) WHERE id = %(job)s RETURNING id"
+        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()), sends = sends + 1 "
+        "WHERE id = %(job)s RETURNING id"
     )
     await fetch_one(query, {"job": job_id})

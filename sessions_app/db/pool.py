@@ -1,4 +1,4 @@
-"""Connections for the hot path: psycopg's async pool, one for each event loop of a process."""
+"""Connection pool of the hot path: psycopg's async pool, one for each event loop of a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db import InterfaceError, connections
@@ -16,6 +15,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from sessions_app.conf import conf
+from sessions_app.loop_local import LoopLocal
 
 UNAVAILABLE = (
     psycopg.OperationalError,
@@ -24,30 +24,28 @@ UNAVAILABLE = (
     DjangoOperationalError,
     InterfaceError,
 )
-"""What is raised while PostgreSQL is away; the statement may or may not have been carried out."""
+"""Errors raised while PostgreSQL is unavailable; the statement may or may not have been executed."""
 
 WAIT_SECONDS = 10.0
-"""So long a statement waits for a connection."""
+"""Longest wait of a statement for a connection."""
 RECONNECT_SECONDS = 4.0
-"""So long a lost connection is tried again, with growing pauses; later each statement that needs one tries at once."""
+"""Duration of reconnecting in the background, with growing pauses; later each statement tries to connect at once."""
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 
-_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Pool]] = WeakKeyDictionary()
-
 
 async def get_pool() -> Pool:
-    """The running loop's pool, opened at first use. Its connections commit each statement by itself."""
-    loop = asyncio.get_running_loop()
-    opening = _pools.get(loop)
-    if opening is None or (opening.done() and opening.exception() is not None):
-        opening = _pools[loop] = loop.create_task(_open(), name="open the connection pool")
+    """Return the running loop's pool, opened at first use. Its connections are in autocommit mode."""
+    opening = _pools.get()
+    if opening.done() and opening.exception() is not None:
+        _pools.pop()
+        opening = _pools.get()
     return await asyncio.shield(opening)
 
 
 async def close_pool() -> None:
     """Close the running loop's pool, if it has one."""
-    opening = _pools.pop(asyncio.get_running_loop(), None)
+    opening = _pools.pop()
     if opening is not None:
         await (await opening).close()
 
@@ -58,11 +56,11 @@ async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
         return await (await connection.execute(query, params)).fetchone()
 
 
-async def fetch_one_alone(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
-    """As `fetch_one`, in one round trip, too, but after everyone else who took one of these locks has committed.
+async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
+    """Take transaction-level locks, run one statement and return its first row; also one round trip.
 
     Args:
-        locks: statements that take them, with the same parameters.
+        locks: statements that take a lock each, with the same parameters.
     """
     async with _connection() as connection, connection.pipeline(), connection.transaction():
         for lock in locks:
@@ -84,7 +82,7 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
         async with pool.connection() as connection:
             yield connection
     except psycopg.OperationalError:
-        # When PostgreSQL was restarted, the idle ones are dead, too: not one failure for each.
+        # A restart of PostgreSQL breaks the idle connections too: drop them now instead of failing once for each.
         await pool.check()
         raise
 
@@ -105,7 +103,14 @@ async def _open() -> Pool:
     return pool
 
 
+def _start_opening() -> asyncio.Task[Pool]:
+    return asyncio.create_task(_open(), name="open the connection pool")
+
+
+_pools = LoopLocal(_start_opening)
+
+
 def _connection_parameters() -> dict[str, Any]:
-    """What Django's own connections use, test databases included, without what is Django's alone."""
+    """Return the parameters of Django's own connection, test database included, without those only Django reads."""
     parameters: dict[str, Any] = connections["default"].get_connection_params()
     return {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}

@@ -1,43 +1,87 @@
-"""Between the two worlds: ORM code from asyncio, asyncio code from the ORM's threads and from Celery's processes."""
+"""Bridges between asyncio and threads: ORM code called from asyncio, coroutines run from threads and Celery workers."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from functools import lru_cache
+from contextvars import Context
+from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
 
-from asgiref.sync import SyncToAsync, sync_to_async
+from asgiref.sync import AsyncToSync, SyncToAsync, sync_to_async
+from django.db import connections
+from django.db.models import Model, QuerySet
+
+from sessions_app.thread_pools import database_threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ORM code in Django's thread for it."""
-    return await sync_to_async(function, thread_sensitive=True)(*args, **kwargs)
+    """Run ORM code in the caller's own thread if it has one, else in a database thread of the process.
+
+    The code begins without a connection that PostgreSQL has closed, and leaves none open.
+    """
+    call = partial(_with_own_connection, function, *args, **kwargs)
+    if _caller_has_thread():
+        return await sync_to_async(call, thread_sensitive=True)()
+    return await sync_to_async(call, thread_sensitive=False, executor=database_threads.executor)()
+
+
+async def fetch_rows(rows: QuerySet[M, T]) -> list[T]:
+    """Return the rows of a query, read by `in_thread`."""
+    return await in_thread(lambda: list(rows))
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine and wait for it: on the loop that this thread works for, else on the process's background loop.
+    """Run a coroutine on an event loop and wait for its result.
 
-    A process has one relay, on one loop: Redis's channel layer refuses a second. The coroutine must not ask for
-    Django's thread, which may be the one that waits here.
+    The loop is the one that started this thread, else the process's background loop: a process has one relay on one
+    loop, because Redis's channel layer refuses a second. The coroutine must not use `in_thread` when the thread that
+    waits here is a database thread, or holds a connection: all threads and connections may wait like this one.
+
+    The coroutine gets a new context, because what it starts may outlive the HTTP request of the calling thread.
     """
-    loop = _loop_of_this_thread() or background_loop()
-    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+    loop = calling_loop() or background_loop()
+    return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
-def _loop_of_this_thread() -> asyncio.AbstractEventLoop | None:
-    """The loop that sent this thread here: a sync view of a web process, or `in_thread`. None in a Celery process."""
+def _with_own_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    _close_old_connections()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _close_old_connections()
+
+
+def _close_old_connections() -> None:
+    """Do what Django's `close_old_connections` does, except to a connection in a transaction of the caller."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
+
+
+def _caller_has_thread() -> bool:
+    """True within an HTTP request and within `async_to_sync`.
+
+    Their thread may hold a connection. With a second one they could wait for each other.
+    """
+    in_request = SyncToAsync.thread_sensitive_context.get(None) is not None
+    return in_request or getattr(AsyncToSync.executors, "current", None) is not None
+
+
+def calling_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that waits for this thread (a synchronous view, `in_thread`); None in a Celery process."""
     loop: asyncio.AbstractEventLoop | None = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     return loop if loop is not None and loop.is_running() else None
 
 
 @lru_cache(maxsize=1)
 def background_loop() -> asyncio.AbstractEventLoop:
-    """An event loop in a thread of its own, started at first use, so that pools and tasks outlive one call."""
+    """Return the process's event loop in its own thread, started at first use; pools and tasks outlive one call."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="adk background loop", daemon=True).start()
     return loop

@@ -1,1 +1,1 @@
-"""Questions about a stored event log: rewinds, state changes, events that still count."""
+"""Queries on a stored event log: rewinds, state changes, effective events."""

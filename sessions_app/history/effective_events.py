@@ -1,4 +1,4 @@
-"""The events of a conversation that count."""
+"""Events of a session that are in effect: not rewound and not replaced by a summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from sessions_app.services.session_service import DjangoSessionService
 
 
 async def effective_events(session: models.Session) -> list[Event]:
-    """Without what was rewound (spec R3), and with a summary for what it stands for (R4). Empty when it is gone."""
+    """Return the session's events without rewound ones (contract R3), with summaries in place of what they cover (R4).
+
+    Empty when the session was deleted.
+    """
     loaded = await DjangoSessionService().get_session(
         app_name=session.app_name,
         user_id=str(session.user_id),

@@ -1,4 +1,7 @@
-"""The message that wakes an agent for a scheduled task: made by the sweep, known again by the run and the page."""
+"""Marks in the custom metadata of events that the site writes, with their readers.
+
+The keys are part of the stored log and of the event frames; the chat page's JavaScript reads `adk_resumed`.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,53 @@ from runtime import types
 from runtime.events import Event
 from sessions_app.client_ids import SCHEDULE
 
+RESUMED = "adk_resumed"
+STOPPED_BY = "adk_stopped_by"
+SCHEDULED = "adk_scheduled"
+
 IT_IS_TIME = (
     "It is time for a task that was scheduled earlier in this conversation. Nobody has typed this just now: "
     "do the task, and tell what came of it. The task:"
 )
-SCHEDULED = "adk_scheduled"
 
 
-def wake_up(task: str) -> types.Content:
-    """What the agent is told: that it is time, then the task as it was scheduled."""
-    return types.UserContent(parts=[types.Part(text=IT_IS_TIME), types.Part(text=task)])
+def resumed_mark(lease_token: int) -> dict[str, Any]:
+    """Return the mark of an event that says an invocation was resumed under this lease."""
+    return {RESUMED: lease_token}
 
 
-def is_wake_up(client_id: str) -> bool:
-    """Whether an invocation was begun by a scheduled task."""
-    return client_id.startswith(SCHEDULE)
+def is_resumed(event: Event) -> bool:
+    """True when the event says that an invocation was resumed."""
+    return RESUMED in (event.custom_metadata or {})
 
 
-def metadata_of(client_id: str) -> dict[str, Any] | None:
-    """What the events of an invocation carry: the task and run that began it; None for others."""
+def stopped_by_staff_mark() -> dict[str, Any]:
+    """Return the mark of an interrupted event whose invocation a member of staff stopped."""
+    return {STOPPED_BY: "staff"}
+
+
+def is_stopped_by_staff(event: Event) -> bool:
+    """True when a member of staff, not the session's user, stopped the event's invocation."""
+    return STOPPED_BY in (event.custom_metadata or {})
+
+
+def scheduled_mark(client_id: str) -> dict[str, Any] | None:
+    """Return the mark for the events of an invocation that a scheduled task began; None for other invocations."""
     return {SCHEDULED: client_id.removeprefix(SCHEDULE)} if is_wake_up(client_id) else None
 
 
-def task_in(event: Event) -> str | None:
-    """The task, when the event is such a message; None when it is anything else."""
+def is_wake_up(client_id: str) -> bool:
+    """True when a scheduled task began the invocation."""
+    return client_id.startswith(SCHEDULE)
+
+
+def wake_up(task: str) -> types.Content:
+    """Return the message that wakes the agent for a scheduled task."""
+    return types.UserContent(parts=[types.Part(text=IT_IS_TIME), types.Part(text=task)])
+
+
+def scheduled_task_in(event: Event) -> str | None:
+    """Return the task of a `wake_up` message; None for every other event."""
     if event.author != "user" or SCHEDULED not in (event.custom_metadata or {}):
         return None
     texts = [part.text for part in (event.content.parts or []) if part.text] if event.content else []

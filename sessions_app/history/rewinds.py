@@ -1,4 +1,4 @@
-"""What rewinds took out of a conversation, by the events' numbers: the log keeps it, the chat does not show it."""
+"""Ranges of events that rewinds undid: the log keeps them, the chat does not show them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sessions_app.models import Event
 
 @dataclass(frozen=True)
 class RewoundRange:
-    """The events `first` to `last`, which do not count any more; the last one is the rewind.
+    """The events `first` to `last`, undone by a rewind, which is the event `last` itself.
 
     Attributes:
-        invocation_id: the first that was undone.
-        at: when it was.
+        invocation_id: the first invocation that was undone.
+        at: time of the rewind.
     """
 
     first: int
@@ -30,9 +30,9 @@ class RewoundRange:
 
 
 def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRange]:
-    """The parts of a log that were rewound by its event `until`, in order, as `drop_rewound` would take them out.
+    """Return the ranges that the log's rewinds up to the event `until` undid, in order, as `drop_rewound` does.
 
-    One query, two when there is something. Only numbers are read, no events.
+    One query without rewinds, two with; they read sequence numbers, not events.
     """
     events = Event.objects.filter(session_id=session_id)
     if until is not None:
@@ -42,19 +42,19 @@ def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRa
     if not rewinds:
         return []
     seqs: defaultdict[str, list[int]] = defaultdict(list)
-    theirs = events.filter(invocation_id__in={invocation_id for _, invocation_id, _ in rewinds})
-    for invocation_id, seq in theirs.order_by("seq").values_list("invocation_id", "seq"):
+    undone = events.filter(invocation_id__in={invocation_id for _, invocation_id, _ in rewinds})
+    for invocation_id, seq in undone.order_by("seq").values_list("invocation_id", "seq"):
         seqs[invocation_id].append(seq)
-    parts: list[RewoundRange] = []
+    ranges: list[RewoundRange] = []
     for last, invocation_id, at in rewinds:
-        counting = (seq for seq in seqs[invocation_id] if not any(seq in part for part in parts))
-        first = min(next(counting, last), last)
-        parts = [part for part in parts if part.first < first]
-        parts.append(RewoundRange(first, last, invocation_id, at))
-    return parts
+        effective = (seq for seq in seqs[invocation_id] if not any(seq in other for other in ranges))
+        first = min(next(effective, last), last)
+        ranges = [other for other in ranges if other.first < first]
+        ranges.append(RewoundRange(first, last, invocation_id, at))
+    return ranges
 
 
 async def rewound_from(session_id: UUID, seq: int) -> int:
-    """The first event that does not count any more because of the rewind `seq`, or of a later one."""
-    parts = await in_thread(rewound_ranges, session_id)
-    return next(part.first for part in parts if seq in part)
+    """Return the first event that the rewind `seq`, or a later rewind that covers it, has undone."""
+    ranges = await in_thread(rewound_ranges, session_id)
+    return next(undone.first for undone in ranges if seq in undone)

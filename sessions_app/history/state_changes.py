@@ -1,4 +1,4 @@
-"""What events did to the state, told from what the log keeps: pure questions, no storage (spec S3, S4)."""
+"""State changes of events, computed from the log alone: pure functions, no storage (contract S3, S4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.sessions.state import State
 
 
 class Scope(StrEnum):
-    """Who shares a key of the state."""
+    """Scope of a state key: the session, all sessions of the user, or all sessions of the app."""
 
     SESSION = "session"
     USER = "user"
@@ -21,11 +21,11 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class StateChange:
-    """What one event did to one key.
+    """Change of one key by one event.
 
     Attributes:
-        key: with its prefix.
-        before: what the key held when the event was committed, whoever wrote it; None when it was new.
+        key: the key with its scope prefix.
+        before: the value at the commit, even if another session wrote it; None when the key was new.
     """
 
     key: str
@@ -36,13 +36,13 @@ class StateChange:
 
     @property
     def is_same(self) -> bool:
-        """Whether the key was set to what it held."""
+        """True when the event set the key to the value it had."""
         return not self.is_new and self.before == self.after
 
 
 @dataclass(frozen=True)
 class SharedWrite:
-    """What a session wrote last into a key that other sessions may write, too."""
+    """Last write of a session to a key that other sessions may write too."""
 
     key: str
     scope: Scope
@@ -51,7 +51,7 @@ class SharedWrite:
 
 
 def scope_of(key: str) -> Scope | None:
-    """Whose key it is; None for `temp:`, which is never stored."""
+    """Return the scope of a key; None for `temp:`, which is never stored."""
     if key.startswith(State.APP_PREFIX):
         return Scope.APP
     if key.startswith(State.USER_PREFIX):
@@ -60,17 +60,17 @@ def scope_of(key: str) -> Scope | None:
 
 
 def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[StateChange]:
-    """What an event changed: its state delta beside what `Event.before` recorded at its commit."""
-    known = before or {}
+    """Return an event's changes: its state delta compared with `Event.before`, recorded at the commit."""
+    old = before or {}
     return [
-        StateChange(key, scope, is_new=key not in known, before=known.get(key), after=after)
+        StateChange(key, scope, is_new=key not in old, before=old.get(key), after=after)
         for key, after in delta.items()
         if (scope := scope_of(key)) is not None
     ]
 
 
 def replay(initial_state: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The session's own state after these deltas, oldest first. Keys of the user and the app are left out."""
+    """Apply the deltas, oldest first, to the session's own state; `user:` and `app:` keys are ignored."""
     state = dict(initial_state)
     for delta in deltas:
         state.update(ScopedState.split(delta).session)
@@ -78,7 +78,7 @@ def replay(initial_state: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]
 
 
 def shared_writes(deltas: Iterable[tuple[int, Mapping[str, Any]]]) -> list[SharedWrite]:
-    """The `app:` and `user:` keys that these (seq, delta) have set, oldest first, each as set last."""
+    """Return the last write to each `app:` and `user:` key in (seq, delta) pairs, oldest pair first."""
     writes: dict[str, SharedWrite] = {}
     for seq, delta in deltas:
         for key, value in delta.items():

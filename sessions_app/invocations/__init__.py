@@ -1,1 +1,1 @@
-"""The life of an invocation: claimed, run under a lease, ended; also when its process is stopped or gone."""
+"""Life of an invocation: claim, execution under a lease, end, recovery after a crash, cancel, retry, rewind."""

@@ -1,7 +1,7 @@
-"""Sessions that a Celery worker runs beside its tasks: one of its processes waits for many models at once.
+"""Background runs: a Celery worker process runs many sessions at once on its event loop, beside its tasks.
 
-The task that asked for it has ended by then. Nothing depends on the task: the lease says whether the invocation is
-alive, and what is not is taken up again by the sweeper.
+The Celery task ends as soon as the run has begun. The lease, not the task, shows that an invocation is alive; the
+sweeper resumes an invocation whose lease has expired.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from sessions_app.invocations.worker import worker
 logger = logging.getLogger(__name__)
 
 _runs: set[asyncio.Task[None]] = set()
-_there_was_no_room = asyncio.Event()
+_has_refused = asyncio.Event()
 
 
-async def run_beside(session_id: UUID) -> None:
-    """Start to run what is queued in the session.
+async def run_in_background(session_id: UUID) -> None:
+    """Start to run the session's queue, and return.
 
-    While `worker_sessions` run here it is left in the queue: one that ends takes up what waits there, and the sweeper
-    tells other processes. No task waits here, so that a sweep always gets its turn.
+    While `worker_sessions` run in this process, the session is left queued. The next run that ends takes over a
+    queued session, and the sweeper offers the session to other processes. No Celery task waits for a free slot, so
+    sweeps are never held up.
     """
     if len(_runs) >= conf().worker_sessions:
-        _there_was_no_room.set()
+        _has_refused.set()
         return
     run = asyncio.create_task(_run(session_id), name=f"run session {session_id}")
     _runs.add(run)
@@ -36,20 +37,20 @@ async def run_beside(session_id: UUID) -> None:
 
 
 async def _run(session_id: UUID | None) -> None:
-    """Run the session, then whatever there was no room for."""
+    """Run the session, then queued sessions that were refused for lack of a slot."""
     while session_id is not None:
         try:
             has_run = await worker().run_queue(session_id)
-            session_id = await _another() if has_run and _there_was_no_room.is_set() else None
+            session_id = await _choose_queued_session() if has_run and _has_refused.is_set() else None
         except Exception:
-            logger.exception("Session %s was not run; the sweeper finds what is queued in it", session_id)
+            logger.exception("Session %s was not run; the sweeper runs its queue", session_id)
             return
 
 
-async def _another() -> UUID | None:
-    """Any session that waits: whoever else ends at this moment should not choose the same."""
-    waiting = await leases.sessions_with_forgotten_queue(0)
-    if not waiting:
-        _there_was_no_room.clear()
+async def _choose_queued_session() -> UUID | None:
+    """Return a random queued session, so that runs that end at the same moment rarely choose the same one."""
+    queued = await leases.sessions_with_abandoned_queue(0)
+    if not queued:
+        _has_refused.clear()
         return None
-    return random.choice(waiting)  # noqa: S311 - no secret
+    return random.choice(queued)  # noqa: S311 - no secret

@@ -1,4 +1,4 @@
-"""Stopping an invocation, wherever it runs (spec R2): one way for the person, another tab and the admin."""
+"""Cancel of an invocation in whichever process runs it (contract R2), for the chat and for the admin."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from sessions_app.models import InvocationStatus, Session
 
 
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Any, reason: str = "") -> None:
-    """Stop an invocation, queued or running; one that has ended stays as it is.
+    """Cancel a queued or running invocation. Does nothing when the invocation has ended.
 
-    The row keeps who asked first, when and why. The process that runs it is told at once, and finds it in the row
-    when the message is lost; when that process is gone, the next one ends it instead of going on.
+    The row keeps who request first, when and why. The process that runs the invocation gets a message, and reads the
+    row on its next heartbeat in case the message is lost. When that process has died, the next one that claims the
+    invocation ends it instead of resuming it.
 
     Raises:
         NotFoundError: the session has no such invocation.
     """
     outcome = STOPPED if by == session.user_id else STOPPED_BY_STAFF
-    asked = await cancel_requests.request_cancel(
+    request = await cancel_requests.request_cancel(
         session.pk,
         invocation_id,
         by=by,
@@ -31,10 +32,10 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Any, re
         error_code=outcome.error_code,
         error_message=outcome.error_message,
     )
-    if asked is None:
+    if request is None:
         raise NotFoundError("There is nothing to stop here.")
-    if asked.status == InvocationStatus.RUNNING:
+    if request.status == InvocationStatus.RUNNING:
         await worker().cancel(invocation_id)
-    elif asked.status == InvocationStatus.CANCELLED:
-        notice = invocation_notice(invocation_id, asked.client_id, asked.status, asked.error)
+    elif request.status == InvocationStatus.CANCELLED:
+        notice = invocation_notice(invocation_id, request.client_id, request.status, request.error)
         live().hub.publish_notice(session.pk, notice)

@@ -1,14 +1,13 @@
-"""One claimed invocation, from its message to its end."""
+"""Execution: runs one claimed invocation through its app's Runner."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import aclosing
 from typing import Any
 
 from runtime import types
-from runtime.agents.routing import why_not_resumable
+from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.errors import SessionNotFoundError
 from runtime.events.calls import call_ids, events_of_invocation, pending_calls
@@ -22,45 +21,48 @@ from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
 from sessions_app.db.leases import Claim
-from sessions_app.errors import CannotGoOnError, LimitExceededError
-from sessions_app.history.event_marks import metadata_of
-from sessions_app.invocations.closing_events import begun_as, closing_events, resumed_event, without_failures
+from sessions_app.error_detail import masked
+from sessions_app.errors import LimitExceededError, NotResumableError
+from sessions_app.history.event_marks import scheduled_mark
+from sessions_app.invocations.closing_events import (
+    closing_events,
+    find_message_event,
+    resumed_event,
+    without_failures,
+)
+from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
-from sessions_app.live.frames import EventNews, event_frame
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import job_notice
+from sessions_app.live.publish import publish_committed
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
-from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-
-logger = logging.getLogger(__name__)
 
 EXCESS = {
     "person": "As many of your messages as may be answered at once are being answered already. "
     "Wait until one of them is complete, then send this again.",
     "app": "As many people as can be answered at once are being answered already. Send this again in a moment.",
 }
-"""By which limit on invocations at once a claim exceeds."""
+"""Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
 
 
 class Execution:
-    """Runs a claim's message through its app's Runner and tells the hub."""
+    """Runs a claim, publishes its events and text, and measures what it uses."""
 
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
         self._hub = hub
-        self._goes_on = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
+        self._may_resume = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token,
             on_commit=self._publish,
             staged_jobs=staged_jobs,
             preloaded=claim.preloaded,
-            view=self._without_failures if self._goes_on else None,
+            view=self._without_failures if self._may_resume else None,
         )
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
@@ -68,12 +70,12 @@ class Execution:
         self._model_calls = 0
 
     async def run(self) -> Outcome:
-        """Run the invocation to its end. What the agent raises comes out here.
+        """Run the invocation to its end. An exception of the agent is raised as it is.
 
         Raises:
-            LimitExceededError: it is one too many at once, took longer, or used more, than the site allows.
-            LlmCallsLimitExceededError: it asked the model more often.
-            CannotGoOnError: an earlier attempt was interrupted, and its agents cannot be resumed.
+            LimitExceededError: the invocation exceeds a limit on concurrent invocations, time or use.
+            LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
+            NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
         if self.claim.excess:
             raise LimitExceededError(EXCESS[self.claim.excess])
@@ -82,7 +84,7 @@ class Execution:
         try:
             with staging():
                 async with timeout:
-                    await (self._go_on() if self._goes_on else self._begin())
+                    await (self._resume() if self._may_resume else self._run_message())
         except TimeoutError as error:
             if not timeout.expired():
                 raise
@@ -91,36 +93,36 @@ class Execution:
             ) from error
         return self._outcome()
 
-    async def _begin(self) -> None:
+    async def _run_message(self) -> None:
         message = types.Content.model_validate(self.claim.message)
-        await self._consume(invocation_id=self.claim.invocation_id, new_message=message)
+        await self._run_agents(invocation_id=self.claim.invocation_id, new_message=message)
 
-    async def _go_on(self) -> None:
-        """Continue what an earlier attempt left, from its events (spec R1)."""
+    async def _resume(self) -> None:
+        """Continue an earlier attempt from its events (contract R1)."""
         claim = self.claim
         if claim.attempts > self._conf.invocation_attempts:
-            raise CannotGoOnError(f"it was interrupted {claim.attempts - 1} times")
-        session = await self._session()
-        begun = begun_as(claim.invocation_id, claim.message, session.events)
-        if begun is None:
-            await self._begin()
+            raise NotResumableError(f"it was interrupted {claim.attempts - 1} times")
+        session = await self._load_session()
+        message_event = find_message_event(claim.invocation_id, claim.message, session.events)
+        if message_event is None:
+            await self._run_message()
             return
-        events = events_of_invocation(session.events, begun.invocation_id)
+        events = events_of_invocation(session.events, message_event.invocation_id)
         root = get_app(claim.app_name).root_agent
-        problem = why_not_resumable(root, events)
+        problem = reason_not_resumable(root, events)
         if problem:
-            raise CannotGoOnError(problem)
+            raise NotResumableError(problem)
         self._events = list(events)
         if not claim.is_retried:
-            since = events[next(index for index, event in enumerate(events) if event is begun) :]
+            since = events[next(index for index, event in enumerate(events) if event is message_event) :]
             self._spending, self._model_calls = Spending(self._conf, since), model_calls(root, since)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
-        await self._consume(invocation_id=begun.invocation_id)
+        await self._run_agents(invocation_id=message_event.invocation_id)
 
-    async def _consume(self, **run: Any) -> None:
-        """Run, streaming what is partial and keeping what is not."""
+    async def _run_agents(self, **run: Any) -> None:
+        """Run the agents; publish partial events and record the others."""
         claim = self.claim
         runner = Runner(
             app=get_app(claim.app_name),
@@ -133,35 +135,39 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
-            custom_metadata=metadata_of(claim.client_id),
+            custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
-            user_id=str(claim.user_id), session_id=claim.session_key, run_config=config, **run
+            user_id=str(claim.user_id),
+            session_id=claim.session_key,
+            run_config=config,
+            credentials=decrypt(claim.credentials),
+            **run,
         )
         async with aclosing(events):
             async for event in events:
                 if event.partial:
-                    self._stream(event)
+                    self._publish_partial(event)
                 else:
-                    self._note(event)
+                    self._record(event)
 
     async def close_log(self, outcome: Outcome) -> None:
-        """Record an end that the agent did not write itself: the text so far, open calls, the reason."""
-        session = await self._session()
-        for event in closing_events(self.claim, session.events, self._growing(), outcome):
+        """Commit an end that the agent did not write: the streamed text, answers to open calls, the reason."""
+        session = await self._load_session()
+        for event in closing_events(self.claim, session.events, self._uncommitted_texts(), outcome):
             await self._sessions.append_event(session, event)
 
-    async def settle_waiting(self) -> None:
-        """The invocations whose calls this one has answered wait no more, however it ended itself."""
+    async def complete_answered_invocations(self) -> None:
+        """Complete the waiting invocations whose calls this invocation has answered, whatever its own outcome."""
         if not self._answers_calls():
             return
-        events = (await self._session()).events
-        waiting = pending_calls(events)
-        still = {event.invocation_id for event in events if waiting.keys() & call_ids(event)}
-        await leases.settle_waiting(self.claim.session_id, sorted(still))
+        events = (await self._load_session()).events
+        pending = pending_calls(events)
+        waiting = {event.invocation_id for event in events if pending.keys() & call_ids(event)}
+        await leases.complete_waiting(self.claim.session_id, sorted(waiting))
 
     async def compact(self) -> None:
-        """Sum up what is due (spec R4), after the end and without the lease: the next message need not wait."""
+        """Compact the session after the end and without the lease, so that the next message need not wait."""
         claim = self.claim
         sessions = DjangoSessionService(on_commit=self._publish)
         runner = Runner(app=get_app(claim.app_name), session_service=sessions)
@@ -169,7 +175,7 @@ class Execution:
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
         )
 
-    async def _session(self) -> Session:
+    async def _load_session(self) -> Session:
         claim = self.claim
         session = await self._sessions.get_session(
             app_name=claim.app_name,
@@ -182,41 +188,35 @@ class Execution:
         return session
 
     def _without_failures(self, events: list[Event]) -> list[Event]:
-        """How an earlier attempt failed is no answer, and nothing that the model said."""
-        return without_failures(begun_as(self.claim.invocation_id, self.claim.message, events), events)
+        """Hide from the model how earlier attempts failed: the model said none of it."""
+        message_event = find_message_event(self.claim.invocation_id, self.claim.message, events)
+        return without_failures(message_event, events)
 
-    def _growing(self) -> list[TextChunk]:
-        chunks = self._hub.texts(self.claim.session_id)
-        return [f for f in chunks if f.stream.invocation_id == self.claim.invocation_id and f.text.strip()]
+    def _uncommitted_texts(self) -> list[TextChunk]:
+        return [
+            chunk
+            for chunk in self._hub.texts(self.claim.session_id)
+            if chunk.stream.invocation_id == self.claim.invocation_id and chunk.text.strip()
+        ]
 
     def _publish(self, committed: CommittedEvent) -> None:
-        """Tell those who watch. It is stored by now: what goes wrong here must not end the invocation."""
-        try:
-            self._publish_event(committed)
-        except Exception:
-            logger.exception("Event %s of %s was not shown live", committed.seq, committed.session_id)
-
-    def _publish_event(self, committed: CommittedEvent) -> None:
-        session_id, seq, event = committed.session_id, committed.seq, committed.event
-        frame = ""
-        if self._hub.watchers(session_id):
-            frame = event_frame(seq, committed.body, render_event(session_id, seq, event))
-        self._hub.publish_event(session_id, EventNews(seq, event.id, frame))
-        for job in (created_job(session_id, staged) for staged in committed.jobs):
-            self._hub.publish_notice(session_id, job_notice(job))
+        """Publish a commit, and send the jobs that were created with it. The service calls this after each append."""
+        jobs = [created_job(committed.session_id, staged) for staged in committed.jobs]
+        publish_committed(self._hub, committed, jobs=jobs)
+        for job in jobs:
             if job.run_at is None:
                 celery_dispatch.send_job_soon(job.pk, job.task_name)
 
-    def _stream(self, event: Event) -> None:
+    def _publish_partial(self, event: Event) -> None:
         for part in (event.content.parts or []) if event.content else []:
             if part.text:
-                invocation_id = self.claim.invocation_id  # the event's own may be that of the call it answers
-                is_thought = bool(part.thought)
+                # The event's own invocation id may be that of the call which this invocation answers.
+                invocation_id, is_thought = self.claim.invocation_id, bool(part.thought)
                 stream = StreamKey(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
                 self._hub.publish_text(self.claim.session_id, stream, part.text)
 
-    def _note(self, event: Event) -> None:
-        """Keep what decides on the outcome, and on whether the invocation may go on."""
+    def _record(self, event: Event) -> None:
+        """Keep an event for the outcome, and raise LimitExceededError when it exceeds a limit on use."""
         self._events.append(event)
         self._spending.add(event)
 
@@ -227,5 +227,6 @@ class Execution:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
             message = last.error_message or "The model could not answer."
-            return Outcome(InvocationStatus.FAILED, storable(last.error_code[:64]), storable(message))
+            code, detail = storable(last.error_code[:64]), masked(last.error_detail or "")
+            return Outcome(InvocationStatus.FAILED, code, storable(message), detail)
         return WAITING if pending_calls(self._events) else COMPLETED

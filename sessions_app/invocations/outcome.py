@@ -1,19 +1,31 @@
-"""How invocations end."""
+"""Outcomes: the ways an invocation ends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.error_detail import describe
 from sessions_app.models import InvocationStatus
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an invocation ended; the message is for the person."""
+    """The end of an invocation.
+
+    Attributes:
+        error_message: a sentence for the person.
+        error_detail: the error itself, for staff.
+    """
 
     status: str
     error_code: str = ""
     error_message: str = ""
+    error_detail: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """True when the person may retry the invocation."""
+        return self.status == InvocationStatus.FAILED
 
 
 COMPLETED = Outcome(InvocationStatus.COMPLETED)
@@ -32,3 +44,17 @@ TOO_MANY_CALLS = Outcome(
     "LIMIT",
     "This asked the model more often than one answer may, so it was stopped. Ask for less at once.",
 )
+
+
+def limit_exceeded(message: str) -> Outcome:
+    """Return the outcome of an invocation that exceeded a limit of the site."""
+    return Outcome(InvocationStatus.FAILED, "LIMIT", message)
+
+
+def failure(invocation_id: str, error: Exception) -> Outcome:
+    """Return the outcome of an unexpected error: a sentence for the person, the traceback for staff."""
+    message = (
+        "Something went wrong while answering. Your message is kept; try again, or tell the people who run this "
+        f"site that {invocation_id} failed."
+    )
+    return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message, describe(error))

@@ -1,106 +1,104 @@
-"""What waits in a session after a rewind: what was undone waits for nothing, what was answered there waits again."""
+"""Reconcile jobs, answers, invocations and scheduled tasks of a session with its events after a rewind."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import find_call_event, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app import client_ids
-from sessions_app.db.threads import in_thread
+from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.effective_events import effective_events
-from sessions_app.jobs.answer import answer
 from sessions_app.jobs.cancel import cancel_job
+from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
-from sessions_app.models.tool_job import FINISHED
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
 
 
-async def settle_what_waits(session: Session) -> None:
-    """Bring jobs and invocations in line with the events that count. Safe to repeat; the caller holds the lease."""
+async def reconcile_after_rewind(session: Session) -> None:
+    """Cancel what depends on rewound events, and reopen calls whose answers were rewound.
+
+    Idempotent: an earlier attempt may have crashed half-way. The caller holds the lease.
+    """
     events = await effective_events(session)
     calls = pending_calls(events)
     waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
-    await _cancel_jobs(session, calls)
-    await _cancel_answers(session, calls)
-    await _cancel_invocations(session, waiting)
-    await _allow_answers(session, calls)
-    await _cancel_scheduled(session)
+    await _cancel_rewound_jobs(session, calls)
+    await _cancel_rewound_answers(session, calls)
+    await _cancel_rewound_invocations(session, waiting)
+    await _reopen_calls(session, calls)
+    await _cancel_rewound_tasks(session)
 
 
-async def _cancel_jobs(session: Session, calls: Collection[str]) -> None:
-    """Those whose calls do not count any more: nobody is to answer them. Who did this before may have died over it."""
-    is_open = Q(delivered_at__isnull=True) | ~Q(status__in=FINISHED)
-    jobs = ToolJob.objects.filter(is_open, session=session).exclude(call_id__in=calls)
-    job_ids = [job_id async for job_id in jobs.values_list("pk", flat=True)]
-    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=Now())
+async def _cancel_rewound_jobs(session: Session, calls: Collection[str]) -> None:
+    """Cancel the jobs of rewound calls, and mark them as delivered so that they never answer."""
+    unsettled = ToolJob.objects.undelivered() | ToolJob.objects.open()
+    jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
+    job_ids = await fetch_rows(jobs.values_list("pk", flat=True))
+    await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=Now())
     for job_id in job_ids:
         await in_thread(cancel_job, job_id, by=session.user_id)
 
 
-async def _cancel_answers(session: Session, calls: Collection[str]) -> None:
-    """Those of such jobs, if one was queued just when the calls were undone."""
-    undone = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
-    answers = [client_ids.of_job(job_id) async for job_id in undone.values_list("pk", flat=True)]
-    await _cancel(session, session.invocations.filter(status=InvocationStatus.QUEUED, client_id__in=answers))
+async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
+    """Cancel queued answers of rewound calls' jobs: an answer may be queued just before the rewind."""
+    rewound_jobs = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
+    answers = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
+    await _cancel_rows(
+        session, session.invocations.filter(status=InvocationStatus.QUEUED, client_id__in=answers)
+    )
 
 
-async def _cancel_invocations(session: Session, waiting: Collection[str]) -> None:
-    """Those that waited for such calls."""
+async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]) -> None:
+    """Cancel the invocations that wait for rewound calls."""
     rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
-    await _cancel(session, rows)
+    await _cancel_rows(session, rows)
 
 
-async def _cancel(session: Session, rows: QuerySet[Invocation]) -> None:
-    async for row in rows:
-        await session.invocations.filter(pk=row.pk).aupdate(
-            status=InvocationStatus.CANCELLED, finished_at=Now()
-        )
+async def _cancel_rows(session: Session, rows: QuerySet[Invocation]) -> None:
+    for row in await fetch_rows(rows):
+        same_row = session.invocations.filter(pk=row.pk)
+        await in_thread(same_row.update, status=InvocationStatus.CANCELLED, finished_at=Now())
         notice = invocation_notice(row.invocation_id, row.client_id, InvocationStatus.CANCELLED)
         live().hub.publish_notice(session.pk, notice)
 
 
-async def _allow_answers(session: Session, calls: Collection[str]) -> None:
-    """Calls whose answers were undone: the person may answer again, and finished jobs do so at once."""
-    delivered = ToolJob.objects.filter(
-        session=session, call_id__in=calls, status__in=FINISHED, delivered_at__isnull=False
-    )
-    queued = session.invocations.filter(status=InvocationStatus.QUEUED)
-    coming = {client_id async for client_id in queued.values_list("client_id", flat=True)}
-    delivered_ids = [job_id async for job_id in delivered.values_list("pk", flat=True)]
-    job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in coming]
+async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
+    """Accept answers again for calls whose answers were rewound; finished jobs answer at once."""
+    delivered = ToolJob.objects.ended().filter(session=session, call_id__in=calls, delivered_at__isnull=False)
+    queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
+    queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
+    delivered_ids = await fetch_rows(delivered.values_list("pk", flat=True))
+    job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in queued_client_ids]
     answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
-    # An invocation that was undone gives its client id up: the next answer is not the same one again.
-    await (
-        session.invocations.filter(client_id__in=answers)
-        .exclude(client_id__in=coming)
-        .aupdate(client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
-    )
-    await ToolJob.objects.filter(pk__in=job_ids).aupdate(delivered_at=None)
+    # Rewound invocations give up their client ids: else the next answer would count as a repetition.
+    rewound = session.invocations.filter(client_id__in=answers).exclude(client_id__in=queued_client_ids)
+    await in_thread(rewound.update, client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
+    await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=None)
     for job_id in job_ids:
-        await in_thread(answer, job_id)
+        await in_thread(queue_response, job_id)
 
 
-async def _cancel_scheduled(session: Session) -> None:
-    """The scheduled tasks of invocations that do not count any more."""
-    tasks = [task async for task in session.scheduled_tasks.active()]
+async def _cancel_rewound_tasks(session: Session) -> None:
+    """Cancel scheduled tasks that rewound invocations created, and their queued runs."""
+    tasks = await fetch_rows(session.scheduled_tasks.active())
     if not tasks:
         return
-    whole = await DjangoSessionService().get_session(
+    loaded = await DjangoSessionService().get_session(
         app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
     )
-    counting = {event.invocation_id for event in drop_rewound(whole.events)} if whole else set()
+    kept = {event.invocation_id for event in drop_rewound(loaded.events)} if loaded else set()
     for task in tasks:
-        if task.invocation_id not in counting:
+        if task.invocation_id not in kept:
             cancelled = await in_thread(cancel_task, session.pk, task.pk, session.user_id)
             live().hub.publish_notice(session.pk, schedule_notice(cancelled))
             runs = session.invocations.filter(
                 status=InvocationStatus.QUEUED, client_id__startswith=client_ids.of_schedule(task.pk, "")
             )
-            await _cancel(session, runs)
+            await _cancel_rows(session, runs)

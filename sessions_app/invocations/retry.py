@@ -1,49 +1,49 @@
-"""Trying a failed invocation again: on its own row, from the events that it has (spec R1)."""
+"""Retry of a failed invocation: on its own row, from its events (contract R1)."""
 
 from __future__ import annotations
 
 from django.db import transaction
 
-from runtime.agents.routing import why_not_resumable
+from runtime.agents.routing import reason_not_resumable
 from runtime.events.calls import events_of_invocation
 from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.closing_events import begun_as, without_failures
+from sessions_app.invocations.closing_events import find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session
 
 
 async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
-    """The invocation, if it failed and nothing has come after it.
+    """Return the invocation, if it failed and is the last one of the session.
 
     Raises:
         NotFoundError: there is no such invocation.
-        ConflictError: it did not fail, is at work again, or the conversation has gone on.
+        ConflictError: it did not fail, is being retried, or the conversation has gone on.
     """
-    return await in_thread(_failed, session, invocation_id)
+    return await in_thread(_failed_row, session, invocation_id)
 
 
 async def queue_again(session: Session, invocation_id: str) -> Invocation:
-    """Queue the failed invocation; of several who ask for that at once, one does. Raises as `failed_invocation`."""
+    """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does."""
     return await in_thread(_queue_again, session, invocation_id)
 
 
-async def has_to_begin_anew(session: Session, row: Invocation) -> bool:
-    """Whether agents that recorded no state were at a message of the person, which can only be said again."""
+async def must_restart(session: Session, row: Invocation) -> bool:
+    """Return True when the agents cannot resume, so that the person's message must be sent again."""
     if any("functionResponse" in part for part in row.message["parts"]):
         return False
     events = await effective_events(session)
-    kept = without_failures(begun_as(row.invocation_id, row.message, events), events)
+    kept = without_failures(find_message_event(row.invocation_id, row.message, events), events)
     own = events_of_invocation(kept, row.invocation_id)
-    return why_not_resumable(get_app(session.app_name).root_agent, own) is not None
+    return reason_not_resumable(get_app(session.app_name).root_agent, own) is not None
 
 
 def _queue_again(session: Session, invocation_id: str) -> Invocation:
     with transaction.atomic():
-        # Its row first, as whoever adds something.
+        # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
-        row = _failed(session, invocation_id)
+        row = _failed_row(session, invocation_id)
         row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
         row.started_at = row.finished_at = row.cancel_requested_at = None
         row.save(
@@ -52,7 +52,7 @@ def _queue_again(session: Session, invocation_id: str) -> Invocation:
     return row
 
 
-def _failed(session: Session, invocation_id: str) -> Invocation:
+def _failed_row(session: Session, invocation_id: str) -> Invocation:
     row = session.invocations.filter(invocation_id=invocation_id).first()
     if row is None:
         raise NotFoundError("There is nothing to try again here.")
@@ -64,6 +64,6 @@ def _failed(session: Session, invocation_id: str) -> Invocation:
 
 
 def _was_rewound(session: Session, invocation_id: str) -> bool:
-    """Whether somebody went back in the conversation after the invocation's last event."""
+    """Return True when a rewind came after the invocation's last event."""
     last = session.events.filter(invocation_id=invocation_id).order_by("-seq").values("seq")[:1]
     return session.events.rewinds().filter(seq__gt=last).exists()

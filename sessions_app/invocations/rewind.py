@@ -1,4 +1,4 @@
-"""Going back to before an invocation, in a session where nothing runs (spec R3)."""
+"""Rewind of an idle session to before an invocation (contract R3)."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from runtime.runners import Runner
 from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import session_lease
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.invocations.reconcile import settle_what_waits
+from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.invocations.worker import worker
-from sessions_app.live.frames import EventNews, event_frame
 from sessions_app.live.process import live
+from sessions_app.live.publish import publish_committed
 from sessions_app.models import EventKind, Session
-from sessions_app.rendering import render_event
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 
 BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
 
-async def go_back_before(session: Session, invocation_id: str) -> None:
-    """Undo the invocation and all after it; what waited in them is cancelled, and what was answered there waits again.
+async def rewind_before(session: Session, invocation_id: str) -> None:
+    """Undo the invocation and all after it. Idempotent until the next message.
 
-    Safe to repeat: while nobody has said anything since, nothing is undone again.
+    Jobs, answers and scheduled tasks of the undone invocations are cancelled; calls that they answered wait again.
 
     Raises:
-        NotFoundError: there is no such invocation, or the conversation has gone another way since it was rewound.
-        ConflictError: something runs, or is queued.
+        NotFoundError: there is no such invocation, or it was rewound and the conversation has gone on.
+        ConflictError: an invocation runs or is queued.
     """
-    async with _held(session.pk) as lease_token:
+    async with _hold_lease(session.pk) as lease_token:
         try:
-            if not await _stands_before(session, invocation_id):
+            if not await _was_just_rewound(session, invocation_id):
                 await _rewind(session, invocation_id, lease_token)
-        finally:  # who went back there before may have died over this
-            await settle_what_waits(session)
+        finally:  # Also after a repeated rewind: the first one may have crashed before this.
+            await reconcile_after_rewind(session)
 
 
 @asynccontextmanager
-async def _held(session_id: UUID) -> AsyncGenerator[int]:
-    """The session's lease, so that nothing begins meanwhile. What was sent meanwhile runs afterwards."""
+async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
+    """Hold the session's lease, so that no invocation begins. Afterwards run what was queued in the meantime."""
     lease_token = await session_lease.acquire(
         session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
     )
@@ -57,12 +57,12 @@ async def _held(session_id: UUID) -> AsyncGenerator[int]:
             await worker().start_next(session_id)
 
 
-async def _stands_before(session: Session, invocation_id: str) -> bool:
-    """Whether the last thing that was done in the conversation is to go back there."""
-    last = await session.events.rewinds().order_by("-seq").afirst()
+async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
+    """Return True when a rewind to this place is the last event of the session, apart from changes of state."""
+    last = await in_thread(session.events.rewinds().order_by("-seq").first)
     if last is None or last.body["actions"]["rewindBeforeInvocationId"] != invocation_id:
         return False
-    return not await session.events.after(last.seq).exclude(kind=EventKind.STATE).aexists()
+    return not await in_thread(session.events.after(last.seq).exclude(kind=EventKind.STATE).exists)
 
 
 async def _rewind(session: Session, invocation_id: str, lease_token: int) -> None:
@@ -82,12 +82,6 @@ async def _rewind(session: Session, invocation_id: str, lease_token: int) -> Non
         ) from error
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
-    for one in committed:
-        await _publish(one)
-
-
-async def _publish(committed: CommittedEvent) -> None:
-    session_id, seq, event = committed.session_id, committed.seq, committed.event
-    html = render_event(session_id, seq, event)
-    frame = event_frame(seq, committed.body, html, await rewound_from(session_id, seq))
-    live().hub.publish_event(session_id, EventNews(seq, event.id, frame))
+    for commit in committed:  # After the append rather than in it, as this needs a query.
+        first_rewound = await rewound_from(session.pk, commit.seq)
+        publish_committed(live().hub, commit, rewound_from=first_rewound)

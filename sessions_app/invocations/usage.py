@@ -1,4 +1,4 @@
-"""What an invocation uses: tokens, money and model calls, and whether that is more than it may."""
+"""Usage of an invocation: tokens, cost and model calls, compared with their limits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PER_MILLION = 1e-6
 
 
 class Spending:
-    """Adds up what the events of one invocation tell of their use.
+    """Sum of the tokens and the cost of one invocation's events.
 
     Args:
-        before: events of an earlier attempt.
+        before: events of an earlier attempt, counted without a check.
     """
 
     def __init__(self, conf: Conf, before: Iterable[Event] = ()) -> None:
@@ -29,19 +29,19 @@ class Spending:
             self._add(event)
 
     def add(self, event: Event) -> None:
-        """Count an event in. An answer may exceed a limit, if it is the last one.
+        """Add an event. A final response may exceed a limit, as the invocation ends with it.
 
         Raises:
-            LimitExceededError: the invocation used more than it may, and it would go on.
+            LimitExceededError: the invocation exceeds a limit and would go on.
         """
-        before = self._excess()
+        excess_before = self._excess()
         self._add(event)
-        excess = (event.usage_metadata and before) if event.is_final_response() else self._excess()
+        excess = (event.usage_metadata and excess_before) if event.is_final_response() else self._excess()
         if excess:
             raise LimitExceededError(f"This {excess}, so it was stopped. Ask for less at once.")
 
     def _excess(self) -> str | None:
-        """What is more than the invocation may."""
+        """Return the exceeded limit in words, None when there is none."""
         conf = self._conf
         if conf.invocation_tokens and self._tokens > conf.invocation_tokens:
             return f"used more than {conf.invocation_tokens} tokens"
@@ -55,7 +55,7 @@ class Spending:
 
 
 def cost_of(event: Event, conf: Conf) -> float:
-    """What the model call behind an event cost; 0.0 for a model without a price."""
+    """Return the cost of the model call behind an event; 0.0 for a model without a price."""
     usage = event.usage_metadata
     price = conf.price(event.model_version or "") if usage else None
     if usage is None or price is None:
@@ -68,14 +68,14 @@ def cost_of(event: Event, conf: Conf) -> float:
 
 
 def model_calls(root: BaseAgent, events: Iterable[Event]) -> int:
-    """How often the events' agents have asked their models; a call that was cut off left no event."""
+    """Return the number of model calls behind the events. An interrupted call is not counted: it left no event."""
     return sum(
-        _is_of_model(event) and isinstance(root.find_agent(event.author), LlmAgent) for event in events
+        _is_model_response(event) and isinstance(root.find_agent(event.author), LlmAgent) for event in events
     )
 
 
-def _is_of_model(event: Event) -> bool:
-    """Whether it is what a model answered, be it an error: no result of a tool, and no question of the framework."""
+def _is_model_response(event: Event) -> bool:
+    """Return True for an answer or error of a model; tool results and the framework's own calls are neither."""
     if event.content is None:
         return event.error_code is not None
     called = {call.name for call in event.get_function_calls()}

@@ -1,13 +1,13 @@
-"""Long-running tools that are Celery tasks: write a function, get a tool (design.md).
+"""Long-running tools that Celery workers execute: a decorated function becomes a tool.
 
 @job_tool
 def write_report(topic: str) -> dict[str, object]:
-\"\"\"What the model reads.\"\"\"
-progress(1, 3, "Reading")
-...
+    \"\"\"Description that the model reads.\"\"\"
+    progress(1, 3, "Reading")
+    ...
 """
 
-from sessions_app.jobs.api import ask, confirm, progress, save_artifact
+from sessions_app.jobs.api import JobError, ask, confirm, progress, save_artifact
 from sessions_app.jobs.tool import JobTool, job_tool
 
-__all__ = ["JobTool", "ask", "confirm", "job_tool", "progress", "save_artifact"]
+__all__ = ["JobError", "JobTool", "ask", "confirm", "job_tool", "progress", "save_artifact"]

@@ -1,4 +1,4 @@
-"""What a job's function may use: `progress`, `save_artifact`, `confirm` and `ask`."""
+"""Functions for the code of a job: `progress`, `save_artifact`, `confirm` and `ask`."""
 
 from __future__ import annotations
 
@@ -7,47 +7,57 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from runtime import types
-from runtime.errors import ConfigurationError
+from runtime.errors import AdkError, ConfigurationError
 from sessions_app.codec import storable
-from sessions_app.jobs.questions import Answer, Question
+from sessions_app.jobs.questions import JobAnswer, JobQuestion
 
 
-class Job(Protocol):
-    """The job that is running."""
+class RunningJob(Protocol):
+    """Services of the job that runs in this context."""
 
     def progress(self, done: float, total: float, message: str) -> None:
-        """How far it is."""
+        """Record the progress."""
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
-        """Keep a file; returns its version."""
+        """Save a file in the session and return its version."""
 
-    def ask(self, question: Question) -> Answer:
-        """What the person answered; raises `JobAsks` when there is no answer yet."""
+    def ask(self, question: JobQuestion) -> JobAnswer:
+        """Return the user's answer, or raise `AnswerRequired` when there is none yet."""
 
 
-current_job: ContextVar[Job | None] = ContextVar("current_job", default=None)
+current_job: ContextVar[RunningJob | None] = ContextVar("current_job", default=None)
+
+
+class JobError(AdkError):
+    """The job failed.
+
+    Raise it with a sentence for the person and the model. Of other exceptions both learn only that the job failed.
+    """
 
 
 class JobCancelled(Exception):
-    """Someone wants the job to stop. Raised by `progress` and by questions; let it pass."""
+    """The job was cancelled. Raised by `progress`, `confirm` and `ask`; do not catch it."""
 
 
-class JobAsks(BaseException):
-    """The job waits for a person, so this run of its function is over. No `Exception`: nothing has failed."""
+class AnswerRequired(BaseException):
+    """Ends this run of the function until the user answers.
 
-    def __init__(self, question: Question) -> None:
+    Derives from BaseException so that `except Exception` in the function does not catch it: nothing has failed.
+    """
+
+    def __init__(self, question: JobQuestion) -> None:
         super().__init__(question.text)
         self.question = question
 
 
 def progress(done: float, total: float, message: str = "") -> None:
-    """Tell how far the job is, in units of your own. Cheap: call it as often as you like.
+    """Report progress in units of your choice. Cheap enough for every loop iteration.
 
-    Without a total, 0, or with numbers that are not finite, the bar only says that the job is at work.
-    Outside of a job it does nothing, so that the function can be called by itself.
+    With a total of 0, or a number that is not finite, the progress bar is indeterminate. Outside a job the call does
+    nothing, so that the function can be called directly.
 
     Raises:
-        JobCancelled: someone cancelled the job.
+        JobCancelled: The job was cancelled.
     """
     job = current_job.get()
     if job is not None:
@@ -55,36 +65,38 @@ def progress(done: float, total: float, message: str = "") -> None:
 
 
 def save_artifact(filename: str, artifact: types.Part) -> int:
-    """Keep a file in the session that the job belongs to; the person can download it. Returns the version, from 0.
+    """Save a file in the session of the job, where the user can download it. Return its version, counted from 0.
 
     Raises:
-        ConfigurationError: called outside of a job.
+        ConfigurationError: Called outside a job.
     """
-    return _job("save_artifact").save_artifact(filename, artifact)
+    return _require_job("save_artifact").save_artifact(filename, artifact)
 
 
 def confirm(question: str) -> bool:
-    """Ask the person for a yes or no, and wait for it, for days if need be.
+    """Ask the user for a yes or no; the answer may take days.
 
-    No process waits: while there is no answer, this run of the function ends here. With the answer the function is
-    run again from its start, and this returns at once. So ask before doing what must not be done twice, and ask the
-    same each time: an answer is to the very words of its question.
+    No process waits. Without an answer this run of the function ends here; after the answer the function runs again
+    from its start and this call returns the answer. Therefore ask before any work that must not be repeated, and ask
+    the same questions in every run: an answer belongs to the exact text of its question.
 
     Raises:
-        ConfigurationError: called outside of a job, or the question or an option is empty.
-        JobCancelled: someone cancelled the job.
+        ConfigurationError: Called outside a job, or the question or an option is empty.
+        JobCancelled: The job was cancelled.
     """
-    return _job("confirm").ask(Question(storable(question), "confirm")) is True
+    return _require_job("confirm").ask(JobQuestion(storable(question), "confirm")) is True
 
 
 def ask(question: str, options: Sequence[str] = ()) -> str:
-    """As `confirm`, for one of the options, or for a text in the person's own words when there are none."""
-    asked = Question(storable(question), "choice" if options else "text", tuple(map(storable, options)))
-    return str(_job("ask").ask(asked))
+    """Ask the user to choose an option, or to type a text when there are no options. Otherwise like `confirm`."""
+    asked = JobQuestion(storable(question), "choice" if options else "text", tuple(map(storable, options)))
+    return str(_require_job("ask").ask(asked))
 
 
-def _job(name: str) -> Job:
+def _require_job(name: str) -> RunningJob:
     job = current_job.get()
     if job is None:
-        raise ConfigurationError(f"{name} of sessions_app.jobs is for functions that run as a job.")
+        raise ConfigurationError(
+            f"{name}() works only inside a job. Call it from a function with @job_tool of sessions_app.jobs."
+        )
     return job

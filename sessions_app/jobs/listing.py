@@ -1,12 +1,24 @@
-"""The jobs of a session."""
+"""Query for the jobs of a session that a browser must hear of when it connects."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
+from django.db.models import F
+
+from sessions_app.db.threads import fetch_rows
 from sessions_app.models import ToolJob
 
+LISTED_JOBS = 50
 
-async def jobs_of_session(session_id: UUID) -> list[ToolJob]:
-    """All of them, oldest first."""
-    return [job async for job in ToolJob.objects.filter(session_id=session_id).order_by("created_at")]
+
+async def open_and_recent_jobs(session_id: UUID) -> list[ToolJob]:
+    """Return at most `LISTED_JOBS` jobs without their results: the open ones, then those that ended last.
+
+    The HTML of the page has the cards of all others.
+    """
+    newest = F("finished_at").desc(nulls_first=True)
+    jobs = (
+        ToolJob.objects.filter(session_id=session_id).defer("result", "args").order_by(newest, "-created_at")
+    )
+    return await fetch_rows(jobs[:LISTED_JOBS])

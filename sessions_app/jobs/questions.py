@@ -1,4 +1,4 @@
-"""What a job asks the person, and taking the answer: once, after which the job is queued again."""
+"""Questions of jobs to the user. An answer is accepted once and queues the job again."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.models import JobStatus, ToolJob
 
-Answer = bool | str
+JobAnswer = bool | str
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question of a job.
+class JobQuestion:
+    """A question that a job asks the user.
 
     Attributes:
-        kind: what answers it: yes or no, one of the `options`, or a text.
+        kind: Expected answer: yes or no, one of the `options`, or a text.
 
     Raises:
-        ConfigurationError: the text or an option is empty.
+        ConfigurationError: The text or an option is empty.
     """
 
     text: str
@@ -36,56 +36,58 @@ class Question:
 
     def __post_init__(self) -> None:
         if not all(text.strip() for text in (self.text, *self.options)):
-            raise ConfigurationError(
-                "A job asks an empty question, or offers an empty option. Say what is meant."
-            )
+            raise ConfigurationError("A job question or one of its options is empty. Give each a text.")
 
     def as_json(self) -> dict[str, Any]:
-        """For the job's row, with the time."""
+        """Return the fields for `ToolJob.question`, with the current time."""
         return {**asdict(self), "options": list(self.options), "asked_at": timezone.now().isoformat()}
 
-    def is_of(self, row: Mapping[str, Any]) -> bool:
-        """Whether this is the question that the row keeps."""
-        return (self.text, self.kind, list(self.options)) == (row["text"], row["kind"], row["options"])
+    def equals(self, stored: Mapping[str, Any]) -> bool:
+        """True when `stored`, a question of a job row, has the same text, kind and options."""
+        return (self.text, self.kind, list(self.options)) == (
+            stored["text"],
+            stored["kind"],
+            stored["options"],
+        )
 
 
-def answer_question(job_id: UUID, number: int, answer: Answer, by: str) -> ToolJob:
-    """Keep the answer and queue the job again; whoever calls has it sent.
+def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: str) -> ToolJob:
+    """Store the answer and queue the job again. The caller sends the job to the broker.
 
     Args:
-        number: which of the job's questions this answers, counted from 0.
-        by: the name of the person.
+        number: Index of the question among the job's questions, from 0.
+        by: Name of the user.
 
     Raises:
-        NotFoundError: there is no such job.
-        ConflictError: the question was answered already, or the job has ended.
-        InvalidInputError: the answer does not fit the question.
+        NotFoundError: There is no such job.
+        ConflictError: The question was answered before, or the job has ended.
+        InvalidInputError: The answer does not fit the question.
     """
     with transaction.atomic():
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
-            raise NotFoundError("There is no such job in this conversation.")
-        if job.is_finished:
-            raise ConflictError("The job has ended; it needs no answer any more.")
+            raise NotFoundError("There is no such job in this session.")
+        if job.is_ended:
+            raise ConflictError("The job has ended and takes no more answers.")
         if job.question is None or number != len(job.answers):
-            raise ConflictError("This was answered already.")
-        given = {"answer": _fitting(job.question, answer), "by": by, "at": timezone.now().isoformat()}
-        job.answers = [*job.answers, {**job.question, **given}]
+            raise ConflictError("This question was answered already.")
+        entry = {"answer": _validated(job.question, answer), "by": by, "at": timezone.now().isoformat()}
+        job.answers = [*job.answers, {**job.question, **entry}]
         job.question, job.status, job.sent_at = None, JobStatus.QUEUED, None
         job.save(update_fields=["answers", "question", "status", "sent_at"])
     return job
 
 
-def _fitting(question: Mapping[str, Any], answer: Answer) -> Answer:
+def _validated(question: Mapping[str, Any], answer: JobAnswer) -> JobAnswer:
     kind = question["kind"]
     if isinstance(answer, bool) != (kind == "confirm"):
         raise InvalidInputError(
-            "This is answered with yes or no." if kind == "confirm" else "Answer in words."
+            "Answer this question with yes or no." if kind == "confirm" else "Answer this question with text."
         )
     if isinstance(answer, bool):
         return answer
     if kind == "choice" and answer not in question["options"]:
         raise InvalidInputError(f"Choose one of these: {', '.join(question['options'])}.")
     if not answer.strip() or len(answer) > conf().message_limit:
-        raise InvalidInputError(f"Write an answer of 1 to {conf().message_limit} characters.")
+        raise InvalidInputError(f"Answer with 1 to {conf().message_limit} characters.")
     return storable(answer)

@@ -1,4 +1,4 @@
-"""Reporter: keeps a running job's row up to date from a thread of its own, and hears of a wish to stop."""
+"""Reporter thread of a running job: writes progress and heartbeats, and reads cancel requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from django.db.models.functions import Now
 from runtime import types
 from sessions_app.codec import storable
 from sessions_app.db import threads
-from sessions_app.jobs.api import JobAsks, JobCancelled, current_job
-from sessions_app.jobs.questions import Answer, Question
+from sessions_app.jobs.api import AnswerRequired, JobCancelled, current_job
+from sessions_app.jobs.questions import JobAnswer, JobQuestion
 from sessions_app.live.notices import job_notice
-from sessions_app.live.process import tell
+from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.services.artifact_service import DjangoArtifactService
 
@@ -26,21 +26,24 @@ TICK_SECONDS = 0.25
 HEARTBEAT_SECONDS = 5.0
 
 
-class Reporter:
-    """Used as a context manager around the job's function; what the function calls reaches it by a context
-    variable. Progress is written a few times a second at most; the last value always is.
+class JobReporter:
+    """Context manager around the function of a job; the functions of `jobs.api` reach it by a context variable.
+
+    Progress is written at most a few times a second; the last value is always written.
     """
 
     def __init__(self, job: ToolJob) -> None:
         self._job = job
-        self._unused = list(job.answers)
+        self._unused_answers = list(job.answers)
         self._lock = threading.Lock()
         self._changed = False
         self._cancelled = False
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._report, name=f"report job {job.id}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._report_until_stopped, name=f"report job {job.id}", daemon=True
+        )
 
-    def __enter__(self) -> Reporter:
+    def __enter__(self) -> JobReporter:
         self._token = current_job.set(self)
         self._thread.start()
         return self
@@ -53,18 +56,18 @@ class Reporter:
         self._thread.join()
 
     def progress(self, done: float, total: float, message: str) -> None:
-        """Note how far the job is; numbers that are not finite say that nobody knows."""
+        """Record the progress for the next write. Numbers that are not finite mean that it is unknown."""
         if self._cancelled:
             raise JobCancelled
-        numbers = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
+        amounts = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
         text = storable(message[:500])
         with self._lock:
-            self._job.progress_done, self._job.progress_total = numbers
+            self._job.progress_done, self._job.progress_total = amounts
             self._job.progress_message = text
             self._changed = True
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
-        """Keep a file in the job's session and note its version in the job."""
+        """Save a file in the session of the job and record its version in the job."""
         session = self._job.session
         version = threads.run(
             DjangoArtifactService().save_artifact(
@@ -80,31 +83,31 @@ class Reporter:
             self._changed = True
         return version
 
-    def ask(self, question: Question) -> Answer:
-        """The first answer to this very question that was not given out yet."""
+    def ask(self, question: JobQuestion) -> JobAnswer:
+        """Return the first unused answer to this question."""
         if self._cancelled:
             raise JobCancelled
-        for index, answered in enumerate(self._unused):
-            if question.is_of(answered):
-                answer: Answer = self._unused.pop(index)["answer"]
+        for index, answered in enumerate(self._unused_answers):
+            if question.equals(answered):
+                answer: JobAnswer = self._unused_answers.pop(index)["answer"]
                 return answer
-        raise JobAsks(question)
+        raise AnswerRequired(question)
 
-    def _report(self) -> None:
+    def _report_until_stopped(self) -> None:
         last_heartbeat = time.monotonic()
         while not self._stop.wait(TICK_SECONDS):
             is_due = time.monotonic() - last_heartbeat > HEARTBEAT_SECONDS
-            if (self._changed or is_due) and self._try_to_write():
+            if (self._changed or is_due) and self._try_write():
                 last_heartbeat = time.monotonic()
         if self._changed:
-            self._try_to_write()
+            self._try_write()
         connection.close()
 
-    def _try_to_write(self) -> bool:
+    def _try_write(self) -> bool:
         try:
             self._write()
-        except Exception:  # PostgreSQL may be away for a moment; the next tick tries again
-            logger.warning("The progress of job %s was not written", self._job.pk, exc_info=True)
+        except Exception:  # PostgreSQL may be down for a moment; the next tick retries
+            logger.warning("Could not write the progress of job %s", self._job.pk, exc_info=True)
             connection.close()
             self._changed = True
             return False
@@ -120,14 +123,14 @@ class Reporter:
                 "progress_message": job.progress_message,
                 "artifacts": job.artifacts,
             }
-        mine = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
-        is_mine = mine.update(heartbeat_at=Now(), **values)
+        attempt = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
+        is_current = attempt.update(heartbeat_at=Now(), **values)
         row = ToolJob.objects.filter(pk=job.pk).values_list("cancel_requested_at", "attempts").first()
         self._cancelled = row is None or row[0] is not None or row[1] != job.attempts
-        if is_mine:
-            show(job)
+        if is_current:
+            publish_job(job)
 
 
-def show(job: ToolJob) -> None:
-    """Tell those who watch the session how the job is."""
-    tell(job.session_id, job_notice(job))
+def publish_job(job: ToolJob) -> None:
+    """Publish the job to the connections of its session."""
+    publish_notice_from_thread(job.session_id, job_notice(job))

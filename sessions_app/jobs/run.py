@@ -1,6 +1,6 @@
-"""What a worker does with a job: claim it, run its function, write the result, have it answered.
+"""Execution of a job in a worker: claim it, run its function, write the outcome, queue the function response.
 
-Each step is safe to repeat: a job is claimed under an attempt number, and only the latest attempt may write.
+Each step is idempotent: a claim increments the attempt number, and only the latest attempt may write.
 """
 
 from __future__ import annotations
@@ -19,134 +19,137 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
 from sessions_app.codec import storable, storable_values
 from sessions_app.conf import conf
-from sessions_app.jobs.answer import answer
-from sessions_app.jobs.api import JobAsks, JobCancelled, save_artifact
-from sessions_app.jobs.cancel import CANCELLED, end_cancelled, why_cancelled
-from sessions_app.jobs.questions import Question
-from sessions_app.jobs.report import Reporter, show
+from sessions_app.error_detail import describe
+from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
+from sessions_app.jobs.cancel import CANCELLED, cancellation_error, end_cancelled_job
+from sessions_app.jobs.questions import JobQuestion
+from sessions_app.jobs.report import JobReporter, publish_job
+from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
-TOO_LONG = "The job took longer than it may."
+TIMED_OUT = "The job exceeded its time limit."
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """After which exceptions a job is tried again, and how often."""
+    """Retries of a job: the exceptions that cause a retry, and the limit."""
 
     on: tuple[type[Exception], ...] = ()
     limit: int = 3
 
     def seconds_before(self, attempt: int) -> float:
-        """How long to wait before the next attempt: twice as long each time, up to five minutes, with some chance."""
+        """Return the delay before the next attempt: exponential up to five minutes, with jitter."""
         return min(2.0**attempt, 300.0) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 @dataclass(frozen=True)
-class JobEnd:
-    """How a job came out."""
+class JobOutcome:
+    """Final status of a job, with its result or error."""
 
     status: JobStatus
     result: dict[str, Any] | None = None
     error: str = ""
+    error_detail: str = ""
 
 
-def work(
+def run_job(
     run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
 ) -> None:
-    """Do the job, unless it is done or someone else is at it, and have its call answered."""
-    # Its worker may have died after somebody asked to stop it, or it was to be tried again.
-    end_cancelled(job_id)
+    """Run the job, unless it has ended or another worker has claimed it, and queue its function response."""
+    # The cancellation may have been requested before a crash or during the delay of a retry.
+    end_cancelled_job(job_id)
     job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
     if job is None:
-        answer(job_id)
+        queue_response(job_id)
         return
-    show(job)
+    publish_job(job)
     try:
-        with Reporter(job):
-            end: JobEnd | Question = _outcome(run, job)
+        with JobReporter(job):
+            outcome: JobOutcome | JobQuestion = _call_function(run, job)
     except Exception as error:
-        if cancelled := why_cancelled(job_id):
-            end = JobEnd(JobStatus.CANCELLED, error=cancelled)
+        if cancelled := cancellation_error(job_id):
+            outcome = JobOutcome(JobStatus.CANCELLED, error=cancelled)
         elif isinstance(error, policy.on) and job.attempts <= policy.limit:
             seconds = policy.seconds_before(job.attempts)
-            _queue_again(job, error, seconds)
+            _queue_retry(job, error, seconds)
             raise task.retry(countdown=seconds, max_retries=None) from error
         else:
             logger.exception("Job %s failed", job.id)
-            end = JobEnd(JobStatus.FAILED, error=f"The job failed: {error}")
-    if isinstance(end, Question):
-        if _let_wait(job, end):
+            outcome = JobOutcome(JobStatus.FAILED, error=_sentence(error), error_detail=describe(error))
+    if isinstance(outcome, JobQuestion):
+        if _pause(job, outcome):
             return
-        end = JobEnd(JobStatus.CANCELLED, error=why_cancelled(job_id) or CANCELLED)
-    _finish(job, end)
-    answer(job_id)
+        outcome = JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job_id) or CANCELLED)
+    _finish(job, outcome)
+    queue_response(job_id)
 
 
 def process_name(hostname: str | None, pid: int | str | None) -> str:
-    """What a job's row calls the process that is at it: so its parent, too, can tell which attempt that was."""
+    """Return the name of a worker process for `ToolJob.worker`, by which its parent finds the attempt."""
     return f"{(hostname or '')[:180]} process {pid}"
 
 
 def _claim(job_id: UUID, worker: str) -> ToolJob | None:
-    """Take a queued job. None when it is finished, cancelled, or another worker has it."""
-    mine = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
-    claimed = mine.update(
+    """Claim the job; None when it is not queued any more."""
+    queued = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
+    is_claimed = queued.update(
         status=JobStatus.RUNNING,
         attempts=F("attempts") + 1,
+        sends=0,
         worker=worker,
         started_at=Now(),
         heartbeat_at=Now(),
         error="",
+        error_detail="",
     )
-    return ToolJob.objects.select_related("session").get(pk=job_id) if claimed else None
+    return ToolJob.objects.select_related("session").get(pk=job_id) if is_claimed else None
 
 
-def _outcome(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobEnd | Question:
-    """Call the function; what it raises comes out, but for requests to stop and questions to the person."""
+def _call_function(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobOutcome | JobQuestion:
+    """Call the function and return its outcome, or the question it asks. Other exceptions propagate."""
     try:
         result = run(job.args)
         response = as_response(job.tool_name, result)
-    except JobAsks as asks:
-        return asks.question
+    except AnswerRequired as pause:
+        return pause.question
     except JobCancelled:
-        return JobEnd(JobStatus.CANCELLED, error=why_cancelled(job.pk) or CANCELLED)
+        return JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job.pk) or CANCELLED)
     except SoftTimeLimitExceeded:
-        if cancelled := why_cancelled(job.pk):
-            return JobEnd(JobStatus.CANCELLED, error=cancelled)
-        return JobEnd(JobStatus.FAILED, error=TOO_LONG)
+        if cancelled := cancellation_error(job.pk):
+            return JobOutcome(JobStatus.CANCELLED, error=cancelled)
+        return JobOutcome(JobStatus.FAILED, error=TIMED_OUT)
     if is_refusal(result):
-        return JobEnd(JobStatus.FAILED, response, error=str(response.get("error", "")))
-    return JobEnd(JobStatus.SUCCEEDED, _fitting(response, job))
+        return JobOutcome(JobStatus.FAILED, response, error=str(response.get("error", "")))
+    return JobOutcome(JobStatus.SUCCEEDED, _limit_result(response, job))
 
 
-def _fitting(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
-    """The result, or where it is kept when it is too large for an event."""
+def _limit_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
+    """Return the result, or save one that is too large for an event as an artifact and return a reference."""
     text = json.dumps(response, ensure_ascii=False)
     if len(text) <= conf().job_result_limit:
         return response
     filename = f"{job.tool_name}-{str(job.pk)[:8]}.json"
     save_artifact(filename, types.Part.from_bytes(data=text.encode(), mime_type="application/json"))
     return {
-        "message": f"The result has {len(text)} characters; it is kept whole as the file {filename!r}.",
+        "message": f"The result has {len(text)} characters; the complete result is in the file {filename!r}.",
         "file": filename,
         "beginning": text[:1000],
     }
 
 
-def _let_wait(job: ToolJob, question: Question) -> bool:
-    """Leave the job to the person; False when it was cancelled, or a later attempt has taken over.
+def _pause(job: ToolJob, question: JobQuestion) -> bool:
+    """Store the question and pause the job. False when the job was cancelled or a later attempt has claimed it.
 
-    This run is over and was no failure: it does not count as an attempt, and its number may be given anew.
+    A pause is not a failure: it does not count as an attempt, and the attempt number is reused.
     """
-    written = (
-        _mine(job)
+    is_written = (
+        _this_attempt(job)
         .filter(cancel_requested_at__isnull=True)
         .update(
             status=JobStatus.WAITING,
@@ -158,36 +161,43 @@ def _let_wait(job: ToolJob, question: Question) -> bool:
             artifacts=job.artifacts,
         )
     )
-    if written:
+    if is_written:
         job.refresh_from_db()
-        show(job)
-    return bool(written)
+        publish_job(job)
+    return bool(is_written)
 
 
-def _queue_again(job: ToolJob, error: Exception, seconds: float) -> None:
-    """Let the next attempt have it after this time; until then it counts as sent, so that the sweep leaves it alone."""
-    due = timezone.now() + timedelta(seconds=seconds)
-    if _mine(job).update(status=JobStatus.QUEUED, error=storable(str(error)), sent_at=due):
+def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
+    """Queue the job for a retry after `seconds`. Until then `sent_at` is in the future and the sweep skips it."""
+    due = Now() + timedelta(seconds=seconds)
+    texts = {"error": storable(f"{_sentence(error)} It will be retried."), "error_detail": describe(error)}
+    if _this_attempt(job).update(status=JobStatus.QUEUED, sent_at=due, **texts):
         job.refresh_from_db()
-        show(job)
+        publish_job(job)
 
 
-def _finish(job: ToolJob, end: JobEnd) -> None:
-    """Write the end, unless a later attempt has taken over."""
+def _finish(job: ToolJob, outcome: JobOutcome) -> None:
+    """Write the outcome, unless a later attempt has claimed the job."""
     progress = {"progress_done": job.progress_done, "progress_total": job.progress_total}
-    written = _mine(job).update(
-        status=end.status,
-        result=storable_values(end.result),
-        error=storable(end.error),
+    is_written = _this_attempt(job).update(
+        status=outcome.status,
+        result=storable_values(outcome.result),
+        error=storable(outcome.error),
+        error_detail=outcome.error_detail,
         artifacts=job.artifacts,
         progress_message=job.progress_message,
         finished_at=Now(),
         **progress,
     )
-    if written:
+    if is_written:
         job.refresh_from_db()
-        show(job)
+        publish_job(job)
 
 
-def _mine(job: ToolJob) -> QuerySet[ToolJob]:
+def _sentence(error: Exception) -> str:
+    """Return the sentence for the person and the model; other exceptions than JobError may hold hosts and secrets."""
+    return f"The job failed: {error}" if isinstance(error, JobError) else "The job failed."
+
+
+def _this_attempt(job: ToolJob) -> QuerySet[ToolJob]:
     return ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
-from typing import Any
+from dataclasses import asdict
 from uuid import UUID
 
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.models import JobStatus, ToolJob
 
-Staged = dict[tuple[str, str], dict[str, Any]]
+Staged = dict[tuple[str, str], StagedJob]
 
 _staged: ContextVar[Staged | None] = ContextVar("staged jobs", default=None)
 
@@ -32,14 +32,14 @@ def staging() -> Iterator[None]:
         _staged.reset(token)
 
 
-def stage_job(job: dict[str, Any]) -> None:
+def stage_job(job: StagedJob) -> None:
     """Leave a job row for the event that will answer its call with "pending"; nobody takes it outside `staging`."""
     staged = _staged.get()
     if staged is not None:
-        staged[job["invocation_id"], job["call_id"]] = job
+        staged[job.invocation_id, job.call_id] = job
 
 
-def staged_jobs(event: Event) -> list[dict[str, Any]]:
+def staged_jobs(event: Event) -> list[StagedJob]:
     """Take the jobs whose calls the event answers."""
     staged = _staged.get()
     if not staged:
@@ -48,7 +48,6 @@ def staged_jobs(event: Event) -> list[dict[str, Any]]:
     return [staged.pop(key) for key in keys if key in staged]
 
 
-def created_job(session_id: UUID, job: dict[str, Any]) -> ToolJob:
-    """The row that a staged job has become."""
-    run_at = job["run_at"] and datetime.fromisoformat(job["run_at"])
-    return ToolJob(**{**job, "session_id": session_id, "status": JobStatus.QUEUED, "run_at": run_at})
+def created_job(session_id: UUID, job: StagedJob) -> ToolJob:
+    """Return the row of a job that was created with its event."""
+    return ToolJob(session_id=session_id, status=JobStatus.QUEUED, **asdict(job))

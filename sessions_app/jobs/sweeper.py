@@ -1,73 +1,98 @@
-"""Jobs whose time has come are sent; unsent, lost and unanswered ones, which a crash left, are taken up again."""
+"""Sweep of jobs: send due jobs, and repair jobs that a crash left unsent, lost or without a function response."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import DurationField, F, Func, Q
 from django.db.models.functions import Greatest, Now
-from django.utils import timezone
 
 from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
-from sessions_app.jobs.answer import answer
-from sessions_app.jobs.cancel import CANCELLED, IDLE, end_cancelled
-from sessions_app.jobs.report import show
+from sessions_app.jobs.cancel import CANCELLED, end_cancelled_job
+from sessions_app.jobs.report import publish_job
+from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.models.tool_job import FINISHED
+from sessions_app.models.tool_job import ToolJobQuerySet
+from sessions_app.sweeping import OverdueRows, Repair, sweep_over
 
-UNSENT_AFTER = timedelta(seconds=5)
-MOST_ATTEMPTS = 5
+SEND_GRACE = timedelta(seconds=5)
+MAX_ATTEMPTS = 5
+MAX_DOUBLINGS = 10
 
 
 def sweep_jobs() -> None:
-    """One round."""
-    open_jobs = ToolJob.objects.filter(delivered_at__isnull=True).order_by("created_at")
-    _take_up_lost()
-    _end_unwanted(open_jobs)
-    _send_unsent(open_jobs)
-    for job in open_jobs.filter(status__in=FINISHED)[:100]:
-        show(job)
-        answer(job.pk)
+    """Run one sweep of jobs."""
+    sweep_over(job_repairs())
 
 
-def _take_up_lost() -> None:
-    """A worker that is not heard of any more has died: the job is queued again, or failed after too many deaths."""
-    lost = ToolJob.objects.filter(status=JobStatus.RUNNING, heartbeat_at__lt=_ago(conf().job_lost_seconds))
-    for job in lost[:100]:
-        if lost.filter(pk=job.pk, attempts=job.attempts).update(**_after_death(job)):
-            job.refresh_from_db()
-            show(job)
+def job_repairs() -> list[Repair]:
+    """Return the parts of a sweep that concern jobs."""
+    return [
+        OverdueRows(_lost, _recover),
+        OverdueRows(_cancelled, lambda job: end_cancelled_job(job.pk)),
+        OverdueRows(_to_send, _send),
+        OverdueRows(lambda: _undelivered().ended(), _answer),
+    ]
 
 
-def _after_death(job: ToolJob) -> dict[str, Any]:
-    """What becomes of the row. One whose call was undone is delivered: nobody is to be told."""
+def _undelivered() -> ToolJobQuerySet:
+    return ToolJob.objects.undelivered().order_by("created_at")
+
+
+def _lost() -> ToolJobQuerySet:
+    """Return the running jobs without a recent heartbeat."""
+    silence = timedelta(seconds=conf().job_lost_seconds)
+    return ToolJob.objects.filter(status=JobStatus.RUNNING, heartbeat_at__lt=Now() - silence)
+
+
+def _recover(job: ToolJob) -> None:
+    """Queue a lost job again; fail it after `MAX_ATTEMPTS`."""
+    if _lost().filter(pk=job.pk, attempts=job.attempts).update(**_recovery_values(job)):
+        job.refresh_from_db()
+        publish_job(job)
+
+
+def _recovery_values(job: ToolJob) -> dict[str, Any]:
+    """Return the new column values. A job marked as delivered belongs to a rewound call and is cancelled."""
     if job.delivered_at is not None:
         return {"status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
-    if job.attempts < MOST_ATTEMPTS:
-        error = "The worker died; the job is tried again."
+    if job.attempts < MAX_ATTEMPTS:
+        error = "The worker died; the job will be retried."
         return {"status": JobStatus.QUEUED, "sent_at": None, "error": error}
-    error = f"The worker died at attempt {job.attempts}; the job is not tried again."
+    error = f"The worker died in attempt {job.attempts}; the job will not be retried."
     return {"status": JobStatus.FAILED, "finished_at": Now(), "error": error}
 
 
-def _end_unwanted(open_jobs: QuerySet[ToolJob]) -> None:
-    """Nobody is at these any more, and they would never be begun: workers drop what was revoked."""
-    unwanted = open_jobs.filter(status__in=IDLE, cancel_requested_at__isnull=False)
-    for job_id in unwanted.values_list("pk", flat=True)[:100]:
-        end_cancelled(job_id)
+def _cancelled() -> ToolJobQuerySet:
+    """Return the cancelled jobs that are not running: no worker ends them, because workers drop revoked tasks."""
+    return _undelivered().idle().filter(cancel_requested_at__isnull=False)
 
 
-def _send_unsent(open_jobs: QuerySet[ToolJob]) -> None:
-    """Send what was not sent, or so long ago that the broker may have lost it: a job is claimed once all the same."""
-    at_once = Q(run_at__isnull=True, created_at__lt=timezone.now() - UNSENT_AFTER)
-    unsent = Q(sent_at__isnull=True) & (at_once | Q(run_at__lte=Now()))
-    forgotten = Q(sent_at__lt=_ago(conf().job_resend_seconds))
-    for job in open_jobs.filter(unsent | forgotten, status=JobStatus.QUEUED)[:100]:
-        send_job(job.pk, job.task_name)
-        ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()))
+def _to_send() -> ToolJobQuerySet:
+    """Return due jobs that were never sent, or so long ago that the broker may have lost them.
+
+    The pause doubles with each send: a job may just as well wait in a long queue, which sending makes longer.
+    """
+    immediate = Q(run_at__isnull=True, created_at__lt=Now() - SEND_GRACE)
+    unsent = Q(sent_at__isnull=True) & (immediate | Q(run_at__lte=Now()))
+    pause = Func(
+        F("sends"),
+        template=f"make_interval(secs => %(seconds)s * 2 ^ least(greatest(%(expressions)s - 1, 0), {MAX_DOUBLINGS}))",
+        seconds=float(conf().job_resend_seconds),
+        output_field=DurationField(),
+    )
+    overdue = Q(sent_at__lt=Now() - pause)
+    return _undelivered().filter(unsent | overdue, status=JobStatus.QUEUED)
 
 
-def _ago(seconds: float) -> datetime:
-    return timezone.now() - timedelta(seconds=seconds)
+def _send(job: ToolJob) -> None:
+    """Send the job. Sending twice is safe: a job is claimed once."""
+    send_job(job.pk, job.task_name)
+    ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()), sends=F("sends") + 1)
+
+
+def _answer(job: ToolJob) -> None:
+    publish_job(job)
+    queue_response(job.pk)

@@ -1,4 +1,4 @@
-"""A job that took longer than its `time_limit` has failed: the death of its process is no accident to recover from."""
+"""Hard time limit of jobs: a job whose process is killed for its `time_limit` fails and is not retried."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from sessions_app.celery_dispatch import send_sweep
-from sessions_app.jobs.cancel import why_cancelled
-from sessions_app.jobs.run import TOO_LONG, process_name
+from sessions_app.jobs.cancel import cancellation_error
+from sessions_app.jobs.run import TIMED_OUT, process_name
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
 
 
 class JobRequest(Request):
-    """How the parent of a worker's processes follows a job: Celery calls it when it kills the process for the limit."""
+    """Celery request of a job. The parent of the worker processes calls `on_timeout` when it kills one of them."""
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """End the job that is being killed; when that cannot be written, it is lost, as if the worker had died."""
+        """End the job of the killed process. If that fails, the sweep treats the job as lost with its worker."""
         super().on_timeout(soft, timeout)
         if soft:
-            return  # the function is told, and ends the job itself
+            return  # the function receives SoftTimeLimitExceeded and ends the job
         try:
-            end_overdue(UUID(self.id), process_name(self.hostname, self.worker_pid))
+            end_overdue_job(UUID(self.id), process_name(self.hostname, self.worker_pid))
         except Exception:
-            logger.exception("Job %s took longer than it may, and that was not written", self.id)
+            logger.exception("Could not record that job %s exceeded its time limit", self.id)
         finally:
-            connection.close()  # processes that this one starts later would share it
+            connection.close()  # child processes forked later would share it
 
 
-def end_overdue(job_id: UUID, worker: str) -> None:
-    """End the job, if that process is still at it.
+def end_overdue_job(job_id: UUID, worker: str) -> None:
+    """End the job, if `worker` still runs it.
 
-    The parent has no event loop, nor may it: its children would inherit a dead one. So the sweep tells the rest.
+    The function response is left to the sweep: it needs an event loop, and the parent of forked processes must not
+    start one, because its children would inherit it in an unusable state.
     """
-    cancelled = why_cancelled(job_id)
-    written = ToolJob.objects.filter(pk=job_id, status=JobStatus.RUNNING, worker=worker).update(
+    cancelled = cancellation_error(job_id)
+    is_written = ToolJob.objects.filter(pk=job_id, status=JobStatus.RUNNING, worker=worker).update(
         status=JobStatus.CANCELLED if cancelled else JobStatus.FAILED,
-        error=cancelled or TOO_LONG,
+        error=cancelled or TIMED_OUT,
         finished_at=Now(),
     )
-    if written:
+    if is_written:
         send_sweep()

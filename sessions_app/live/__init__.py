@@ -1,1 +1,1 @@
-"""What watchers of a session see at once: committed events, text as it grows, notices. A hint, never the truth."""
+"""Live view of a session: committed events, growing text and notices for open tabs. PostgreSQL stays the truth."""

@@ -1,78 +1,206 @@
-"""Frames to the browser that tell what happened in a session: events, partial text, notices."""
+"""Server frames: the websocket messages to the browser, one dataclass for each type."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+from uuid import UUID
 
 from sessions_app.live.streamed_text import TextChunk
+from sessions_app.statuses import InvocationStatus, JobStatus
 
 VERSION = 1
 
 
+class ServerFrame:
+    """Base of the server frames. Subclasses are dataclasses whose fields are the fields of the message."""
+
+    type: ClassVar[str]
+
+    def json(self) -> str:
+        """Return the websocket message, without the fields that are None."""
+        fields = {name: value for name, value in vars(self).items() if value is not None}
+        return json.dumps({"v": VERSION, "type": self.type, **fields}, default=str)
+
+
 @dataclass(frozen=True)
-class EventNews:
-    """A committed event; `frame` is the whole websocket message, made once for all who watch."""
-
-    seq: int
-    event_id: str
-    frame: str
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something other than an event has changed: an invocation, a job, a scheduled task.
+class EventFrame(ServerFrame):
+    """A committed event.
 
     Attributes:
-        kind: the frame's type.
-        fields: the frame's other fields; None is left out.
-        begins_invocation: whether an invocation has begun to run, so that text will come.
-        ends_invocation: the invocation whose streamed text is of no use any more.
+        body: JSON of the event, as it is stored.
+        rewound_from: `seq` of the first event that a rewind undid; None for other events.
     """
 
-    kind: str
-    fields: dict[str, Any]
-    begins_invocation: bool = False
-    ends_invocation: str = ""
+    type = "event"
+
+    seq: int
+    body: str
+    html: str
+    rewound_from: int | None = None
+
+    def json(self) -> str:
+        """Return the websocket message. The body is JSON already and is not parsed for it."""
+        rewound = "" if self.rewound_from is None else f',"rewound_from":{self.rewound_from}'
+        return (
+            f'{{"v":{VERSION},"type":"{self.type}","seq":{self.seq},"event":{self.body},'
+            f'"html":{json.dumps(self.html)}{rewound}}}'
+        )
+
+
+@dataclass(frozen=True)
+class PartialFrame(ServerFrame):
+    """Text that an event will have, as far as it has been streamed.
+
+    Attributes:
+        lease: fencing token of the lease that the text was streamed under.
+        offset: start of the text, in UTF-16 code units from the start of the event's text (or thoughts).
+        thought: True for thoughts, None for text.
+    """
+
+    type = "partial"
+
+    lease: int
+    invocation_id: str
+    event_id: str
+    author: str
+    offset: int
+    text: str
+    thought: bool | None
+
+    @classmethod
+    def of_chunk(cls, chunk: TextChunk) -> PartialFrame:
+        """Return the frame of a chunk."""
+        stream = chunk.stream
+        return cls(
+            stream.lease_token,
+            stream.invocation_id,
+            stream.event_id,
+            stream.author,
+            chunk.offset,
+            chunk.text,
+            stream.thought or None,
+        )
+
+
+@dataclass(frozen=True)
+class InvocationFrame(ServerFrame):
+    """The status of an invocation."""
+
+    type = "invocation"
+
+    id: str
+    client_id: str
+    status: str
+    error: str | None = None
 
     @property
-    def id(self) -> str:
-        """The invocation's or job's."""
-        return str(self.fields["id"])
+    def is_active(self) -> bool:
+        """True while the invocation is queued or running."""
+        return self.status in InvocationStatus.active()
 
     @property
-    def is_open(self) -> bool:
-        """Whether it is queued or running."""
-        return self.fields["status"] in ("queued", "running")
-
-    def frame(self) -> str:
-        """The websocket message."""
-        return frame(self.kind, **self.fields)
+    def is_running(self) -> bool:
+        """True while the invocation streams text."""
+        return self.status == InvocationStatus.RUNNING
 
 
-def frame(kind: str, **fields: Any) -> str:
-    """A message to the browser; fields that are None are left out."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    return json.dumps({"v": VERSION, "type": kind, **given}, default=str)
+@dataclass(frozen=True)
+class JobFrame(ServerFrame):
+    """A job with its progress, its question and its card."""
+
+    type = "job"
+
+    id: str
+    call_id: str
+    tool: str
+    status: str
+    percent: int | None
+    message: str
+    error: str
+    question: dict[str, Any] | None
+    artifacts: dict[str, int]
+    html: str
+
+    @property
+    def is_active(self) -> bool:
+        """True while the job is queued or running."""
+        return self.status in JobStatus.active()
 
 
-def event_frame(seq: int, body: str, html: str, rewound_from: int | None = None) -> str:
-    """A committed event; `body` is its JSON. A rewind says from which event on nothing counts any more (spec R3)."""
-    rewound = "" if rewound_from is None else f',"rewound_from":{rewound_from}'
-    return f'{{"v":{VERSION},"type":"event","seq":{seq},"event":{body},"html":{json.dumps(html)}{rewound}}}'
+@dataclass(frozen=True)
+class ScheduleFrame(ServerFrame):
+    """A scheduled task with its card."""
+
+    type = "schedule"
+    is_active: ClassVar[bool] = False
+    """Scheduled tasks are not counted among the active invocations and jobs of a session."""
+
+    id: int
+    status: str
+    task: str
+    next_at: str | None
+    how_often: str
+    html: str
 
 
-def partial_frame(chunk: TextChunk) -> str:
-    """Text that has grown."""
-    stream = chunk.stream
-    return frame(
-        "partial",
-        lease=stream.lease_token,
-        invocation_id=stream.invocation_id,
-        event_id=stream.event_id,
-        author=stream.author,
-        offset=chunk.offset,
-        text=chunk.text,
-        thought=stream.thought or None,
-    )
+Notice = InvocationFrame | JobFrame | ScheduleFrame
+"""A change of something other than the log."""
+
+NOTICE_TYPES: dict[str, type[Notice]] = {
+    notice.type: notice for notice in (InvocationFrame, JobFrame, ScheduleFrame)
+}
+
+
+@dataclass(frozen=True)
+class ReadyFrame(ServerFrame):
+    """The answer to `hello`: the session's status. The events after the browser's last one follow.
+
+    Attributes:
+        invocation: id and status of the running or first queued invocation.
+    """
+
+    type = "ready"
+
+    session: UUID
+    seq: int
+    invocation: tuple[str, str] | None
+    jobs: Sequence[JobFrame]
+    schedules: Sequence[ScheduleFrame]
+
+    def json(self) -> str:
+        """Return the websocket message; fields that are None are null."""
+        invocation = self.invocation and {"id": self.invocation[0], "status": self.invocation[1]}
+        fields = {
+            "session": str(self.session),
+            "seq": self.seq,
+            "invocation": invocation,
+            "jobs": [vars(job) for job in self.jobs],
+            "schedules": [vars(task) for task in self.schedules],
+        }
+        return json.dumps({"v": VERSION, "type": self.type, **fields}, default=str)
+
+
+@dataclass(frozen=True)
+class ErrorFrame(ServerFrame):
+    """A refused frame.
+
+    Attributes:
+        message: a sentence for the person.
+        in_reply_to: client id of the refused message; None for other frames.
+    """
+
+    type = "error"
+
+    code: str
+    message: str
+    in_reply_to: str | None = None
+
+
+@dataclass(frozen=True)
+class PongFrame(ServerFrame):
+    """The answer to `ping`."""
+
+    type = "pong"

@@ -1,229 +1,271 @@
-"""Hub: brings news of sessions to those of this process who watch them, and to the relay for other processes.
+"""Hub: passes news of sessions to the watchers in this process, and to the relay for other processes.
 
-Committed events and notices go out at once. Streamed text is gathered for a moment first: a short one when the
-process is idle, a longer one under load, so that its cost does not grow with the number of pieces.
+Committed events and notices go out at once. Streamed text is gathered first, for a short window while the process is
+idle and a longer one under load, so that its cost does not grow with the number of model chunks.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
-from sessions_app.live.frames import EventNews, Notice, partial_frame
+from sessions_app.live.frames import EventFrame, InvocationFrame, Notice, PartialFrame
 from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
 
+logger = logging.getLogger(__name__)
 SECONDS_PER_GROWING_SESSION = 0.0005
-"""Sending a chunk takes some 0.1 ms: with five times that between two, a fifth of the process's time goes to it."""
+"""Bounds flushing to about 20% of the process's CPU: sending a chunk takes about 0.1 ms."""
 
 
 class Watcher(Protocol):
-    """Someone who watches a session in this process; none of these may block."""
+    """A viewer of one session in this process. No method may block. `frame` is a whole websocket message."""
 
-    def event(self, news: EventNews) -> None:
-        """An event was committed here."""
+    def on_event(self, seq: int, frame: str) -> None:
+        """Handle an event that this process committed."""
 
-    def hint(self, seq: int) -> None:
-        """The log has reached `seq`, says another process."""
+    def on_log_position(self, seq: int) -> None:
+        """Handle the news that the log has reached `seq`."""
 
-    def chunk(self, frame: str) -> None:
-        """Text has grown."""
+    def on_text(self, frame: str) -> None:
+        """Handle streamed text."""
 
-    def notice(self, notice: Notice, frame: str) -> None:
-        """An invocation or a job has changed; `frame` is the whole websocket message."""
+    def on_notice(self, notice: Notice, frame: str) -> None:
+        """Handle a change of an invocation, a job or a scheduled task."""
 
-    def session_status(self, session_status: SessionStatus) -> None:
-        """What PostgreSQL says, on the slow tick."""
+    def on_status(self, session_status: SessionStatus) -> None:
+        """Compare with the session's status in PostgreSQL; called on the slow tick."""
 
-    def gone(self) -> None:
-        """The session was deleted."""
+    def on_deleted(self) -> None:
+        """Handle the deletion of the session."""
 
 
 class Outbox(Protocol):
-    """Where news for other processes go."""
+    """Messages to the hubs of other processes."""
 
-    def event(self, session_id: UUID, seq: int) -> None:
-        """The log has reached `seq`."""
+    def send_log_position(self, session_id: UUID, seq: int) -> None:
+        """Report that the log has reached `seq`."""
 
-    def chunk(self, session_id: UUID, chunk: TextChunk) -> None:
-        """Text has grown."""
+    def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
+        """Send streamed text."""
 
-    def notice(self, session_id: UUID, notice: Notice) -> None:
-        """An invocation or a job has changed."""
+    def send_notice(self, session_id: UUID, notice: Notice) -> None:
+        """Send a change of an invocation, a job or a scheduled task."""
 
-    def want_text(self, session_id: UUID) -> None:
-        """Someone here watches and lacks the text so far."""
+    def request_text(self, session_id: UUID) -> None:
+        """Ask for the text streamed so far, and for all that follows."""
 
 
 class Hub:
-    """One for each event loop of a process."""
+    """Watchers and growing text of the sessions of one event loop."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._watchers: defaultdict[UUID, set[Watcher]] = defaultdict(set)
         self._texts: defaultdict[UUID, dict[StreamKey, GrowingText]] = defaultdict(dict)
-        self._grown: set[UUID] = set()
+        self._unflushed: set[UUID] = set()
         self._window = conf().merge_seconds
-        self._flush_is_due = False
-        self._wanted: set[UUID] = set()
+        self._is_flush_scheduled = False
+        self._requested_elsewhere: set[UUID] = set()
 
     def watch(self, session_id: UUID, watcher: Watcher) -> None:
-        """Let the watcher know from now on; the text so far comes at once."""
+        """Add a watcher, and send it the text streamed so far."""
         self._watchers[session_id].add(watcher)
         for text in self._texts.get(session_id, {}).values():
-            watcher.chunk(partial_frame(text.whole()))
-
-    def want_text(self, session_id: UUID) -> None:
-        """Something runs in the session, maybe elsewhere: have its text brought here."""
-        if session_id not in self._texts:
-            self._outbox.want_text(session_id)
+            watcher.on_text(PartialFrame.of_chunk(text.whole()).json())
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
-        """The watcher has left. After the last one, nobody asks whether what other processes tell has ended."""
+        """Remove a watcher.
+
+        With the last one the text of other processes goes, too: the slow tick checks watched sessions only, so
+        nothing would tell when that text ends.
+        """
         self._watchers[session_id].discard(watcher)
         if not self._watchers[session_id]:
             del self._watchers[session_id]
-            self._forget_text_of_others(session_id)
+            self._drop_text_of_other_processes(session_id)
 
     def watched(self) -> list[UUID]:
-        """The sessions that someone here watches."""
+        """Return the sessions with a watcher in this process."""
         return list(self._watchers)
 
     def watchers(self, session_id: UUID) -> Iterable[Watcher]:
-        """Those who watch the session here."""
+        """Return the session's watchers in this process."""
         return tuple(self._watchers.get(session_id, ()))
 
-    # What happens in this process
+    def request_text(self, session_id: UUID) -> None:
+        """Ask other processes for the session's text, unless this process has text of it."""
+        if session_id not in self._texts:
+            self._outbox.request_text(session_id)
 
-    def publish_event(self, session_id: UUID, news: EventNews) -> None:
-        """An event was committed by this process."""
-        self._keep_texts(session_id, lambda stream: stream.event_id != news.event_id)
-        for watcher in self.watchers(session_id):
-            watcher.event(news)
-        self._outbox.event(session_id, news.seq)
+    # News of this process
+
+    def publish_event(
+        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[], EventFrame | None]
+    ) -> None:
+        """Publish a committed event, which replaces its streamed text.
+
+        Args:
+            make_frame: called once for all watchers, and not at all when there are none. None when the frame takes
+                long to make: the watchers read the event from PostgreSQL.
+        """
+        self._keep_texts(session_id, lambda stream: stream.event_id != event_id)
+        self._outbox.send_log_position(session_id, seq)
+        watchers = self.watchers(session_id)
+        frame = make_frame() if watchers else None
+        if frame is None:
+            self.receive_log_position(session_id, seq)
+            return
+        text = frame.json()
+        for watcher in watchers:
+            watcher.on_event(seq, text)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
-        """A model has said a little more."""
+        """Publish text of a partial event at the next flush, with U+FFFD where no socket could send it."""
         texts = self._texts[session_id]
         if stream not in texts:
-            _make_void(texts, stream)
-            texts[stream] = GrowingText(stream, is_from_here=True)
-        texts[stream].add(text)
-        self._grown.add(session_id)
-        self._flush_later()
+            _drop_superseded(texts, stream)
+            texts[stream] = GrowingText(stream, is_local=True)
+        texts[stream].add(text if text.isascii() else storable(text))
+        self._unflushed.add(session_id)
+        self._schedule_flush()
 
     def publish_notice(self, session_id: UUID, notice: Notice) -> None:
-        """An invocation or a job of the session has changed."""
-        self.show_notice(session_id, notice)
-        self._outbox.notice(session_id, notice)
+        """Publish a change of an invocation, a job or a scheduled task."""
+        self.receive_notice(session_id, notice)
+        self._outbox.send_notice(session_id, notice)
 
-    def forget_text(self, session_id: UUID, invocation_id: str) -> None:
-        """The invocation has ended: what it streamed is in events now."""
+    def drop_text(self, session_id: UUID, invocation_id: str) -> None:
+        """Drop the streamed text of an invocation that has ended; its events hold the text now."""
         self._keep_texts(session_id, lambda stream: stream.invocation_id != invocation_id)
         if session_id not in self._texts:
-            self._wanted.discard(session_id)
+            self._requested_elsewhere.discard(session_id)
 
     def texts(self, session_id: UUID) -> list[TextChunk]:
-        """The text that grows in the session, whole."""
+        """Return the session's streamed texts from their beginnings."""
         return [text.whole() for text in self._texts.get(session_id, {}).values()]
 
-    def speaking(self, session_id: UUID) -> set[str]:
-        """The invocations whose text grows in the session."""
+    def streaming_invocations(self, session_id: UUID) -> set[str]:
+        """Return the ids of the invocations with streamed text."""
         return {stream.invocation_id for stream in self._texts.get(session_id, {})}
 
-    # What other processes tell
+    # News of other processes and of PostgreSQL
 
-    def text_is_wanted(self, session_id: UUID) -> None:
-        """Another process watches: if the session's text grows here, send it what there is, and all that comes."""
-        self._wanted.add(session_id)
+    def receive_text_request(self, session_id: UUID) -> None:
+        """Send another process the text that grows here, and all that follows."""
+        self._requested_elsewhere.add(session_id)
         for text in self._texts.get(session_id, {}).values():
-            if text.is_from_here:
-                self._outbox.chunk(session_id, text.whole())
+            if text.is_local:
+                self._outbox.send_text(session_id, text.whole())
 
-    def hint(self, session_id: UUID, seq: int) -> None:
-        """The log has reached `seq`."""
+    def receive_log_position(self, session_id: UUID, seq: int) -> None:
+        """Tell the watchers that the log has reached `seq`."""
         for watcher in self.watchers(session_id):
-            watcher.hint(seq)
+            watcher.on_log_position(seq)
 
-    def forget_void_text(self, session_id: UUID, session_status: SessionStatus) -> None:
-        """Another process may have taken the session over, and may not have spoken yet."""
-        self._keep_texts(session_id, lambda stream: stream.lease_token >= session_status.lease_token)
-
-    def session_status(self, session_id: UUID, session_status: SessionStatus) -> None:
-        """What PostgreSQL says, on the slow tick: what runs may be telling a text that nobody here was told of."""
-        self.forget_void_text(session_id, session_status)
-        if session_status.invocation:
-            self.want_text(session_id)
-        for watcher in self.watchers(session_id):
-            watcher.session_status(session_status)
-
-    def gone(self, session_id: UUID) -> None:
-        """The session was deleted."""
-        for watcher in self.watchers(session_id):
-            watcher.gone()
-
-    def receive_chunk(self, session_id: UUID, chunk: TextChunk) -> None:
-        """Text of another process's invocation has grown. What is missing before it is asked for."""
+    def receive_text(self, session_id: UUID, chunk: TextChunk) -> None:
+        """Show text of an invocation of another process; ask for the text before it when that is missing."""
         if session_id not in self._watchers:
-            self._forget_text_of_others(session_id)
+            self._drop_text_of_other_processes(session_id)
             return
         texts, stream = self._texts[session_id], chunk.stream
-        if any(known.lease_token > stream.lease_token for known in texts):
-            return  # it was taken over, and does not know yet
+        if any(key.lease_token > stream.lease_token for key in texts):
+            return  # The sender has lost its lease and has not noticed yet.
         if stream not in texts:
-            _make_void(texts, stream)
-            texts[stream] = GrowingText(stream, is_from_here=False)
+            _drop_superseded(texts, stream)
+            texts[stream] = GrowingText(stream, is_local=False)
         if not texts[stream].receive(chunk):
-            self._outbox.want_text(session_id)
+            self._outbox.request_text(session_id)
             return
-        grown = texts[stream].take_pending()
-        if grown:
-            self._show(session_id, grown)
+        unseen = texts[stream].take_pending()
+        if unseen:
+            self._show_text(session_id, unseen)
+        self._schedule_flush()  # bounds the memory
 
-    def show_notice(self, session_id: UUID, notice: Notice) -> None:
-        """Tell those who watch here."""
-        if notice.ends_invocation:
-            self.forget_text(session_id, notice.ends_invocation)
+    def receive_notice(self, session_id: UUID, notice: Notice) -> None:
+        """Show a notice to the watchers; the end of an invocation drops its streamed text."""
+        if isinstance(notice, InvocationFrame) and not notice.is_active:
+            self.drop_text(session_id, notice.id)
         watchers = self.watchers(session_id)
         if watchers:
-            frame = notice.frame()
+            frame = notice.json()
             for watcher in watchers:
-                watcher.notice(notice, frame)
+                watcher.on_notice(notice, frame)
 
-    # Merging
+    def receive_status(self, session_id: UUID, session_status: SessionStatus) -> None:
+        """Compare with PostgreSQL on the slow tick.
 
-    def _flush_later(self) -> None:
-        if not self._flush_is_due:
-            self._flush_is_due = True
+        An invocation that runs may stream text in a process that does not know of the watchers here.
+        """
+        self.drop_text_of_older_leases(session_id, session_status)
+        if session_status.invocation:
+            self.request_text(session_id)
+        for watcher in self.watchers(session_id):
+            watcher.on_status(session_status)
+
+    def drop_text_of_older_leases(self, session_id: UUID, session_status: SessionStatus) -> None:
+        """Drop text of a process that has lost the session, though its successor has streamed nothing yet."""
+        self._keep_texts(session_id, lambda stream: stream.lease_token >= session_status.lease_token)
+
+    def receive_deletion(self, session_id: UUID) -> None:
+        """Tell the watchers that the session was deleted."""
+        for watcher in self.watchers(session_id):
+            watcher.on_deleted()
+
+    # Flushing
+
+    def _schedule_flush(self) -> None:
+        if not self._is_flush_scheduled:
+            self._is_flush_scheduled = True
             asyncio.get_running_loop().call_later(self._window, self._flush)
 
     def _flush(self) -> None:
-        """Send what has grown. The more sessions grow at once, the longer the next window."""
-        self._flush_is_due = False
-        grown, self._grown = self._grown, set()
-        for session_id in grown:
+        """Send the text gathered since the last flush. The more sessions have some, the longer the next window."""
+        self._is_flush_scheduled = False
+        unflushed, self._unflushed = self._unflushed, set()
+        self._bound_memory()
+        for session_id in unflushed:
             for text in self._texts.get(session_id, {}).values():
                 chunk = text.take_pending()
                 if chunk:
-                    self._show(session_id, chunk)
-                    if session_id in self._wanted:
-                        self._outbox.chunk(session_id, chunk)
+                    self._show_text(session_id, chunk)
+                    if session_id in self._requested_elsewhere:
+                        self._outbox.send_text(session_id, chunk)
         shortest, longest = conf().merge_seconds, conf().merge_seconds_under_load
-        self._window = min(max(shortest, SECONDS_PER_GROWING_SESSION * len(grown)), longest)
+        self._window = min(max(shortest, SECONDS_PER_GROWING_SESSION * len(unflushed)), longest)
 
-    def _show(self, session_id: UUID, chunk: TextChunk) -> None:
+    def _bound_memory(self) -> None:
+        """Cut the longest texts until all take no more memory than `streamed_bytes`."""
+        texts = [text for of_session in self._texts.values() for text in of_session.values()]
+        excess = sum(text.bytes for text in texts) - conf().streamed_bytes
+        if excess <= 0:
+            return
+        for text in sorted(texts, key=lambda text: text.bytes, reverse=True):
+            if excess <= 0:
+                return
+            logger.warning(
+                "The text of event %s is shown only when complete: all streamed texts together exceed %d bytes",
+                text.stream.event_id,
+                conf().streamed_bytes,
+            )
+            excess -= text.bytes
+            text.cut()
+
+    def _show_text(self, session_id: UUID, chunk: TextChunk) -> None:
         watchers = self.watchers(session_id)
         if watchers:
-            frame = partial_frame(chunk)
+            frame = PartialFrame.of_chunk(chunk).json()
             for watcher in watchers:
-                watcher.chunk(frame)
+                watcher.on_text(frame)
 
-    def _forget_text_of_others(self, session_id: UUID) -> None:
-        self._keep_texts(session_id, lambda stream: self._texts[session_id][stream].is_from_here)
+    def _drop_text_of_other_processes(self, session_id: UUID) -> None:
+        self._keep_texts(session_id, lambda stream: self._texts[session_id][stream].is_local)
 
     def _keep_texts(self, session_id: UUID, is_kept: Callable[[StreamKey], bool]) -> None:
         texts = self._texts.get(session_id)
@@ -235,9 +277,12 @@ class Hub:
             del self._texts[session_id]
 
 
-def _make_void(texts: dict[StreamKey, GrowingText], begins: StreamKey) -> None:
-    """An agent speaks one event at a time: what it said before is committed, or void. So is all of an older lease."""
+def _drop_superseded(texts: dict[StreamKey, GrowingText], new: StreamKey) -> None:
+    """Drop the texts that a new stream makes void.
+
+    An agent streams one event at a time, so its earlier text is committed or lost; text of an older lease is lost.
+    """
     for stream in list(texts):
-        is_of_author = stream.author == begins.author and stream.event_id != begins.event_id
-        if is_of_author or stream.lease_token < begins.lease_token:
+        is_earlier_event = stream.author == new.author and stream.event_id != new.event_id
+        if is_earlier_event or stream.lease_token < new.lease_token:
             del texts[stream]

@@ -1,92 +1,94 @@
-"""This process's hub and relay, and their slow tick."""
+"""Hub, relay and sign-ins of this process, and the slow tick that compares them with PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from dataclasses import dataclass
-from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from sessions_app.conf import conf
-from sessions_app.db import threads
 from sessions_app.db.event_log import session_statuses
-from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
+from sessions_app.live.sign_ins import SignIns
+from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Live:
-    """What a process has for watching and being watched."""
+    """Hub, relay and sign-ins of an event loop, with the tasks that keep them going."""
 
     hub: Hub
     relay: Relay
+    sign_ins: SignIns
     tasks: tuple[asyncio.Task[None], ...]
 
 
-_lives: WeakKeyDictionary[asyncio.AbstractEventLoop, Live] = WeakKeyDictionary()
+def _start() -> Live:
+    relay = Relay()
+    hub, sign_ins = Hub(relay), SignIns()
+    tasks = (
+        asyncio.create_task(relay.listen(hub), name="relay: listen"),
+        asyncio.create_task(relay.stay_joined(), name="relay: stay joined"),
+        asyncio.create_task(_compare_with_database(hub), name="live: slow tick"),
+        asyncio.create_task(_check_sign_ins(sign_ins), name="live: check sign-ins"),
+    )
+    relay.on_sign_out, relay.on_account_change = sign_ins.end_session, sign_ins.request_check
+    return Live(hub, relay, sign_ins, tasks)
+
+
+_lives = LoopLocal(_start)
 
 
 def live() -> Live:
-    """The running loop's hub and relay, started at first use."""
-    loop = asyncio.get_running_loop()
-    known = _lives.get(loop)
-    if known is None:
-        relay = Relay()
-        hub = Hub(relay)
-        tasks = (
-            loop.create_task(relay.listen(hub), name="relay: listen"),
-            loop.create_task(relay.stay_joined(), name="relay: stay joined"),
-            loop.create_task(_look_for_news(hub), name="live: slow tick"),
-        )
-        known = _lives[loop] = Live(hub, relay, tasks)
-    return known
-
-
-def tell(session_id: UUID, notice: Notice) -> None:
-    """Tell those who watch the session, from a thread that has no loop."""
-
-    async def publish() -> None:
-        live().hub.publish_notice(session_id, notice)
-
-    threads.run(publish())
+    """Return the running loop's hub and relay; the first call starts them."""
+    return _lives.get()
 
 
 async def close_live() -> None:
-    """Stop the running loop's listeners, after what was posted has left."""
-    known = _lives.pop(asyncio.get_running_loop(), None)
-    if known is None:
+    """Stop the running loop's hub and relay after the unsent news are sent."""
+    closing = _lives.pop()
+    if closing is None:
         return
-    listening, *ticking = known.tasks
+    listening, *ticking = closing.tasks
     for task in ticking:
         task.cancel()
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
-            await known.relay.stop()
+            await closing.relay.stop()
             await listening
-    except Exception:  # the channel layer is away, and nothing is left to say to it
-        logger.warning("The channel layer did not answer at the end", exc_info=True)
+    except Exception:  # Redis may be away. News are hints, so losing the last ones is safe.
+        logger.warning("The channel layer did not answer at shutdown", exc_info=True)
         listening.cancel()
-    await asyncio.gather(*known.tasks, return_exceptions=True)
+    await asyncio.gather(*closing.tasks, return_exceptions=True)
 
 
-async def _look_for_news(hub: Hub) -> None:
-    """Ask PostgreSQL where the watched sessions stand: what a lost message would have told."""
+async def _check_sign_ins(sign_ins: SignIns) -> None:
+    """Check the sign-ins on request and on every heartbeat, in case messages were lost or SQL changed an account."""
+    while True:
+        await sign_ins.check_requested(conf().heartbeat_seconds)
+        try:
+            await sign_ins.check_all()
+        except Exception:  # PostgreSQL may be away for a moment.
+            logger.warning("Sign-ins could not be checked; the next tick tries again", exc_info=True)
+
+
+async def _compare_with_database(hub: Hub) -> None:
+    """Give the hub the statuses of the watched sessions on every heartbeat, in case messages were lost."""
     while True:
         await asyncio.sleep(conf().heartbeat_seconds)
-        watched = {session_id: hub.speaking(session_id) for session_id in hub.watched()}
+        streaming = {session_id: hub.streaming_invocations(session_id) for session_id in hub.watched()}
         try:
-            known = await session_statuses(list(watched)) if watched else {}
-        except Exception:  # PostgreSQL may be away for a moment
-            logger.warning("Looking for news failed; the next tick tries again", exc_info=True)
+            statuses = await session_statuses(list(streaming)) if streaming else {}
+        except Exception:  # PostgreSQL may be away for a moment.
+            logger.warning("Watched sessions could not be checked; the next tick tries again", exc_info=True)
             continue
-        for session_id, spoke in watched.items():
-            if session_id not in known:
-                hub.gone(session_id)
+        for session_id, invocation_ids in streaming.items():
+            if session_id not in statuses:
+                hub.receive_deletion(session_id)
                 continue
-            for ended in spoke - known[session_id].open:
-                hub.forget_text(session_id, ended)
-            hub.session_status(session_id, known[session_id])
+            for invocation_id in invocation_ids - statuses[session_id].active:
+                hub.drop_text(session_id, invocation_id)
+            hub.receive_status(session_id, statuses[session_id])

@@ -1,4 +1,4 @@
-"""Text that grows: the partial events of one event to be, with offsets that make losses and repeats visible."""
+"""Growing text: the partial events of one future event, with offsets that make losses and repeats visible."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 
 
 def utf16_length(text: str) -> int:
-    """The length as JavaScript counts it."""
+    """Return the length as JavaScript counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 @dataclass(frozen=True)
 class StreamKey:
-    """What an agent is saying.
+    """Identity of a growing text.
 
     Attributes:
-        lease_token: of the lease under which it speaks; text of an older lease of the session is void.
-        event_id: of the event that the text will become.
-        thought: whether it thinks aloud; else it answers.
+        lease_token: fencing token of the lease that it is streamed under; text of an older lease is void.
+        event_id: id of the event that the text will become.
+        thought: True for thoughts, False for the answer.
     """
 
     lease_token: int
@@ -29,7 +29,7 @@ class StreamKey:
 
 @dataclass(frozen=True)
 class TextChunk:
-    """A piece of streamed text.
+    """A piece of a growing text.
 
     Attributes:
         offset: start of the piece, in UTF-16 code units from the start of the event's text (or thoughts).
@@ -42,27 +42,42 @@ class TextChunk:
 
 @dataclass
 class GrowingText:
-    """The text of one event to be, or its thoughts, so far.
+    """Text or thoughts of a future event, as far as they have been streamed.
 
     Attributes:
-        is_from_here: whether this process hears it from the model; else another tells it.
+        is_local: True when this process runs the invocation, False when another process sends the text.
+        pending: pieces that no flush has taken yet.
+        pending_from: offset of the first pending piece.
+        is_cut: True when the text took too much memory: it is no longer kept or shown, and the whole event will be.
     """
 
     stream: StreamKey
-    is_from_here: bool
+    is_local: bool
     pieces: list[str] = field(default_factory=list)
     length: int = 0
     pending: list[str] = field(default_factory=list)
     pending_from: int = 0
+    is_cut: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Estimated memory of the text."""
+        return 0 if self.is_cut else 2 * self.length
+
+    def cut(self) -> None:
+        """Drop the text so far and all that follows."""
+        self.is_cut, self.pieces, self.pending = True, [], []
 
     def add(self, text: str) -> None:
-        """Append a piece; it is pending until it is taken."""
+        """Append a piece; it stays pending until `take_pending`."""
+        if self.is_cut:
+            return
         self.pieces.append(text)
         self.pending.append(text)
         self.length += utf16_length(text)
 
     def take_pending(self) -> TextChunk | None:
-        """What was added since it was last taken."""
+        """Return the pieces added since the last call, None when there are none."""
         if not self.pending:
             return None
         chunk = self._chunk(self.pending_from, "".join(self.pending))
@@ -71,19 +86,21 @@ class GrowingText:
         return chunk
 
     def whole(self) -> TextChunk:
-        """All of it, for someone who joins now."""
+        """Return the text from its beginning; an empty chunk when it is cut."""
         self.pieces = ["".join(self.pieces)]
         return self._chunk(0, self.pieces[0])
 
     def receive(self, chunk: TextChunk) -> bool:
-        """Take in a chunk from another process. False when what comes before it is missing."""
+        """Add a chunk of another process. Returns False when text before the chunk is missing."""
+        if self.is_cut:
+            return True
         if chunk.offset > self.length:
             return False
         if chunk.offset == self.length:
             self.add(chunk.text)
         elif chunk.offset == 0 and utf16_length(chunk.text) > self.length:
-            known = "".join(self.pieces)
-            self.add(chunk.text[len(known) :])
+            so_far = "".join(self.pieces)
+            self.add(chunk.text[len(so_far) :])
         return True
 
     def _chunk(self, offset: int, text: str) -> TextChunk:

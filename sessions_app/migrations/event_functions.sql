@@ -1,4 +1,4 @@
--- What the generated columns of an event are made of. Immutable: they depend on the event's JSON alone.
+-- Functions of the generated columns of an event. Immutable: they depend on the event's JSON alone.
 
 CREATE FUNCTION adk_event_text(body jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT string_agg(part ->> 'text', '' ORDER BY place)
@@ -28,7 +28,7 @@ CREATE FUNCTION adk_event_output_tokens(body jsonb) RETURNS integer LANGUAGE sql
     SELECT (body -> 'usageMetadata' ->> 'candidatesTokenCount')::integer
 $$;
 
--- What the keys of a delta held in a state, their scope's prefix put before them; keys that were new are absent.
+-- Return the values that the keys of a delta have in a state, each key with its scope prefix; new keys are absent.
 
 CREATE FUNCTION adk_before(delta jsonb, state jsonb, prefix text) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(jsonb_object_agg(prefix || key, state -> key), '{}')

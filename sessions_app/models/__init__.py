@@ -1,25 +1,31 @@
-"""What is kept, and the rules that the database itself keeps."""
+"""Models of the site, with the rules that the database enforces."""
 
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind
-from sessions_app.models.invocation import Invocation, InvocationStatus
+from sessions_app.models.invocation import Invocation
+from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
 from sessions_app.models.state import AppState, UserState
-from sessions_app.models.tool_job import JobStatus, ToolJob
+from sessions_app.models.tombstone import ErasedKind, Tombstone
+from sessions_app.models.tool_job import ToolJob
+from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
     "AppState",
     "Artifact",
+    "ErasedKind",
     "Event",
     "EventKind",
     "Invocation",
     "InvocationStatus",
     "JobStatus",
+    "LegalHold",
     "MemoryEntry",
     "ScheduledTask",
     "Session",
+    "Tombstone",
     "ToolJob",
     "UserState",
 ]

@@ -1,4 +1,4 @@
-"""Artifact: one version of a file of a session or a user; the bytes are in Django's storage."""
+"""Artifact: one version of a file of a session or a user; Django's storage holds the bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.dispatch import receiver
 
 
 def storage_path(artifact: Artifact, filename: str) -> str:
-    """A random name: what a person or a model called the file never reaches the file system."""
+    """Return a random path: a file name from a user or a model never reaches the file system."""
     return f"artifacts/{uuid.uuid4().hex}"
 
 
@@ -22,11 +22,11 @@ class Artifact(models.Model):
     """A version of a file.
 
     Attributes:
-        session: None when the file is the user's, that is when its name starts with `user:`.
-        version: 0, 1, 2 ... for each filename.
-        mime_type: what the part said it is; empty for plain text parts.
-        size: in bytes.
-        part_kind: `text` or `blob`: which kind of part it is read back as.
+        session: None for a file of the user, whose name starts with `user:`.
+        version: 0, 1, 2 … for each filename.
+        mime_type: MIME type of the saved part; `text/plain` for a text part.
+        size: number of bytes.
+        part_kind: kind of part that loading returns: `text` or `blob`.
     """
 
     app_name = models.CharField(max_length=128)
@@ -44,7 +44,7 @@ class Artifact(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """A version of a name is there once."""
+        """A filename has each version once."""
 
         constraints = [
             models.UniqueConstraint(
@@ -60,5 +60,5 @@ class Artifact(models.Model):
 
 @receiver(post_delete, sender=Artifact)
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
-    """The bytes go with their row, also when it goes with its session or user; not before that is certain."""
+    """Delete the bytes after the deletion of the row, also a cascading one, is committed."""
     transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)

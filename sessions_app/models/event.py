@@ -8,7 +8,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 
 class _OfBody(Func):
-    """One of the SQL functions over an event's JSON that the first migration creates."""
+    """Call of an SQL function on an event's JSON; the first migration creates these functions."""
 
     def __init__(self, function: str, output_field: models.Field) -> None:  # type: ignore[type-arg]
         super().__init__(F("body"), function=function, output_field=output_field)
@@ -22,7 +22,7 @@ _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 
 
 class EventKind(models.TextChoices):
-    """What an event is, at a glance."""
+    """Main content of an event, for lists and filters."""
 
     MESSAGE = "message"
     CALL = "call"
@@ -32,31 +32,34 @@ class EventKind(models.TextChoices):
 
 
 class EventQuerySet(models.QuerySet["Event"]):
-    """Stretches of a log."""
+    """Parts of a session's log."""
 
     def after(self, seq: int) -> EventQuerySet:
-        """What came later, oldest first."""
+        """Return the events after a sequence number, oldest first."""
         return self.filter(seq__gt=seq).order_by("seq")
 
     def rewinds(self) -> EventQuerySet:
-        """Those that go back to before an invocation (spec R3); few, and found by an index of their own."""
+        """Return the rewind events (contract R3); a partial index finds them."""
         return self.filter(_IS_REWIND)
 
 
 class Event(models.Model):
-    """What happened, as JSON, and what it changed.
+    """One committed event.
 
     Attributes:
-        seq: 1, 2, 3 ... in its session, without gaps.
-        body: the event's JSON as the ADK API gives it (camelCase); the columns below are derived from it.
-        before: what the keys of the state delta held when it was applied, with their prefixes; keys that were
-            new are absent.
+        seq: 1, 2, 3 … in the session, without gaps.
+        body: the event's JSON as the ADK API has it (camelCase); PostgreSQL derives the generated columns from it.
+        before: values of the state delta's keys, with their prefixes, before the delta was applied; new keys are
+            absent.
+        hash: hash over the session's chain at this event, and `before`; null when the append statement did not write
+            the row.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="events")
     seq = models.BigIntegerField()
     body = models.JSONField()
     before = models.JSONField(null=True)
+    hash = models.BinaryField(null=True)
     event_id = models.GeneratedField(
         expression=_text("id"), output_field=models.TextField(null=True), db_persist=True
     )
@@ -95,7 +98,7 @@ class Event(models.Model):
     objects = EventQuerySet.as_manager()
 
     class Meta:
-        """The log's order is the key that everything reads by."""
+        """The order of the log is unique in a session."""
 
         ordering = ["session", "seq"]
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_unique_seq")]

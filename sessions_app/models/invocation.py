@@ -1,4 +1,4 @@
-"""Invocation: everything from one message to the final response, as work that some process does."""
+"""Invocation: the work on one message up to the final response, run by one process at a time."""
 
 from __future__ import annotations
 
@@ -7,42 +7,48 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.statuses import InvocationStatus
 
-class InvocationStatus(models.TextChoices):
-    """queued -> running -> completed | failed | cancelled | waiting.
 
-    waiting -> completed when it is answered, failed -> queued when it is tried again.
-    """
+class InvocationQuerySet(models.QuerySet["Invocation"]):
+    """Invocations by the sets of statuses that `sessions_app.statuses` defines."""
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    def active(self) -> InvocationQuerySet:
+        """Return the invocations that are queued or running."""
+        return self.filter(status__in=InvocationStatus.active())
+
+    def open(self) -> InvocationQuerySet:
+        """Return the invocations that are queued, running or waiting."""
+        return self.filter(status__in=InvocationStatus.open())
 
 
 class Invocation(models.Model):
-    """One message's work.
+    """One invocation of a session.
 
     Attributes:
-        invocation_id: the ADK id, on every event of it.
-        client_id: made by whoever sent the message; sending it again starts nothing.
-        message: the content to run, as JSON.
-        error_code: why it failed, for programs; `error_message` is for people. Kept while it is tried again.
-        attempts: how often a process began to run it, since it was last asked for.
-        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
+        invocation_id: the ADK id, which every event of the invocation carries.
+        client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
+        message: the content to run, as JSON, without credentials.
+        credentials: the credentials of the message, encrypted by `sessions_app.invocations.credentials`; empty when
+            there are none, and from the end of the invocation.
+        owner: the process that runs the invocation.
+        error_code: reason of a failure, for programs; `error_message` is for people, and
+            `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
+        attempts: number of claims since the invocation was queued or retried.
+        cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
     invocation_id = models.CharField(max_length=64, unique=True)
     client_id = models.CharField(max_length=160)
     message = models.JSONField()
+    credentials = models.TextField(blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     error_code = models.CharField(max_length=64, blank=True, default="", db_default="")
     error_message = models.TextField(blank=True, default="", db_default="")
+    error_detail = models.TextField(blank=True, default="", db_default="", editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -52,10 +58,15 @@ class Invocation(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
-        """The database keeps the rules: one start for a client id, one running invocation in a session."""
+    objects = InvocationQuerySet.as_manager()
 
-        permissions = [("cancel_invocation", "Can stop invocation")]
+    class Meta:
+        """The database enforces one invocation for a client id and one running invocation in a session."""
+
+        permissions = [
+            ("cancel_invocation", "Can stop invocation"),
+            ("view_error_detail", "Can view details of errors of invocations and jobs"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
             models.UniqueConstraint(
@@ -64,12 +75,15 @@ class Invocation(models.Model):
         ]
         indexes = [
             models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
+            models.Index(
+                fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.invocation_id} {self.status}"
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether it runs, or will, and so can be stopped."""
-        return self.status in (InvocationStatus.QUEUED, InvocationStatus.RUNNING)
+    def is_stoppable(self) -> bool:
+        """True while a cancel request has an effect."""
+        return self.status in InvocationStatus.active()

@@ -1,4 +1,4 @@
-"""MemoryEntry: what one event of an earlier conversation said, found by its words."""
+"""MemoryEntry: the text of one event of an earlier session, found by full text search."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from django.db import models
 from django.db.models import F
 
 CONFIG = "simple"
-"""The text search configuration: words as they are. Which language people write is not known, and a stemmer or a list
-of stop words for the wrong one loses what was said."""
+"""Text search configuration without stemming and stop words: the language of the texts is unknown, and the rules of
+another language lose words."""
 
 
 class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
-    """Whose memory, and what of it."""
+    """Memory entries of a user, and a search among them."""
 
     def of(self, app_name: str, user_pk: Any) -> MemoryEntryQuerySet:
-        """What an app remembers of a user."""
+        """Return the user's entries in an app."""
         return self.filter(app_name=app_name, user_id=user_pk)
 
     def best_first(self, words: Iterable[str]) -> MemoryEntryQuerySet:
-        """The entries that have any of the words, those with most of them first, then the newest."""
+        """Return the entries with any of the words: the best match first, among equals the newest."""
         query = SearchQuery(
             " or ".join(f'"{word}"' for word in words), config=CONFIG, search_type="websearch"
         )
@@ -33,14 +33,12 @@ class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
 
 
 class MemoryEntry(models.Model):
-    """The text of one event.
-
-    It goes with its session: what a person deletes is forgotten.
+    """Text of one event, deleted with its session.
 
     Attributes:
-        event_id: of the ADK event; a session's event is remembered once.
-        content: as ADK content JSON, text parts only.
-        words: its distinct words as `runtime.memory.recall` finds them; what is searched.
+        event_id: id of the ADK event; a session has one entry for an event.
+        content: ADK content as JSON, text parts only.
+        words: the distinct words of the text, as `runtime.memory.recall` splits it; the search looks at these.
     """
 
     app_name = models.CharField(max_length=128)
@@ -64,7 +62,7 @@ class MemoryEntry(models.Model):
     objects = MemoryEntryQuerySet.as_manager()
 
     class Meta:
-        """Found by words; a session's event is there once."""
+        """One entry for an event; a GIN index serves the search."""
 
         verbose_name_plural = "memory entries"
         constraints = [

@@ -1,43 +1,56 @@
-"""ScheduledTask: what an agent is to do at a time, once or again and again."""
+"""ScheduledTask: an instruction that is sent to an agent at a time, once or repeatedly."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.errors import InvalidInputError
 from sessions_app.timing import Recurrence, parse_recurrence, zone_of
+
+END_OF_CALENDAR = datetime(9000, 1, 1, tzinfo=UTC)
+"""Rows hold only earlier times: Python cannot show those near the end of year 9999 in every time zone."""
 
 
 class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
-    """Those that are to come."""
+    """Scheduled tasks by their next run."""
 
     def active(self) -> ScheduledTaskQuerySet:
-        """Neither over nor cancelled, the next one first."""
+        """Return the tasks that are neither over nor cancelled, the next to run first."""
         return self.filter(next_at__isnull=False).order_by("next_at", "id")
 
+    def shown(self) -> ScheduledTaskQuerySet:
+        """Return the active tasks, and the failed tasks that nobody has dismissed."""
+        has_failed = ~Q(error="") & Q(cancelled_at__isnull=True)
+        return self.filter(Q(next_at__isnull=False) | has_failed).order_by("next_at", "id")
+
     def due(self) -> ScheduledTaskQuerySet:
-        """Those whose time has come."""
-        return self.active().filter(next_at__lte=Now())
+        """Return the active tasks whose next run is due by the database's clock.
+
+        The tasks of a deactivated user wait.
+        """
+        return self.active().filter(next_at__lte=Now(), session__user__is_active=True)
 
 
 class ScheduledTask(models.Model):
-    """A task that is told to the agent of a session when its time has come.
+    """A task of a session; each run sends it to the agent as a new invocation.
 
     Attributes:
-        invocation_id: in which it was scheduled; rewinding that cancels it.
-        call_id: the function call that scheduled it; one call schedules once.
-        task: what the agent is told.
-        start_at: its first time, from which intervals are counted.
-        next_at: its next time; None when it is over or cancelled.
-        every: how it repeats, as `sessions_app.timing.parse_recurrence` reads it; empty when it does not.
-        time_zone: on whose clocks.
-        runs: how often its time has come: each is an invocation of the session.
-        most_runs: after how many it is over; None when that is not limited.
-        ends_at: nothing comes after this.
+        invocation_id: the invocation that scheduled the task; a rewind of it cancels the task.
+        call_id: the function call that scheduled the task; one call schedules one task.
+        task: the text for the agent.
+        start_at: time of the first run, from which intervals are counted.
+        next_at: time of the next run; None when the task is over, cancelled or failed.
+        every: recurrence, as `sessions_app.timing.parse_recurrence` reads it; empty for a single run.
+        time_zone: IANA name of the time zone of the recurrence.
+        runs: number of runs so far.
+        most_runs: number of runs after which the task is over; None without a limit.
+        ends_at: time after which there is no run; None without a limit.
+        error: the reason why the task could not be run and is not tried again; empty for all other tasks.
     """
 
     session = models.ForeignKey(
@@ -56,6 +69,7 @@ class ScheduledTask(models.Model):
     ends_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     last_run_at = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(blank=True, default="", db_default="")
     cancelled_at = models.DateTimeField(null=True, blank=True)
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -64,10 +78,16 @@ class ScheduledTask(models.Model):
     objects = ScheduledTaskQuerySet.as_manager()
 
     class Meta:
-        """A call schedules once; what is to come is found by an index of its own."""
+        """One task for a call, readable times; a partial index finds the active tasks."""
 
         constraints = [
-            models.UniqueConstraint(fields=["session", "call_id"], name="scheduled_task_unique_call")
+            models.UniqueConstraint(fields=["session", "call_id"], name="scheduled_task_unique_call"),
+            models.CheckConstraint(
+                condition=Q(
+                    start_at__lt=END_OF_CALENDAR, next_at__lt=END_OF_CALENDAR, ends_at__lt=END_OF_CALENDAR
+                ),
+                name="scheduled_task_readable_times",
+            ),
         ]
         indexes = [
             models.Index(fields=["next_at"], condition=Q(next_at__isnull=False), name="scheduled_task_next"),
@@ -79,24 +99,32 @@ class ScheduledTask(models.Model):
 
     @property
     def status(self) -> str:
-        """`active`, `cancelled` or `over`."""
+        """`active`, `cancelled`, `failed` or `over`."""
         if self.cancelled_at is not None:
             return "cancelled"
+        if self.error:
+            return "failed"
         return "over" if self.next_at is None else "active"
 
     @property
     def recurrence(self) -> Recurrence | None:
-        """How it repeats; None when it does not."""
+        """Return the parsed recurrence; None for a single run."""
         return parse_recurrence(self.every, zone_of(self.time_zone)) if self.every else None
 
     @property
     def how_often(self) -> str:
-        """In words: "once", "every weekday at 09:00"."""
-        recurrence = self.recurrence
+        """Return the recurrence in words, such as "once" or "every weekday at 09:00"; never raises."""
+        try:
+            recurrence = self.recurrence
+        except InvalidInputError:
+            return f"by the unreadable rule {self.every!r} in {self.time_zone}"
         return recurrence.words if recurrence else "once"
 
     def time_after(self, moment: datetime) -> datetime | None:
-        """Its next time once it has come at `moment`, which counts as one however many were missed; None at its end."""
+        """Return the time of the run after the one at `moment`; None when that was the last run.
+
+        Occurrences missed before `moment` count as one run.
+        """
         recurrence = self.recurrence
         if recurrence is None or (self.most_runs is not None and self.runs + 1 >= self.most_runs):
             return None

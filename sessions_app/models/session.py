@@ -1,4 +1,4 @@
-"""Session: one conversation of one user with one app; its row is what an append locks."""
+"""Session: one conversation of one user with one app. An append locks its row."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from django.db.models.functions import Now
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
-    """Whose sessions."""
+    """Sessions by owner and last use."""
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """The sessions that the user may chat in."""
+        """Return the user's sessions; none for an anonymous user."""
         return self.filter(user_id=user.pk) if user.is_authenticated else self.none()
 
     def newest_first(self) -> SessionQuerySet:
-        """The sessions that were used last come first."""
+        """Order by last use, the latest first."""
         return self.order_by("-updated_at", "-id")
 
 
 class Session(models.Model):
-    """A conversation.
+    """One conversation.
 
     Attributes:
         key: the session id of the ADK API, unique for the user and app.
-        state: what has no scope prefix; app and user state have rows of their own.
-        initial_state: `state` at the creation: what the fold of the deltas starts from.
-        last_seq: the order number of the last event.
-        lease_token: grows with every take-over; an append that carries an older one is refused.
-        lease_owner: the process that runs an invocation here; empty when none does.
+        state: values of keys without a scope prefix; app and user state have their own tables.
+        initial_state: `state` at the creation, before any state delta.
+        last_seq: sequence number of the last event.
+        log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
+        lease_token: fencing token; it grows with every lease, and an append with an older token is refused.
+        lease_owner: the process that holds the lease; empty when nothing runs.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -42,6 +43,7 @@ class Session(models.Model):
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     initial_state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     last_seq = models.BigIntegerField(default=0, db_default=0)
+    log_hash = models.BinaryField(default=b"", db_default=b"")
     lease_token = models.BigIntegerField(default=0, db_default=0)
     lease_owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     lease_expires_at = models.DateTimeField(null=True, blank=True)
@@ -51,7 +53,7 @@ class Session(models.Model):
     objects = SessionQuerySet.as_manager()
 
     class Meta:
-        """Unique by the three names that the ADK API uses; listed by last use."""
+        """Unique by app name, user and key, the names of the ADK API."""
 
         constraints = [
             models.UniqueConstraint(fields=["app_name", "user", "key"], name="session_unique_key"),

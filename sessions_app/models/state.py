@@ -1,4 +1,4 @@
-"""State that several sessions share: of an app, of a user in an app."""
+"""State shared by sessions: of an app, and of a user in an app."""
 
 from django.conf import settings
 from django.db import models
@@ -22,7 +22,7 @@ class UserState(models.Model):
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
 
     class Meta:
-        """One row for a user and app."""
+        """One row for each user in an app."""
 
         constraints = [
             models.UniqueConstraint(fields=["app_name", "user"], name="user_state_unique"),

@@ -1,4 +1,4 @@
-"""ToolJob: a long-running function call that a Celery worker does."""
+"""ToolJob: the execution of a long-running function call by a Celery worker."""
 
 from __future__ import annotations
 
@@ -10,38 +10,51 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-
-class JobStatus(models.TextChoices):
-    """queued -> running -> succeeded | failed | cancelled; running -> waiting, for a person -> queued."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+from sessions_app.models.scheduled_task import END_OF_CALENDAR
+from sessions_app.statuses import JobStatus
 
 
-FINISHED = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED)
+class ToolJobQuerySet(models.QuerySet["ToolJob"]):
+    """Jobs by the sets of statuses that `sessions_app.statuses` defines, and by delivery."""
+
+    def idle(self) -> ToolJobQuerySet:
+        """Return the jobs that are queued or waiting."""
+        return self.filter(status__in=JobStatus.idle())
+
+    def open(self) -> ToolJobQuerySet:
+        """Return the jobs that are queued, running or waiting."""
+        return self.filter(status__in=JobStatus.open())
+
+    def ended(self) -> ToolJobQuerySet:
+        """Return the jobs with a result, an error or a cancellation."""
+        return self.filter(status__in=JobStatus.ended())
+
+    def undelivered(self) -> ToolJobQuerySet:
+        """Return the jobs whose answer is not queued as an invocation yet; open jobs are among them."""
+        return self.filter(delivered_at__isnull=True)
 
 
 class ToolJob(models.Model):
-    """One call's work.
+    """One job of a session.
 
     Attributes:
-        call_id: the function call that it answers; one job answers one call, once.
-        task_name: the Celery task.
-        progress_done: of `progress_total`, in the task's own units; a total of 0, or not finite, means unknown.
-        run_at: when it may begin; None is at once.
-        sent_at: when the broker took it, or is to give it to a worker for the next attempt; a sweeper sends what has
-            none, and what is not begun long after.
-        worker: the process that is, or was last, at it: see `sessions_app.jobs.run.process_name`.
-        heartbeat_at: when the worker was last heard of.
-        artifacts: the files that it saved, {filename: version}.
-        question: what it asks the person while it waits: the fields of `sessions_app.jobs.questions.Question`.
-        answers: the questions that were answered, in order, each with its `answer`, `by` whom, and when (`at`).
-        cancel_requested_at: when someone asked to stop it; `cancelled_by` and `cancel_reason` say who and why.
-        delivered_at: when its answer was queued as an invocation of the session.
+        call_id: the function call that the job answers; one job answers one call, once.
+        task_name: name of the Celery task.
+        progress_done: progress in the task's own units, out of `progress_total`; a total that is 0 or not finite
+            means unknown.
+        run_at: earliest start; None is at once.
+        sends: number of times that the job was sent to the broker since its last claim.
+        sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweeper sends
+            jobs without it, and jobs that did not start long after it.
+        worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
+        heartbeat_at: time of the worker's last heartbeat.
+        error: reason of a failure, for people and the model; `error_detail` is for staff with the permission
+            `view_error_detail`.
+        artifacts: the files that the job saved, {filename: version}.
+        question: the open question while the job waits: the fields of `sessions_app.jobs.questions.JobQuestion`.
+        answers: the answered questions in order, each with `answer`, `by` (the user's name) and `at` (the time).
+        cancel_requested_at: time of the first cancel request; `cancelled_by` and `cancel_reason` belong to it.
+        delivered_at: time at which the job's answer was queued as an invocation of the session.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -59,6 +72,7 @@ class ToolJob(models.Model):
     progress_message = models.CharField(max_length=500, blank=True, default="", db_default="")
     result = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, default="", db_default="")
+    error_detail = models.TextField(blank=True, default="", db_default="", editable=False)
     artifacts = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     question = models.JSONField(null=True, blank=True)
     answers = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))
@@ -70,17 +84,23 @@ class ToolJob(models.Model):
     cancel_reason = models.TextField(blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     run_at = models.DateTimeField(null=True, blank=True)
+    sends = models.PositiveIntegerField(default=0, db_default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     delivered_at = models.DateTimeField(null=True, blank=True)
 
+    objects = ToolJobQuerySet.as_manager()
+
     class Meta:
-        """One job for a call; what is not at its end is found by an index of its own."""
+        """One job for a call, a readable start; partial indexes find undelivered and running jobs."""
 
         permissions = [("cancel_tooljob", "Can stop tool job")]
-        constraints = [models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call")]
+        constraints = [
+            models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call"),
+            models.CheckConstraint(condition=Q(run_at__lt=END_OF_CALENDAR), name="tool_job_readable_start"),
+        ]
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
             models.Index(fields=["created_at"], condition=Q(delivered_at__isnull=True), name="tool_job_open"),
@@ -92,7 +112,7 @@ class ToolJob(models.Model):
 
     @property
     def percent(self) -> int | None:
-        """How far it is, 0 to 100; None when the task does not know."""
+        """Return the progress from 0 to 100; None when it is unknown."""
         if self.status == JobStatus.SUCCEEDED:
             return 100
         if not self.progress_total or not isfinite(self.progress_total) or not isfinite(self.progress_done):
@@ -100,17 +120,17 @@ class ToolJob(models.Model):
         return round(100 * max(0.0, min(1.0, self.progress_done / self.progress_total)))
 
     @property
-    def is_put_off(self) -> bool:
-        """Whether it waits for its time."""
+    def is_delayed(self) -> bool:
+        """True while the job waits for `run_at`."""
         is_begun = self.sent_at is not None or self.started_at is not None
         return self.status == JobStatus.QUEUED and self.run_at is not None and not is_begun
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether it runs, or will, and so can be stopped."""
-        return not self.is_finished
+    def is_stoppable(self) -> bool:
+        """True while a cancel request has an effect."""
+        return not self.is_ended
 
     @property
-    def is_finished(self) -> bool:
-        """Whether there is a result, an error, or a stop."""
-        return self.status in FINISHED
+    def is_ended(self) -> bool:
+        """True when the job has a result, an error or a cancellation."""
+        return self.status in JobStatus.ended()

@@ -1,7 +1,4 @@
-"""What a browser shows as HTML: markdown, one event, one job, one scheduled task.
-
-Pages and websocket frames use the same functions.
-"""
+"""HTML of events, jobs, scheduled tasks and Markdown. Pages and websocket frames use the same functions."""
 
 from sessions_app.rendering.html import render_event, render_job, render_schedule
 from sessions_app.rendering.markdown import render_markdown

@@ -1,4 +1,4 @@
-"""What one event shows, as values that its template lays out in order."""
+"""Blocks of an event: the displayable parts of its content, which the event template renders in order."""
 
 from __future__ import annotations
 
@@ -11,75 +11,75 @@ from typing import Any, ClassVar
 from runtime import types
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.history.event_marks import task_in
+from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import ToolJob
 
 TRANSFER_TOOL = "transfer_to_agent"
-LONGEST_RESULT = 4_000
+LONGEST_RESPONSE = 4_000
 LONGEST_VALUE = 200
 
 
 @dataclass(frozen=True)
-class Text:
-    """What someone said; the agent's is markdown."""
+class TextBlock:
+    """Text of the user, or Markdown of an agent."""
 
     kind: ClassVar = "text"
     text: str
 
 
 @dataclass(frozen=True)
-class WakeUp:
-    """A scheduled task whose time had come."""
+class ScheduledTaskBlock:
+    """Text of a scheduled task that has become due."""
 
-    kind: ClassVar = "wake_up"
+    kind: ClassVar = "scheduled_task"
     task: str
 
 
 @dataclass(frozen=True)
-class Thought:
-    """What the model thought before it answered, as markdown."""
+class ThoughtBlock:
+    """Thoughts of the model, as Markdown."""
 
     kind: ClassVar = "thought"
     text: str
 
 
 @dataclass(frozen=True)
-class Call:
-    """A function call; `job` does its work when it is a long-running one that a worker took."""
+class CallBlock:
+    """A function call; a long-running call that a worker executes has a `job`."""
 
     kind: ClassVar = "call"
     call_id: str
     name: str
-    args: dict[str, str]
+    args: list[tuple[str, str]]
     is_long_running: bool
     job: ToolJob | None
 
 
 @dataclass(frozen=True)
-class Question:
-    """A call that runs only if the person says yes (spec T7)."""
+class ConfirmationRequestBlock:
+    """A function call that runs only after the user confirms it."""
 
-    kind: ClassVar = "question"
+    kind: ClassVar = "confirmation_request"
     call_id: str
     hint: str
     name: str
-    args: dict[str, str]
+    args: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the person said to a question."""
+class ConfirmationBlock:
+    """The user's yes or no to a function call."""
 
-    kind: ClassVar = "verdict"
+    kind: ClassVar = "confirmation"
     call_id: str
-    is_yes: bool
+    is_confirmed: bool
 
 
 @dataclass(frozen=True)
-class Result:
-    """A function response; `hidden` counts the characters that were left off."""
+class ResponseBlock:
+    """A function response; `hidden` is the number of omitted characters."""
 
-    kind: ClassVar = "result"
+    kind: ClassVar = "response"
     call_id: str
     name: str
     text: str
@@ -88,8 +88,8 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Code:
-    """Code that the model ran, or what it printed."""
+class CodeBlock:
+    """Code that the model executed, or its output."""
 
     kind: ClassVar = "code"
     label: str
@@ -97,80 +97,94 @@ class Code:
 
 
 @dataclass(frozen=True)
-class File:
-    """A file inside the message."""
+class FileBlock:
+    """A file inside the content."""
 
     kind: ClassVar = "file"
     mime_type: str
 
 
-Block = Text | WakeUp | Thought | Call | Question | Verdict | Result | Code | File
+Block = (
+    TextBlock
+    | ScheduledTaskBlock
+    | ThoughtBlock
+    | CallBlock
+    | ConfirmationRequestBlock
+    | ConfirmationBlock
+    | ResponseBlock
+    | CodeBlock
+    | FileBlock
+)
 
 
 def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
-    """The parts of the content in order, neighbouring texts joined; transfers are told by the actions instead."""
-    task = task_in(event)
+    """Return the blocks of the event in order. Adjacent texts are joined; transfers are rendered from the actions."""
+    task = scheduled_task_in(event)
     if task is not None:
-        return [WakeUp(task)]
+        return [ScheduledTaskBlock(task)]
     parts = (event.content.parts or []) if event.content else []
     blocks: list[Block] = []
-    for kind, several in groupby(parts, _text_kind):
-        if kind:
-            blocks.append(kind("".join(part.text or "" for part in several)))
+    for block_type, group in groupby(parts, _text_block_type):
+        if block_type:
+            blocks.append(block_type("".join(part.text or "" for part in group)))
         else:
-            blocks.extend(block for part in several for block in _blocks_of_part(part, event, jobs))
-    return [block for block in blocks if not (isinstance(block, Text | Thought) and not block.text.strip())]
+            blocks.extend(block for part in group for block in _blocks_of_part(part, event, jobs))
+    return [
+        block
+        for block in blocks
+        if not (isinstance(block, TextBlock | ThoughtBlock) and not block.text.strip())
+    ]
 
 
 def readable(value: Any) -> str:
-    """A JSON value for people: a text is shown as it is, keys in order: storage does not keep theirs."""
+    """Return a text unchanged, and any other value as indented JSON. Keys are sorted: storage loses their order."""
     return (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
     )
 
 
 def one_line(value: Any) -> str:
-    """A JSON value in one line that is not too long."""
+    """Return a JSON value on one line of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def _text_kind(part: types.Part) -> type[Text] | type[Thought] | None:
+def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] | None:
     if part.text is None:
         return None
-    return Thought if part.thought else Text
+    return ThoughtBlock if part.thought else TextBlock
 
 
 def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob]) -> Iterator[Block]:
     if part.function_call and part.function_call.name == REQUEST_CONFIRMATION:
-        yield _question(part.function_call)
+        yield _confirmation_request_block(part.function_call)
     elif part.function_call and part.function_call.name != TRANSFER_TOOL:
-        yield _call(part.function_call, event, jobs)
+        yield _call_block(part.function_call, event, jobs)
     if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
-        is_yes = bool((part.function_response.response or {}).get("confirmed"))
-        yield Verdict(part.function_response.id or "", is_yes)
-    elif part.function_response and not _says_nothing(part.function_response, event):
-        yield _result(part.function_response)
+        is_confirmed = bool((part.function_response.response or {}).get("confirmed"))
+        yield ConfirmationBlock(part.function_response.id or "", is_confirmed)
+    elif part.function_response and not _is_redundant(part.function_response, event):
+        yield _response_block(part.function_response)
     if part.executable_code:
-        yield Code("Code", part.executable_code.code or "")
+        yield CodeBlock("Code", part.executable_code.code or "")
     if part.code_execution_result:
-        yield Code("Output", part.code_execution_result.output or "")
+        yield CodeBlock("Output", part.code_execution_result.output or "")
     if part.inline_data:
-        yield File(part.inline_data.mime_type or "unknown type")
+        yield FileBlock(part.inline_data.mime_type or "unknown type")
     if part.file_data:
-        yield File(part.file_data.mime_type or "unknown type")
+        yield FileBlock(part.file_data.mime_type or "unknown type")
 
 
-def _says_nothing(response: types.FunctionResponse, event: Event) -> bool:
-    """A transfer is told by the actions; that a call waits for a yes, by the question that follows."""
+def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
+    """True when another block shows it: the actions show a transfer, a confirmation request shows a waiting call."""
     if response.name == TRANSFER_TOOL and event.actions.transfer_to_agent:
         return True
     return response.id in event.actions.requested_tool_confirmations
 
 
-def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -> Call:
+def _call_block(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -> CallBlock:
     call_id = call.id or ""
-    return Call(
+    return CallBlock(
         call_id=call_id,
         name=call.name or "",
         args=_readable_args(call.args),
@@ -179,24 +193,27 @@ def _call(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -
     )
 
 
-def _question(call: types.FunctionCall) -> Question:
-    asked = call.args or {}
-    original = asked.get("originalFunctionCall") or {}
-    hint = (asked.get("toolConfirmation") or {}).get("hint") or ""
-    return Question(call.id or "", hint, original.get("name") or "", _readable_args(original.get("args")))
+def _confirmation_request_block(call: types.FunctionCall) -> ConfirmationRequestBlock:
+    request = call.args or {}
+    original = request.get("originalFunctionCall") or {}
+    hint = (request.get("toolConfirmation") or {}).get("hint") or ""
+    return ConfirmationRequestBlock(
+        call.id or "", hint, original.get("name") or "", _readable_args(original.get("args"))
+    )
 
 
-def _readable_args(args: Mapping[str, Any] | None) -> dict[str, str]:
-    return {name: readable(value) for name, value in sorted((args or {}).items())}
+def _readable_args(args: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return pairs, because a template would take an argument named `items` for the method of a dict."""
+    return [(name, readable(value)) for name, value in sorted((args or {}).items())]
 
 
-def _result(response: types.FunctionResponse) -> Result:
+def _response_block(response: types.FunctionResponse) -> ResponseBlock:
     content = response.response or {}
     text = readable(content["result"] if content.keys() == {"result"} else content)
-    return Result(
+    return ResponseBlock(
         call_id=response.id or "",
         name=response.name or "",
-        text=text[:LONGEST_RESULT],
-        hidden=max(0, len(text) - LONGEST_RESULT),
+        text=text[:LONGEST_RESPONSE],
+        hidden=max(0, len(text) - LONGEST_RESPONSE),
         has_failed=bool(content.get("error")) or content.get("status") in ("error", "failed"),
     )

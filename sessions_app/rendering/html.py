@@ -1,7 +1,8 @@
-"""One event, one job, one scheduled task: from values to HTML by their templates."""
+"""Rendering of events, jobs and scheduled tasks to HTML by their templates."""
 
 from __future__ import annotations
 
+import logging
 import mimetypes
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,20 +13,25 @@ from uuid import UUID
 
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
+from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering.blocks import Block, Text, WakeUp, blocks_of, one_line
+from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 NO_JOBS: Mapping[str, ToolJob] = {}
 
 
 @dataclass(frozen=True)
 class FileLink:
-    """A version of an artifact that can be downloaded, and shown when it is a picture."""
+    """Download link of an artifact version; browsers show images inline."""
 
     name: str
     version: int
@@ -36,54 +42,94 @@ class FileLink:
 def render_event(
     session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> SafeString:
-    """The event as one `<article id="event-<seq>">`; empty when it has nothing to show.
+    """Render an event as `<article id="event-<seq>">`; empty when there is nothing to show.
+
+    An event that cannot be rendered becomes an article that says so.
 
     Args:
-        jobs: of the session, by call id; the card of each stands under its call.
+        jobs: Jobs of the session by call id; each is rendered below its call.
     """
+    try:
+        return _render_event(session_id, seq, event, jobs)
+    except Exception:  # One odd event must not take down the page or the socket.
+        logger.exception("Event %s of session %s cannot be rendered", seq, session_id)
+        return format_html(
+            '<article id="event-{0}" class="event quiet" data-seq="{0}" data-event-id="{1}" data-invocation="{2}"'
+            ' data-time="{3}">\n<p class="error">Event {0} ({1}) cannot be shown. It is kept.</p>\n</article>',
+            seq,
+            event.id,
+            event.invocation_id,
+            repr(event.timestamp),
+        )
+
+
+def render_job(job: ToolJob) -> SafeString:
+    """Render a job as `<section id="job-<uuid>">`: status, progress, questions and answers, files, error."""
+    try:
+        return _render_job(job)
+    except Exception:  # One odd job must not take down the page or the socket.
+        logger.exception("Job %s cannot be rendered", job.id)
+        return format_html(
+            '<section id="job-{0}" class="job" data-status="{1}" data-call-id="{2}">\n'
+            '<p class="error">Job {0} cannot be shown.</p>\n</section>',
+            job.id,
+            job.status,
+            job.call_id,
+        )
+
+
+def render_schedule(task: ScheduledTask) -> SafeString:
+    """Render a scheduled task as `<li id="schedule-<id>">`: text, next time, recurrence, cancel button."""
+    try:
+        return render_to_string("chat/schedule.html", {"task": task})
+    except Exception:  # One odd task must not take down the page or the socket.
+        logger.exception("Scheduled task %s cannot be rendered", task.pk)
+        return format_html(
+            '<li id="schedule-{0}" class="schedule" data-status="{1}">'
+            '<p class="error">Scheduled task {0} cannot be shown.</p></li>',
+            task.pk,
+            task.status,
+        )
+
+
+def _render_event(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
     blocks = blocks_of(event, jobs)
     actions = event.actions
-    shown = {
+    content = {
         "blocks": blocks,
         "transfer": actions.transfer_to_agent,
-        "changes": list(_changes(actions.state_delta)),
+        "changes": list(_state_changes(actions.state_delta)),
         "files": file_links(session_id, actions.artifact_delta),
-        "error": _error(event),
+        "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
-        "is_resumed": "adk_resumed" in (event.custom_metadata or {}),
-        "is_stopped_by_staff": "adk_stopped_by" in (event.custom_metadata or {}),
+        "is_resumed": is_resumed(event),
+        "is_stopped_by_staff": is_stopped_by_staff(event),
     }
-    if not any(shown.values()):
+    if not any(content.values()):
         return mark_safe("")
     context = {
-        **shown,
+        **content,
         "seq": seq,
         "event": event,
-        "is_editable": event.author == "user" and all(isinstance(block, Text) for block in blocks),
+        "is_editable": event.author == "user" and all(isinstance(block, TextBlock) for block in blocks),
         "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
     }
     return render_to_string("chat/event.html", context)
 
 
-def render_job(job: ToolJob) -> SafeString:
-    """The job as one `<section id="job-<uuid>">`: state, progress, questions and answers, files, error."""
+def _render_job(job: ToolJob) -> SafeString:
     context = {
         "job": job,
-        "question": job.question and _with_times(job.question),
-        "answers": [_with_times(answered) for answered in job.answers],
+        "question": job.question and _parse_times(job.question),
+        "answers": [_parse_times(answered) for answered in job.answers],
         "files": file_links(job.session_id, job.artifacts),
     }
     return render_to_string("chat/job.html", context)
 
 
-def render_schedule(task: ScheduledTask) -> SafeString:
-    """The scheduled task as one `<li id="schedule-<id>">`: what, when next, how often, and a way to cancel it."""
-    return render_to_string("chat/schedule.html", {"task": task})
-
-
 def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
-    """Links to versions of files of the session, given as {filename: version}: pictures first, then by name."""
+    """Return links to artifacts of the session, given as {filename: version}: images first, then by name."""
     links = [
         FileLink(
             name=filename.removeprefix(State.USER_PREFIX),
@@ -97,26 +143,26 @@ def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]
 
 
 def _speaker(event: Event, blocks: list[Block]) -> str:
-    if any(isinstance(block, WakeUp) for block in blocks):
+    if any(isinstance(block, ScheduledTaskBlock) for block in blocks):
         return "clock"
-    if any(isinstance(block, Text) for block in blocks):
+    if any(isinstance(block, TextBlock) for block in blocks):
         return "person" if event.author == "user" else "agent"
     return "quiet"
 
 
-def _with_times(question: Mapping[str, Any]) -> dict[str, Any]:
-    """What a job's row keeps of a question, its times as times."""
+def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stored question or answer of a job with its times as datetimes."""
     times = {key: datetime.fromisoformat(question[key]) for key in ("asked_at", "at") if key in question}
     return {**question, **times}
 
 
-def _changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _state_changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in sorted(state_delta.items()):
         if not key.startswith(State.TEMP_PREFIX):
             yield key, one_line(value)
 
 
-def _error(event: Event) -> str:
+def _error_text(event: Event) -> str:
     if event.error_message or not event.error_code:
         return event.error_message or ""
-    return f"The answer ended with {event.error_code}."
+    return f"The response ended with {event.error_code}."

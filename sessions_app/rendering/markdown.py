@@ -1,7 +1,7 @@
-"""Markdown that a model wrote, as HTML that is safe to show.
+"""Rendering of a model's Markdown to safe HTML.
 
-Two walls: HTML in the text is escaped while it is rendered, and what comes out is sanitised. Nothing in it makes
-the browser fetch something: pictures become links.
+Two defences: HTML in the text is escaped during rendering, and the rendered HTML is sanitised. The browser fetches
+no external resource: images become links.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
+
+from sessions_app.codec import storable
+from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 
@@ -41,18 +44,24 @@ _cleaner = nh3.Cleaner(
 
 
 def render_markdown(text: str) -> SafeString:
-    """The text as sanitised HTML: no HTML of its own, no scripts, no pictures, links that open apart."""
-    return mark_safe(_cleaner.clean(_markdown.render(text)))  # noqa: S308  (sanitised just here)
+    """Render the text as sanitised HTML without embedded HTML, scripts or images; links open in a new tab."""
+    parsed, rest = split_at_limit(storable(text))
+    html = _markdown.render(parsed) + (_code_block(rest) if rest else "")
+    return mark_safe(_cleaner.clean(html))  # noqa: S308  (sanitised here)
 
 
 def _fence(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """A code block that names its language and can be scrolled with the keyboard."""
+    """Render a code block with its language; `tabindex` allows scrolling with the keyboard."""
     token = tokens[index]
     words = token.info.split()
     language = f' data-language="{words[0]}"' if words and LANGUAGE.fullmatch(words[0]) else ""
-    return f'<pre tabindex="0"{language}><code>{escapeHtml(token.content)}</code></pre>\n'
+    return _code_block(token.content, language)
+
+
+def _code_block(text: str, attributes: str = "") -> str:
+    return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}</code></pre>\n'
 
 
 def _image(
@@ -65,7 +74,7 @@ def _image(
 def _heading(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """One level down: the page has the only `h1`."""
+    """Render a heading one level lower: `h1` is the title of the page."""
     token = tokens[index]
     slash = "/" if token.nesting < 0 else ""
     return f"<{slash}h{min(6, int(token.tag[1]) + 1)}>"
@@ -74,7 +83,7 @@ def _heading(
 def _cell(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """A cell whose alignment is a class: the page allows no style attributes."""
+    """Render a table cell with its alignment as a class: the content security policy forbids style attributes."""
     token = tokens[index]
     alignment = str(token.attrs.get("style", "")).removeprefix("text-align:")
     return f'<{token.tag} class="{alignment}">' if alignment else f"<{token.tag}>"
@@ -107,6 +116,7 @@ def _make_markdown() -> MarkdownIt:
     }
     for name, rule in rules.items():
         markdown.add_render_rule(name, rule)
+    limit_markdown(markdown)
     return markdown
 
 

@@ -1,9 +1,8 @@
-"""What time it is for the person."""
+"""Time zone of the user, and the current time in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,20 +15,19 @@ from sessions_app.timing import zone_of
 TIME_ZONE_KEY = "user:time_zone"
 
 
-def what_time_it_is(context: ReadonlyContext) -> str:
-    """A sentence for an agent's instruction, exact to the minute: a model has no clock."""
-    now = now_for(context.state)
+def current_time_instruction(context: ReadonlyContext) -> str:
+    """Return a sentence with the current minute for an agent's instruction; a model has no clock.
+
+    The time is that of this machine, which is exact enough for a minute.
+    """
+    now = timezone.now().astimezone(zone_for(context.state))
     return f"It is {now:%A}, {now.isoformat(timespec='minutes')}, in the time zone {now.tzinfo}."
 
 
-def now_for(state: Mapping[str, Any], time_zone: str | None = None) -> datetime:
-    """The time in the zone that is named, else in that of the state's `user:time_zone`, else in the site's.
+def zone_for(state: Mapping[str, Any], time_zone: str | None = None) -> ZoneInfo:
+    """Return the zone `time_zone`, or that of `user:time_zone` in the state, or the site's.
 
     Raises:
-        InvalidInputError: there is no such time zone.
+        InvalidInputError: There is no such time zone.
     """
-    return timezone.now().astimezone(_zone(state, time_zone))
-
-
-def _zone(state: Mapping[str, Any], time_zone: str | None) -> ZoneInfo:
     return zone_of(str(time_zone or state.get(TIME_ZONE_KEY) or settings.TIME_ZONE))

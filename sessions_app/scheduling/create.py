@@ -1,4 +1,4 @@
-"""Keeping a new scheduled task."""
+"""Creation of scheduled tasks."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.models import ScheduledTask, Session
 
 
-def create_task(wanted: ScheduledTask) -> ScheduledTask:
-    """Keep the task, once for its call: asked again, what the first time made is returned as it is by now.
+def create_task(task: ScheduledTask) -> ScheduledTask:
+    """Store the task. Idempotent: one task for each call id, the existing task is returned.
 
     Raises:
-        InvalidInputError: the session has as many as it may.
+        InvalidInputError: The session has reached its limit of active tasks.
     """
     with transaction.atomic():
-        # Its row first, so that calls of one step are counted one after the other.
-        Session.objects.select_for_update().only("pk").get(pk=wanted.session_id)
-        of_session = ScheduledTask.objects.filter(session_id=wanted.session_id)
-        known = of_session.filter(call_id=wanted.call_id).first()
-        if known is not None:
-            return known
+        # Lock the session row, so that parallel calls of one step cannot exceed the limit.
+        Session.objects.select_for_update().only("pk").get(pk=task.session_id)
+        of_session = ScheduledTask.objects.filter(session_id=task.session_id)
+        existing = of_session.filter(call_id=task.call_id).first()
+        if existing is not None:
+            return existing
         limit = conf().schedules_per_session
         if of_session.active().count() >= limit:
             raise InvalidInputError(
-                f"{limit} tasks are scheduled in this conversation, as many as it may have. Cancel one of them first."
+                f"This session has {limit} scheduled tasks, the maximum. Cancel one of them first."
             )
-        wanted.save()
-        return wanted
+        task.save()
+        return task

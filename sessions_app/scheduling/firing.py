@@ -1,83 +1,124 @@
-"""What is due becomes an invocation of its session, once for each time."""
+"""Firing of due scheduled tasks: each due time becomes one invocation of the session."""
 
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
-from django.db.models.functions import Cast, Concat
-from django.utils import timezone
+from django.db.models.functions import Cast, Concat, Now
 
 from runtime.context import new_invocation_id
 from sessions_app import client_ids
 from sessions_app.celery_dispatch import send_run_session
-from sessions_app.codec import content_to_json
+from sessions_app.codec import content_to_json, storable
 from sessions_app.db import invocation_queue, threads
+from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.event_marks import wake_up
 from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.live.notices import schedule_notice
-from sessions_app.live.process import tell
+from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.sweeping import OverdueRows, Repair, sweep_over
 
 logger = logging.getLogger(__name__)
-MOST_AT_ONCE = 100
 
 
-def fire_due() -> None:
-    """One round of the sweep. Safe to run twice at once, and to die anywhere in it."""
-    for task in _due().select_related("session")[:MOST_AT_ONCE]:
-        try:
-            _fire(task)
-        except Exception:  # the others do not wait for it; the next round tries again
-            logger.exception("Scheduled task %s did not come in time", task.pk)
+def fire_due_tasks() -> None:
+    """Fire all due tasks. Idempotent: safe to run in parallel and after a crash at any point."""
+    sweep_over([due_task_repair()])
+
+
+def due_task_repair() -> Repair:
+    """Return the part of a sweep that fires due tasks."""
+    return OverdueRows(_due_tasks, _fire_or_fail)
+
+
+def _fire_or_fail(task: ScheduledTask) -> None:
+    """Fire the task. If that fails for another reason than an outage, the task fails and is not tried again."""
+    try:
+        _fire(task)
+    except (*UNAVAILABLE, OSError):
+        raise
+    except Exception as error:
+        logger.exception("Could not fire scheduled task %s", task.pk)
+        _fail(task, error)
 
 
 def _fire(task: ScheduledTask) -> None:
-    """Enqueue, then move on to the next time.
+    """Enqueue an invocation, then advance the task to its next time.
 
-    What was undone does not come, also when whoever undid it died before the task was cancelled.
-    Who dies in between enqueues the same client id again, which adds nothing. Only one of several who do this at once
-    finds the row as it was and moves it on.
+    A retry after a crash in between enqueues the same client id, which adds nothing. Of several processes, only one
+    finds the row unchanged and advances it. A task whose call was rewound is cancelled instead: the process that
+    rewound the session may have died before it cancelled the task.
     """
-    if _is_undone(task):
-        tell(task.session_id, schedule_notice(cancel_task(task.session_id, task.pk, task.session.user_id)))
+    if _is_rewound(task):
+        _publish(cancel_task(task.session_id, task.pk, task.session.user_id))
         return
-    run = task.runs + 1
+    following = task.time_after(_found_at(task))
+    run_number = task.runs + 1
     threads.run(
         invocation_queue.enqueue(
             task.session_id,
             user_id=task.session.user_id,
             invocation_id=new_invocation_id(),
-            client_id=client_ids.of_schedule(task.pk, run),
+            client_id=client_ids.of_schedule(task.pk, run_number),
             message=content_to_json(wake_up(task.task)),
         )
     )
-    now = timezone.now()
-    as_it_was = ScheduledTask.objects.filter(pk=task.pk, runs=task.runs, next_at=task.next_at)
-    if as_it_was.update(runs=run, last_run_at=now, next_at=task.time_after(now)):
-        tell(task.session_id, schedule_notice(ScheduledTask.objects.get(pk=task.pk)))
+    if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):
+        task.runs, task.next_at = run_number, following
+        _publish(task)
     try:
         send_run_session(task.session_id)
-    except Exception:  # the broker may be away: the sweeper finds the forgotten queue
-        logger.warning("Nobody was told of scheduled task %s; the sweeper will", task.pk, exc_info=True)
+    except Exception:  # the broker may be down; the sweeper finds the queued invocation
+        logger.warning(
+            "Could not notify a worker of scheduled task %s; left to the sweep", task.pk, exc_info=True
+        )
 
 
-def _is_undone(task: ScheduledTask) -> bool:
-    """Whether somebody went back to before the call that scheduled it (spec R3)."""
+def _fail(task: ScheduledTask, error: Exception) -> None:
+    reason = storable(f"The task could not be started: {error}")
+    if _unchanged(task).update(next_at=None, error=reason):
+        task.next_at, task.error = None, reason
+        _publish(task)
+
+
+def _publish(task: ScheduledTask) -> None:
+    """Show the task in open tabs. A failure is only logged: the row is stored, and a new connection reads it."""
+    try:
+        publish_notice_from_thread(task.session_id, schedule_notice(task))
+    except Exception:
+        logger.exception("Scheduled task %s was not shown live", task.pk)
+
+
+def _unchanged(task: ScheduledTask) -> QuerySet[ScheduledTask]:
+    return ScheduledTask.objects.filter(pk=task.pk, runs=task.runs, next_at=task.next_at)
+
+
+def _found_at(task: ScheduledTask) -> datetime:
+    """Return the database's time at which `_due_tasks` found the task due."""
+    found_at: datetime = task.found_at  # type: ignore[attr-defined]
+    return found_at
+
+
+def _is_rewound(task: ScheduledTask) -> bool:
+    """True when the call that created the task was rewound."""
     rewound = rewound_ranges(task.session_id)
     if not rewound:
         return False
     call = Event.objects.filter(session_id=task.session_id, invocation_id=task.invocation_id).order_by("seq")
     seq = call.values_list("seq", flat=True).first()
-    return seq is not None and any(seq in part for part in rewound)
+    return seq is not None and any(seq in events for events in rewound)
 
 
-def _due() -> QuerySet[ScheduledTask]:
-    """Without those whose last time still waits for its turn: who is slower than the clock is not buried in work."""
+def _due_tasks() -> QuerySet[ScheduledTask]:
+    """Return due tasks, without tasks whose last run is still queued, so that runs do not pile up."""
     task_id, runs = (Cast(OuterRef(name), TextField()) for name in ("pk", "runs"))
-    last = Concat(Value(client_ids.SCHEDULE), task_id, Value(":"), runs, output_field=TextField())
+    last_client_id = Concat(Value(client_ids.SCHEDULE), task_id, Value(":"), runs, output_field=TextField())
     queued = Invocation.objects.filter(
-        session=OuterRef("session"), status=InvocationStatus.QUEUED, client_id=last
+        session=OuterRef("session"), status=InvocationStatus.QUEUED, client_id=last_client_id
     )
-    return ScheduledTask.objects.due().exclude(Exists(queued))
+    due = ScheduledTask.objects.due().exclude(Exists(queued))
+    return due.select_related("session").annotate(found_at=Now())

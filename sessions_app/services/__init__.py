@@ -1,4 +1,4 @@
-"""The runtime's services on PostgreSQL and Django's storage."""
+"""The runtime's service contracts on PostgreSQL and Django's storage."""
 
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.memory_service import DjangoMemoryService

@@ -1,4 +1,4 @@
-"""Artifacts: rows here, bytes in Django's storage (spec F1)."""
+"""Artifact service: rows in PostgreSQL, bytes in Django's storage (contract F1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ATTEMPTS = 10
 
 
 class DjangoArtifactService(BaseArtifactService):
-    """Every version is a row and a file of its own."""
+    """Stores every version of an artifact as one row and one file."""
 
     async def save_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
@@ -49,7 +49,7 @@ class DjangoArtifactService(BaseArtifactService):
 
 
 def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
-    """The bytes, their MIME type, and which kind of part they are read back as."""
+    """Return the bytes, the MIME type, and the kind of part that loading returns: `text` or `blob`."""
     if part.inline_data is not None:
         return part.inline_data.data or b"", part.inline_data.mime_type or "application/octet-stream", "blob"
     if part.text is not None:
@@ -58,13 +58,11 @@ def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
 
 
 def _session_pk(app_name: str, user: Any, session_id: str) -> Any:
-    found = Session.objects.filter(app_name=app_name, user_id=user, key=session_id).values_list(
-        "pk", flat=True
-    )
-    session = found.first()
-    if session is None:
-        raise SessionNotFoundError(f"There is no session {session_id!r} to keep the artifact in.")
-    return session
+    rows = Session.objects.filter(app_name=app_name, user_id=user, key=session_id)
+    session_pk = rows.values_list("pk", flat=True).first()
+    if session_pk is None:
+        raise SessionNotFoundError(f"There is no session {session_id!r} to save the artifact in.")
+    return session_pk
 
 
 def _versions(app_name: str, user_id: str, session_id: str, filename: str) -> QuerySet[Artifact]:
@@ -81,8 +79,8 @@ def _save(
 ) -> int:
     if len(filename) > NAME_LENGTH or not is_storable(filename):
         raise InvalidInputError(
-            f"Artifact name {filename[:80]!r} cannot be stored: give at most {NAME_LENGTH} characters, "
-            "no NUL among them."
+            f"Artifact name {filename[:80]!r} cannot be stored: use at most {NAME_LENGTH} characters "
+            "and no NUL."
         )
     user = user_pk(user_id)
     session = None if filename.startswith(USER_PREFIX) else _session_pk(app_name, user, session_id)
@@ -104,10 +102,10 @@ def _save(
             with transaction.atomic():
                 artifact.save(force_insert=True)
         except IntegrityError:
-            continue  # someone else saved this version first
+            continue  # a concurrent save took this version number
         return artifact.version
     artifact.file.delete(save=False)
-    raise ConflictError(f"Artifact {filename!r} is written by too many at once. Try again.")
+    raise ConflictError(f"Artifact {filename!r} has too many concurrent writers. Try again.")
 
 
 def _load(
@@ -128,8 +126,8 @@ def _load(
 
 def _names(app_name: str, user_id: str, session_id: str) -> list[str]:
     rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id))
-    seen = rows.filter(Q(session__key=session_id) | Q(session__isnull=True))
-    return sorted(set(seen.values_list("filename", flat=True)))
+    visible = rows.filter(Q(session__key=session_id) | Q(session__isnull=True))
+    return sorted(set(visible.values_list("filename", flat=True)))
 
 
 def _delete(app_name: str, user_id: str, session_id: str, filename: str) -> None:

@@ -1,25 +1,32 @@
-"""Histories that this process has just served, so that only what is new is read (design.md)."""
+"""Cache of event histories, so that loading a session again reads only its new events."""
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from runtime.events.event import Event
+from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
 
+BYTES_OF_EVENT = 3_500
+"""Memory of an event's objects without its texts, as measured with tracemalloc."""
+
 SessionName = tuple[str, str, str]
+"""App name, user id and session id of the ADK API."""
 
 
 @dataclass
 class History:
-    """The events of a session from one on, without gaps.
+    """A contiguous tail of a session's events.
 
     Attributes:
-        skipped: how many events of the log come before: a summary stands for them (spec R4).
+        skipped: number of events before the tail; a summary covers them (contract R4).
         invocations: the ids of the events' invocations.
-        is_plain: whether all of the events count: there is no rewind and no summary among them.
+        is_plain: true when all events are in effect: none is a rewind or a summary.
+        bytes: estimated memory of the events.
     """
 
     session_id: UUID
@@ -27,25 +34,29 @@ class History:
     events: list[Event] = field(default_factory=list)
     invocations: set[str] = field(default_factory=set)
     is_plain: bool = True
+    bytes: int = 0
 
     @property
     def last_seq(self) -> int:
-        """How far it reaches."""
+        """Sequence number of the last event."""
         return self.skipped + len(self.events)
 
-    def add(self, after: int, events: list[Event]) -> int:
-        """Take in the events that follow `after`, unless there is a gap; returns how many were new."""
-        new = events[self.last_seq - after :] if after <= self.last_seq else []
+    def add(self, after: int, bodies: list[str]) -> int:
+        """Append the events, given as JSON, that follow `after`, unless there is a gap; return their memory."""
+        new_bodies = bodies[self.last_seq - after :] if after <= self.last_seq else []
+        new = [event_from_json(body) for body in new_bodies]
         self.events += new
         self.invocations.update(event.invocation_id for event in new)
-        self.is_plain = self.is_plain and not any(_changes_what_counts(event) for event in new)
-        return len(new)
+        self.is_plain = self.is_plain and not any(_changes_effective_events(event) for event in new)
+        added = sum(BYTES_OF_EVENT + sys.getsizeof(body) for body in new_bodies)
+        self.bytes += added
+        return added
 
 
 class HistoryCache:
-    """Histories by session, the longest unused forgotten first; checked against `seq` at every use.
+    """Least recently used cache of histories by session; the caller checks `seq` at every use.
 
-    The events are shared with the sessions that are handed out: they are immutable records.
+    The events are shared with the loaded sessions, which is safe because events are immutable.
     """
 
     def __init__(self) -> None:
@@ -53,41 +64,47 @@ class HistoryCache:
         self._size = 0
 
     def get(self, name: SessionName) -> History | None:
-        """What is known of a session."""
+        """Return the cached history of a session."""
         history = self._histories.get(name)
         if history is not None:
             self._histories.move_to_end(name)
         return history
 
     def keep(self, name: SessionName, history: History) -> None:
-        """Know this of a session from now on."""
+        """Cache the history of a session."""
         self.forget(name)
         self._histories[name] = history
-        self._size += len(history.events)
-        self._forget_longest_unused()
+        self._size += history.bytes
+        self._evict_least_recently_used()
 
-    def extend(self, name: SessionName, session_id: UUID, after: int, events: list[Event]) -> None:
-        """Take in what follows `after`. After a summary little of what was known still counts: it is read anew."""
+    def extend(self, name: SessionName, session_id: UUID, after: int, bodies: list[str]) -> None:
+        """Append the events, given as JSON, that follow `after`.
+
+        A summary drops the history instead: few of the cached events are still in effect, so the next load is cheaper.
+        """
         history = self.get(name)
         if history is None:
             return
-        if history.session_id != session_id or any(event.actions.compaction for event in events):
+        if history.session_id != session_id:
             self.forget(name)
             return
-        self._size += history.add(after, events)
-        self._forget_longest_unused()
+        known = len(history.events)
+        self._size += history.add(after, bodies)
+        if any(event.actions.compaction for event in history.events[known:]):
+            self.forget(name)
+        self._evict_least_recently_used()
 
     def forget(self, name: SessionName) -> None:
-        """Drop a session."""
+        """Drop the history of a session."""
         history = self._histories.pop(name, None)
-        self._size -= len(history.events) if history else 0
+        self._size -= history.bytes if history else 0
 
-    def _forget_longest_unused(self) -> None:
-        while self._size > conf().cached_events and len(self._histories) > 1:
+    def _evict_least_recently_used(self) -> None:
+        while self._size > conf().cached_bytes and self._histories:
             self.forget(next(iter(self._histories)))
 
 
-def _changes_what_counts(event: Event) -> bool:
+def _changes_effective_events(event: Event) -> bool:
     return event.actions.rewind_before_invocation_id is not None or event.actions.compaction is not None
 
 

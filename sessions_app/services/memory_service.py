@@ -1,4 +1,4 @@
-"""Memory on PostgreSQL: full text search with ranking (spec F3, Q15)."""
+"""Memory service on PostgreSQL: full text search with ranking (contract F3, Q15)."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from runtime.errors import SessionNotFoundError
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.memory_entry import MemoryEntry
-from runtime.memory.recall import entry_of, text_of, words_of
+from runtime.memory.recall import memory_entry_of, text_of, words_of
 from runtime.sessions.session import Session
 from sessions_app import models
 from sessions_app.codec import content_to_json, user_pk
 from sessions_app.db.threads import in_thread
 
-WORDS_INDEXED = 10_000  # of one event; a search vector has room for a megabyte
-WORDS_ASKED = 200  # of one query: `preload_memory` asks with whole messages
+WORDS_INDEXED = 10_000  # of one event; a search vector is limited to one megabyte
+WORDS_ASKED = 200  # of one query: `preload_memory` searches with whole messages
 BATCH = 500
 
 
 class DjangoMemoryService(BaseMemoryService):
-    """Remembers sessions that are stored in this site; a deleted session is forgotten.
+    """Remembers sessions that are stored in this site; the entries of a deleted session are deleted with it.
 
     Args:
-        limit: how many entries a search gives at most, best first.
+        limit: largest number of entries that a search returns, best first.
     """
 
     def __init__(self, *, limit: int = 20) -> None:
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember the session's texts instead of what was remembered of it.
+        """Replace the session's memory entries by those of its current events.
 
         Raises:
             SessionNotFoundError: the session is not stored here.
@@ -41,10 +41,10 @@ class DjangoMemoryService(BaseMemoryService):
         await in_thread(_replace, session)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """The user's entries that have any word of the query.
+        """Return the user's entries with any word of the query.
 
         Raises:
-            NotFoundError: `user_id` cannot be the primary key of a user.
+            NotFoundError: `user_id` is no valid primary key of a user.
         """
         words = words_of(query)[:WORDS_ASKED]
         if not words:
@@ -53,7 +53,7 @@ class DjangoMemoryService(BaseMemoryService):
 
 
 def _replace(session: Session) -> None:
-    entries = {event.id: (event, entry) for event in session.events if (entry := entry_of(event))}
+    entries = {event.id: (event, entry) for event in session.events if (entry := memory_entry_of(event))}
     stored = models.Session.objects.filter(
         app_name=session.app_name, user_id=user_pk(session.user_id), key=session.id
     )

@@ -1,4 +1,4 @@
-"""Sessions on PostgreSQL: the runtime's contract, one statement for each operation of the hot path (spec S1-S8)."""
+"""Session service on PostgreSQL, one statement for each operation of the hot path (contract S1 to S8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
-from runtime.events.rewound import reaches_back
+from runtime.events.rewound import rewinds_past_start
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json, without_temp
@@ -20,35 +20,39 @@ from runtime.sessions.session import Session, update_time
 from sessions_app import models
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
 from sessions_app.db import event_log
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
+from sessions_app.services.erasing import delete_session_row
 from sessions_app.services.history_cache import History, SessionName, cache
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
 KEY_LENGTH = 255
-StagedJobs = Callable[[Event], list[dict[str, Any]]]
+StagedJobs = Callable[[Event], Sequence[StagedJob]]
 
 
 @dataclass(frozen=True)
 class CommittedEvent:
-    """What the service tells when an event is stored."""
+    """An event that was just committed, with its JSON and the jobs created with it."""
 
     session_id: UUID
     seq: int
     event: Event
     body: str
-    jobs: Sequence[dict[str, Any]]
+    jobs: Sequence[StagedJob]
 
 
 class DjangoSessionService(BaseSessionService):
     """Stores sessions in the models of this app.
 
     Args:
-        lease_token: of the invocation that writes; without one, content is refused while someone else runs.
+        lease_token: fencing token of the writer's lease. Without a lease, events with content are refused while
+            another process holds the session's lease.
         on_commit: called after each commit.
-        staged_jobs: the job rows that are to be created with an event.
-        preloaded: a session's row and state, just read: what is known of its events need not be checked again at once.
-        view: what of the log is to be seen, when that is not everything.
+        staged_jobs: returns the jobs to create with an event.
+        preloaded: the session's row and state, read just before; the first load does not read them again if the cached
+            history reaches as far.
+        view: filters the events of a loaded session.
     """
 
     def __init__(
@@ -78,7 +82,7 @@ class DjangoSessionService(BaseSessionService):
         key = (session_id or "").strip() or str(uuid4())
         if len(key) > KEY_LENGTH or not is_storable(key):
             raise InvalidInputError(
-                f"Session id {key[:80]!r} cannot be stored: give at most {KEY_LENGTH} characters, no NUL among them."
+                f"Session id {key[:80]!r} cannot be stored: use at most {KEY_LENGTH} characters and no NUL."
             )
         await in_thread(_create, app_name, user_pk(user_id), key, scoped)
         session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key)
@@ -96,10 +100,10 @@ class DjangoSessionService(BaseSessionService):
             loaded = await event_log.load(_key(name), recent=recent, since=since)
             return _session(name, loaded, _events(loaded)) if loaded else None
         whole = not config.without_superseded
-        found = await self._known(name, whole) or await self._read(name, whole)
-        if found is None:
+        result = await self._load_cached(name, whole) or await self._load_stored(name, whole)
+        if result is None:
             return None
-        loaded, history = found
+        loaded, history = result
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
@@ -107,12 +111,9 @@ class DjangoSessionService(BaseSessionService):
         session.invocations = history.invocations
         return session
 
-    async def _known(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
-        """What this process knows of the session, with what is new; None when that is of no use."""
-        preloaded, self._preloaded = (
-            self._preloaded,
-            None,
-        )  # it was true when the session is read for the first time
+    async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
+        """Extend the cached history by the new events; None when the cache has no usable history."""
+        preloaded, self._preloaded = self._preloaded, None  # only the first load may use it
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
@@ -121,32 +122,32 @@ class DjangoSessionService(BaseSessionService):
             history.session_id,
             after,
         ):
-            return None if _lacks_something(history) else (preloaded, history)
+            return None if _lacks_rewound_summary(history) else (preloaded, history)
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
-            cache.extend(name, loaded.session_id, after, _events(loaded))
+            cache.extend(name, loaded.session_id, after, loaded.events)
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
-        return None if _lacks_something(history) else (loaded, history)
+        return None if _lacks_rewound_summary(history) else (loaded, history)
 
-    async def _read(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
-        """The session as it is stored. It is known from now on, unless a shorter history is known, which turns need."""
+    async def _load_stored(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
+        """Load the session from PostgreSQL and cache it, unless a shorter history is cached, which invocations use."""
         loaded = await event_log.load(_key(name), without_summed_up=not whole)
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
-        history.add(history.skipped, _events(loaded))
-        if _lacks_something(history):
+        history.add(history.skipped, loaded.events)
+        if _lacks_rewound_summary(history):
             cache.forget(name)
-            return await self._read(name, whole=True)
+            return await self._load_stored(name, whole=True)
         if cache.get(name) is None:
             cache.keep(name, history)
         return loaded, history
 
     async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
         rows = models.Session.objects.filter(app_name=app_name, user_id=_pk_or_none(user_id), key=session_id)
-        return await rows.values_list("initial_state", flat=True).afirst() or {}
+        return await in_thread(rows.values_list("initial_state", flat=True).first) or {}
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         return ListSessionsResponse(sessions=await in_thread(_list, app_name, user_id))
@@ -160,7 +161,7 @@ class DjangoSessionService(BaseSessionService):
         append = event_log.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=body,
-            speaks=event.content is not None or event.actions.rewind_before_invocation_id is not None,
+            needs_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
             timestamp=update_time(event),
             lease_token=self._lease_token,
             delta=ScopedState.split(event.actions.state_delta),
@@ -171,14 +172,14 @@ class DjangoSessionService(BaseSessionService):
             raise await self._refusal(session)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
-        # An event of its own: what the writer does to this one later is not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, [event_from_json(body)])
+        # Cache a copy: later changes of the writer's event object are not in the log.
+        cache.extend(name, committed.session_id, committed.seq - 1, [body])
         session.last_seq = committed.seq
         if self._on_commit:
             self._on_commit(CommittedEvent(committed.session_id, committed.seq, event, body, append.jobs))
 
     async def _catch_up(self, session: Session, committed: event_log.Committed) -> None:
-        """Read what others appended since the session was loaded: it stands before the new event."""
+        """Add the events that other writers appended between the load of the session and the new event."""
         missing = committed.seq - 1 - session.last_seq
         if missing <= 0:
             return
@@ -189,13 +190,13 @@ class DjangoSessionService(BaseSessionService):
             session.state.update(missed.actions.state_delta)
 
     async def _refusal(self, session: Session) -> Exception:
-        """Why an append wrote nothing."""
+        """Return the error that explains why an append wrote nothing."""
         loaded = await event_log.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
         if loaded is None:
-            return SessionNotFoundError(f"Session {session.id!r} is gone: it was deleted meanwhile.")
+            return SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
         return StaleLeaseError(
-            f"Session {session.id!r} is run by another process now. "
-            "This one stops writing to it; nothing that was committed is lost."
+            f"Another process has taken over session {session.id!r}. "
+            "This process stops writing to it; committed events are not lost."
         )
 
 
@@ -212,9 +213,9 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -
     )
 
 
-def _lacks_something(history: History) -> bool:
-    """Whether a rewind has brought back what a summary stood for."""
-    return history.skipped > 0 and reaches_back(history.events)
+def _lacks_rewound_summary(history: History) -> bool:
+    """True when a rewind undid the summary that covers the skipped events, so they are in effect again."""
+    return history.skipped > 0 and rewinds_past_start(history.events)
 
 
 def _events(loaded: event_log.Loaded) -> list[Event]:
@@ -249,11 +250,7 @@ def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
 
 
 def _delete(app_name: str, user: Any, key: str) -> None:
-    rows = models.Session.objects.filter(app_name=app_name, user_id=user, key=key)
-    with transaction.atomic():
-        # Its row first, as an append does: neither waits for the other in a circle, nor is an event left over.
-        if session := rows.select_for_update().first():
-            session.delete()
+    delete_session_row(models.Session.objects.filter(app_name=app_name, user_id=user, key=key))
 
 
 def _list(app_name: str, user_id: str | None) -> list[Session]:

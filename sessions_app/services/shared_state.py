@@ -1,4 +1,4 @@
-"""App and user state outside the hot path: at a session's creation, in lists."""
+"""App and user state outside the hot path: creating and listing sessions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sessions_app.models import AppState, UserState
 
 
 def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
-    """Merge the `user:` and `app:` parts of a delta, in one statement each: the user's first, as an append does.
+    """Merge the `user:` and `app:` parts of a delta, one statement each.
 
-    The rows are made in any case: an append finds what a key held before in the row that it locks (S2).
+    Lock order: user state before app state, as an append has it. The rows are created even for an empty delta: an
+    append reads the old value of a key from the row that it locks (contract S2).
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -32,7 +33,7 @@ def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
 
 
 def shared_states(app_name: str, users: Iterable[Any]) -> tuple[dict[str, Any], dict[Any, dict[str, Any]]]:
-    """The state of the app, and of each user in it."""
+    """Return the app's state and the users' states by user."""
     app = AppState.objects.filter(app_name=app_name).values_list("state", flat=True).first() or {}
     rows = UserState.objects.filter(app_name=app_name, user_id__in=list(users))
     return app, {row.user_id: row.state for row in rows}

@@ -1,13 +1,44 @@
-"""Template filters of the audit pages."""
+"""Template filters and tags of the audit pages."""
+
+import logging
+from collections.abc import Mapping
 
 from django import template
+from django.template import Context
+from django.template.loader import get_template
+from django.utils.safestring import SafeString
 
-from sessions_app.admin.formatting import pretty, shown
+from sessions_app.admin.formatting import format_json, truncate
+from sessions_app.admin.session_page import TimelineEntry
+from sessions_app.rendering.failures import once
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 register = template.Library()
+FOLDER = "admin/sessions_app/session"
 
 
 @register.filter
 def audit_json(value: object) -> str:
-    """A JSON value, indented; of a very long one the beginning. Plain text, to be escaped."""
-    return shown(pretty(value))
+    """Return the value as indented JSON, truncated when it is very long; unescaped plain text."""
+    return truncate(format_json(value))
+
+
+@register.simple_tag(takes_context=True)
+def audit_row(context: Context, entry: TimelineEntry) -> SafeString:
+    """Render an event of the timeline; an event that cannot be shown becomes a row that says so."""
+    values = {"event": entry.event, "row": entry.row}
+    if entry.row is not None:
+        try:
+            return _render(f"{FOLDER}/_event.html", context, values)
+        except Exception:  # One odd event must not take down the page.
+            event = entry.event
+            logger.exception(
+                "Event %s of session %s cannot be shown in the admin", event.seq, event.session_id
+            )
+    return _render(f"{FOLDER}/_event_unreadable.html", context, values)
+
+
+def _render(name: str, context: Context, values: Mapping[str, object]) -> SafeString:
+    with context.push(**values):
+        return get_template(name).template.render(context)  # type: ignore[attr-defined, no-any-return]

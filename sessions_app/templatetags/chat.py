@@ -11,18 +11,18 @@ register = template.Library()
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """Markdown as sanitised HTML."""
+    """Render Markdown as sanitised HTML."""
     return render_markdown(text)
 
 
 @register.filter
 def job_card(job: ToolJob) -> SafeString:
-    """The card of a job."""
+    """Render the card of a job."""
     return render_job(job)
 
 
 @register.filter
 def as_words(name: str) -> str:
-    """An identifier as words: `help_desk` is "Help desk"."""
+    """Return an identifier as words: `help_desk` becomes "Help desk"."""
     words = name.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]

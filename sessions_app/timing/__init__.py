@@ -1,4 +1,4 @@
-"""Times as a model or a person writes them, and what repeats: pure arithmetic, no storage."""
+"""Times and recurrences, parsed from the text of a model or a user. Pure arithmetic, no storage."""
 
 from sessions_app.timing.moments import parse_moment, zone_of
 from sessions_app.timing.recurrence import Crontab, Interval, Recurrence, parse_recurrence

@@ -1,4 +1,4 @@
-"""One moment to come, and a length of time, read from text."""
+"""Parsing of future moments, lengths of time and time zones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from sessions_app.errors import InvalidInputError
 
-_LENGTH = re.compile(r"(?:(\d{1,6}|an?|one)\s*)?(second|minute|hour|day|week)s?")
-_CALENDAR = ("day", "week")
+_LENGTH_PATTERN = re.compile(r"(?:(\d{1,6}|an?|one)\s*)?(second|minute|hour|day|week)s?")
+_CALENDAR_UNITS = ("day", "week")
 
 
 @dataclass(frozen=True)
@@ -22,47 +22,57 @@ class Length:
 
     @property
     def span(self) -> timedelta:
-        """As a time that passes."""
+        """The length as a timedelta."""
         return timedelta(**{f"{self.unit}s": self.count})
 
     @property
-    def is_of_days(self) -> bool:
-        """Whether it is counted by the calendar, where a day may have 23 or 25 hours."""
-        return self.unit in _CALENDAR
+    def is_calendar_based(self) -> bool:
+        """True for days and weeks: a calendar day may have 23 or 25 hours."""
+        return self.unit in _CALENDAR_UNITS
 
     def __str__(self) -> str:
         return self.unit if self.count == 1 else f"{self.count} {self.unit}s"
 
 
 def parse_length(text: str) -> Length | None:
-    """`10 minutes`, `an hour` or `week`; None when it is something else, or nothing at all."""
-    found = _LENGTH.fullmatch(text.strip().lower())
-    if found is None:
+    """Parse a length such as `10 minutes`, `an hour` or `week`; None for other texts and for a length of 0."""
+    match = _LENGTH_PATTERN.fullmatch(text.strip().lower())
+    if match is None:
         return None
-    count = int(found[1]) if found[1] and found[1].isdecimal() else 1
-    return Length(count, found[2]) if count else None
+    count = int(match[1]) if match[1] and match[1].isdecimal() else 1
+    return Length(count, match[2]) if count else None
 
 
-def parse_moment(text: str, now: datetime) -> datetime:
-    """A time to come: ISO 8601 with an offset, or `in 10 minutes`.
+def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
+    """Parse a future moment: ISO 8601 with an offset, or a delay such as `in 10 minutes`.
 
     Args:
-        now: in the time zone of whoever is told what was wrong.
+        now: Current time; error messages show times in its time zone.
+        longest: Longest time from now.
 
     Raises:
-        InvalidInputError: it cannot be read, has no offset, or is past; the message says what to write instead.
+        InvalidInputError: The text cannot be parsed, has no offset, is in the past or too far away; the message names
+            the remedy.
     """
-    moment = _moment(text.strip(), now)
+    too_far = InvalidInputError(
+        f"{text!r} is too far away. {_state_time(now)} Give a time in the next {longest.days} days."
+    )
+    try:
+        moment = _parse(text.strip(), now)
+    except OverflowError as error:
+        raise too_far from error
     if moment <= now:
-        raise InvalidInputError(f"{text!r} is past: {_it_is(now)} Give a time to come.")
+        raise InvalidInputError(f"{text!r} is in the past: {_state_time(now)} Give a future time.")
+    if moment - now > longest:
+        raise too_far
     return moment
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """A time zone by its IANA name.
+    """Return the time zone with this IANA name.
 
     Raises:
-        InvalidInputError: there is no such time zone.
+        InvalidInputError: There is no such time zone.
     """
     try:
         return ZoneInfo(name)
@@ -72,26 +82,26 @@ def zone_of(name: str) -> ZoneInfo:
         ) from error
 
 
-def _moment(text: str, now: datetime) -> datetime:
+def _parse(text: str, now: datetime) -> datetime:
     length = parse_length(text[3:]) if text.lower().startswith("in ") else None
     try:
         moment = now.astimezone(UTC) + length.span if length else datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise InvalidInputError(
-            f"{text!r} is no time that can be read. Write it in ISO 8601 with an offset, such as "
-            f"'{_iso(now + timedelta(hours=1))}', or as 'in 10 minutes'. {_it_is(now)}"
+            f"{text!r} is not a valid time. Write it in ISO 8601 with an offset, such as "
+            f"'{_format_iso(now + timedelta(hours=1))}', or as 'in 10 minutes'. {_state_time(now)}"
         ) from error
     if moment.tzinfo is None:
         raise InvalidInputError(
-            f"{text!r} has no offset, so it could be any time zone's. Write the offset from UTC behind it, "
-            f"such as '{_iso(now + timedelta(hours=1))}'. {_it_is(now)}"
+            f"{text!r} has no offset, so its time zone is unknown. Append the offset from UTC, "
+            f"such as '{_format_iso(now + timedelta(hours=1))}'. {_state_time(now)}"
         )
     return moment
 
 
-def _it_is(now: datetime) -> str:
-    return f"It is {_iso(now)} now."
+def _state_time(now: datetime) -> str:
+    return f"It is {_format_iso(now)} now."
 
 
-def _iso(moment: datetime) -> str:
+def _format_iso(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""What happens again and again: every so often, or by a crontab, on the clocks of a time zone."""
+"""Recurrences: a fixed interval or a crontab, on the wall clock of a time zone."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.timing.moments import Length, parse_length
 from sessions_app.timing.wall_clock_crontab import WallClockCrontab
 
-FIELDS_OF_CRONTAB = 5
-LONGEST_JUMP = timedelta(hours=2)
-"""Of clocks that are changed: what they have skipped may still be to come."""
-LOOKED_AT = 64
-"""More occurrences than there are minutes in an hour: the shortest time between two of a crontab is among them."""
+CRONTAB_FIELDS = 5
+LONGEST_CLOCK_CHANGE = timedelta(hours=2)
+"""Look-back before a moment: an occurrence in skipped hours is moved to after the clock change."""
+SAMPLED_OCCURRENCES = 64
+"""More than the minutes of an hour, so that a sample contains the shortest interval of a crontab."""
 
 
 class Recurrence(Protocol):
-    """How something repeats."""
+    """Rule for the occurrences of a repeated task."""
 
     @property
     def text(self) -> str:
-        """As it is stored; `parse_recurrence` reads it."""
+        """Stored form, which `parse_recurrence` accepts."""
 
     @property
     def words(self) -> str:
-        """As a person reads it."""
+        """Description for users."""
 
     @property
     def shortest(self) -> timedelta:
-        """The shortest time between two occurrences."""
+        """Shortest time between two occurrences."""
 
     def next_after(self, moment: datetime, start: datetime) -> datetime:
-        """The first occurrence after a moment, however many lie between; `start` is the first of all."""
+        """Return the first occurrence after `moment`; `start` is the first occurrence of all."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Every so often from the start on. Days and weeks are the calendar's: 9:00 stays 9:00 when clocks change."""
+    """Fixed interval from the start. Days and weeks follow the calendar: 9:00 stays 9:00 across clock changes."""
 
     length: Length
     zone: ZoneInfo
@@ -61,27 +61,29 @@ class Interval:
     def next_after(self, moment: datetime, start: datetime) -> datetime:
         if moment < start:
             return start
-        if not self.length.is_of_days:
-            # In UTC, where an hour is an hour: in a zone Python reckons with what its clocks show.
-            begun = start.astimezone(UTC)
-            return begun + ((moment.astimezone(UTC) - begun) // self.length.span + 1) * self.length.span
-        first = _wall_clock(start, self.zone)
-        number = (_wall_clock(moment, self.zone) - first) // self.length.span
-        while (found := _on_clocks(first + number * self.length.span, self.zone)) <= moment:
+        if not self.length.is_calendar_based:
+            # Compute in UTC: Python's arithmetic within a time zone ignores clock changes.
+            utc_start = start.astimezone(UTC)
+            return (
+                utc_start + ((moment.astimezone(UTC) - utc_start) // self.length.span + 1) * self.length.span
+            )
+        first = _to_wall_clock(start, self.zone)
+        number = (_to_wall_clock(moment, self.zone) - first) // self.length.span
+        while (occurrence := _from_wall_clock(first + number * self.length.span, self.zone)) <= moment:
             number += 1
-        return found
+        return occurrence
 
 
 @dataclass(frozen=True)
 class Crontab:
-    """By the five fields of a crontab. In an hour that clocks repeat it happens once; one they skip is made up."""
+    """Crontab of five fields. Occurs once in a repeated hour; an occurrence in a skipped hour is made up after it."""
 
     text: str
     zone: ZoneInfo
 
     @cached_property
     def _schedule(self) -> WallClockCrontab:
-        return WallClockCrontab.read(self.text)
+        return WallClockCrontab.parse(self.text)
 
     @property
     def words(self) -> str:
@@ -90,51 +92,51 @@ class Crontab:
     @property
     def shortest(self) -> timedelta:
         moments = [datetime(2026, 1, 1, tzinfo=UTC)]
-        while len(moments) < LOOKED_AT:
+        while len(moments) < SAMPLED_OCCURRENCES:
             moments.append(self._schedule.next_after(moments[-1]))
         return min(later - earlier for earlier, later in pairwise(moments[1:]))
 
     def next_after(self, moment: datetime, start: datetime) -> datetime:
         if moment < start:
             return start
-        wall = _wall_clock(moment - LONGEST_JUMP, self.zone)
-        while (found := _on_clocks(wall := self._schedule.next_after(wall), self.zone)) <= moment:
+        wall = _to_wall_clock(moment - LONGEST_CLOCK_CHANGE, self.zone)
+        while (occurrence := _from_wall_clock(wall := self._schedule.next_after(wall), self.zone)) <= moment:
             pass
-        return found
+        return occurrence
 
 
 def parse_recurrence(text: str, zone: ZoneInfo) -> Recurrence:
-    """`10 minutes`, `every day`, or a crontab such as `0 9 * * 1-5`.
+    """Parse an interval such as `10 minutes` or `every day`, or a crontab such as `0 9 * * 1-5`.
 
     Raises:
-        InvalidInputError: it is neither; the message says what to write instead.
+        InvalidInputError: The text is neither; the message names the remedy.
     """
-    wanted = " ".join(text.lower().split()).removeprefix("every ")
-    length = parse_length(wanted)
+    normalized = " ".join(text.lower().split()).removeprefix("every ")
+    length = parse_length(normalized)
     if length:
         return Interval(length, zone)
-    if len(wanted.split()) != FIELDS_OF_CRONTAB:
+    if len(normalized.split()) != CRONTAB_FIELDS:
         raise InvalidInputError(
-            f"{text!r} is no interval that can be used. Write a number and a unit (minutes, hours, days, weeks), "
+            f"{text!r} is not a valid interval. Write a number and a unit (minutes, hours, days, weeks), "
             "such as '10 minutes', or the five fields of a crontab: '0 9 * * 1-5' is every weekday at 9:00."
         )
-    found = Crontab(wanted, zone)
+    recurrence = Crontab(normalized, zone)
     try:
-        _ = found.shortest
+        _ = recurrence.shortest
     except Exception as error:
         raise InvalidInputError(
-            f"{text!r} is no crontab that can be used: {str(error).rstrip('.')}. Its fields are minute (0-59), "
+            f"{text!r} is not a valid crontab: {str(error).rstrip('.')}. Its fields are minute (0-59), "
             "hour (0-23), day of the month (1-31), month (1-12) and day of the week (0-6, Sunday is 0), "
             "as in '0 9 * * 1-5'."
         ) from error
-    return found
+    return recurrence
 
 
-def _wall_clock(moment: datetime, zone: ZoneInfo) -> datetime:
-    """What the clocks of the zone show, labelled as UTC."""
+def _to_wall_clock(moment: datetime, zone: ZoneInfo) -> datetime:
+    """Return the wall-clock time of the zone, labelled as UTC."""
     return moment.astimezone(zone).replace(tzinfo=UTC, fold=0)
 
 
-def _on_clocks(wall: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of the zone show this first; a time that they skip is as much later as they jump."""
+def _from_wall_clock(wall: datetime, zone: ZoneInfo) -> datetime:
+    """Return the first moment at which the zone's clocks show `wall`; a skipped time is moved by the clock change."""
     return wall.replace(tzinfo=zone).astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Celery's crontab on the hands of a clock, and in words for what people ask for."""
+"""Celery's crontab on wall-clock times, with a description in words for common schedules."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from celery.schedules import crontab
 DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 WEEKDAYS = {1, 2, 3, 4, 5}
 WHOLE_WEEK, WHOLE_MONTH, WHOLE_YEAR = 7, 31, 12
-MOST_TIMES = 4
+MAX_LISTED_TIMES = 4
 
 
 class WallClockCrontab(crontab):
-    """Reckons with what a clock shows, labelled as UTC: there no hour is skipped or repeated.
+    """Crontab on wall-clock times labelled as UTC, where no hour is skipped or repeated.
 
     Attributes:
-        day_of_week: from 0, Sunday.
+        day_of_week: Weekdays from 0, Sunday.
     """
 
     minute: set[int]
@@ -24,40 +24,40 @@ class WallClockCrontab(crontab):
     day_of_week: set[int]
     day_of_month: set[int]
     month_of_year: set[int]
-    tz: tzinfo = UTC  # type: ignore[assignment]  # the stubs know a name only
+    tz: tzinfo = UTC  # type: ignore[assignment]  # the stubs declare a zone name
 
     @classmethod
-    def read(cls, fields: str) -> WallClockCrontab:
-        """The five fields: minute, hour, day of the month, month, day of the week."""
+    def parse(cls, fields: str) -> WallClockCrontab:
+        """Parse five fields: minute, hour, day of the month, month, day of the week."""
         minute, hour, day_of_month, month_of_year, day_of_week = fields.split()
         return cls(minute, hour, day_of_week, day_of_month, month_of_year, nowfun=lambda: datetime.now(UTC))
 
     def next_after(self, wall: datetime) -> datetime:
-        """What the clock shows at the next occurrence."""
+        """Return the wall-clock time of the next occurrence."""
         last, to_next, _ = self.remaining_delta(wall)
-        found: datetime = last + to_next
-        return found
+        occurrence: datetime = last + to_next
+        return occurrence
 
     @property
     def words(self) -> str:
-        """Such as "every weekday at 09:00"; nothing for one that would need a long sentence."""
+        """Description such as "every weekday at 09:00"; empty for a crontab that needs a long one."""
         times = [f"{hour:02}:{minute:02}" for hour in sorted(self.hour) for minute in sorted(self.minute)]
-        days = self._days()
-        return f"{days} at {_listed(times)}" if days and len(times) <= MOST_TIMES else ""
+        days = self._describe_days()
+        return f"{days} at {_join(times)}" if days and len(times) <= MAX_LISTED_TIMES else ""
 
-    def _days(self) -> str:
+    def _describe_days(self) -> str:
         is_any_weekday = len(self.day_of_week) == WHOLE_WEEK
         if len(self.month_of_year) < WHOLE_YEAR:
             return ""
         if len(self.day_of_month) < WHOLE_MONTH:
-            is_plain = len(self.day_of_month) == 1 and is_any_weekday
-            return f"on day {min(self.day_of_month)} of every month" if is_plain else ""
+            is_single_day = len(self.day_of_month) == 1 and is_any_weekday
+            return f"on day {min(self.day_of_month)} of every month" if is_single_day else ""
         if is_any_weekday:
             return "every day"
         if self.day_of_week == WEEKDAYS:
             return "every weekday"
-        return f"every {_listed([DAYS[day] for day in sorted(self.day_of_week)])}"
+        return f"every {_join([DAYS[day] for day in sorted(self.day_of_week)])}"
 
 
-def _listed(items: list[str]) -> str:
+def _join(items: list[str]) -> str:
     return " and ".join(part for part in (", ".join(items[:-1]), items[-1]) if part)

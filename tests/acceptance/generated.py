@@ -1,4 +1,4 @@
-"""Generated trees of agents, what their models say and what their tools do; `Cast` makes real agents of them."""
+"""Hypothesis strategies for trees of agents with scripted models and tools; `Cast` builds real agents from a tree."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ VALUES = st.one_of(
     st.lists(st.integers(0, 3)),
 )
 WRITES = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=2)
-KEPT = ["work", "work_blocking", "order", "exit_loop", "no_such_tool"]
-"""Tools of whose runs the log tells."""
-TOOLS = [*KEPT, "order_silently", "fail"]
+LOGGED_TOOLS = ["work", "work_blocking", "order", "exit_loop", "no_such_tool"]
+"""Tools whose calls always get a function response."""
+TOOLS = [*LOGGED_TOOLS, "order_silently", "fail"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Llm:
-    """An agent. Its model's turns are texts, calls made together, the number of a child to transfer to, or failures."""
+    """An LLM agent. A turn is a text, a list of parallel calls, the number of a child to transfer to, or a failure."""
 
     turns: list[str | list[Call] | int | LookupError]
     children: list[Node] = field(default_factory=list)
@@ -55,9 +55,10 @@ Node = Llm | Workflow
 
 
 def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
-    """Trees of a few agents; those that may not fail have no silent tools, either."""
-    tools = TOOLS if may_fail else KEPT
-    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES), min_size=1, max_size=3).map(_decided)
+    """Return a strategy for trees of a few agents. Without `may_fail`, tools neither fail nor return None."""
+    tools = TOOLS if may_fail else LOGGED_TOOLS
+    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES), min_size=1, max_size=3)
+    calls = calls.map(_without_siblings_of_failures)
     turn: st.SearchStrategy[Any] = st.one_of(st.sampled_from(["yes", "well then"]), calls, calls)
     if may_fail:
         turn = st.one_of(turn, turn, turn, st.builds(LookupError, st.just("no model")))
@@ -67,8 +68,8 @@ def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
     )
 
 
-def _decided(calls: list[Call]) -> list[Call]:
-    """A failure stands alone: which of its siblings finish first, in their threads, differs from run to run."""
+def _without_siblings_of_failures(calls: list[Call]) -> list[Call]:
+    """Keep only the first failing call, if any: the number of siblings that finish before it differs between runs."""
     failing = [call for call in calls if call.tool == "fail"]
     return failing[:1] or calls
 
@@ -89,21 +90,21 @@ def has_parallel(node: Node) -> bool:
 
 
 class Cast:
-    """Agents for a tree, named by their place in it. Each call that a model makes has an id of its own.
+    """Agents for a tree, named after their position in it. Every function call has a unique, reproducible id.
 
     Attributes:
-        scripts: what each model says, by the agent's name; after that it says "done".
-        ran: the ids of the calls that ran.
-        uncommitted: the ids of calls that ran before their event was in the session.
-        requests: what the models were sent.
+        scripts: the turns of each model, by the agent's name; after the last turn the model answers "done".
+        executed: the ids of the executed calls.
+        uncommitted: the ids of calls that were executed before their event was in the session.
+        requests: the requests of all models.
     """
 
-    def __init__(self, node: Node, *, said: dict[str, int] | None = None) -> None:
+    def __init__(self, node: Node, *, turns_done: dict[str, int] | None = None) -> None:
         self.scripts: dict[str, list[Turn]] = {}
-        self.ran: list[str | None] = []
+        self.executed: list[str | None] = []
         self.uncommitted: list[str | None] = []
         self.requests: list[LlmRequest] = []
-        self._said = said or {}
+        self._turns_done = turns_done or {}
         self.root = self._agent(node, "a")
 
     def _agent(self, node: Node, name: str) -> BaseAgent:
@@ -118,27 +119,25 @@ class Cast:
         )
 
     def _llm(self, name: str, children: list[BaseAgent]) -> LlmAgent:
-        turns = iter(self.scripts[name][self._said.get(name, 0) :])
+        turns = iter(self.scripts[name][self._turns_done.get(name, 0) :])
 
         def next_turn(request: LlmRequest) -> Turn:
             self.requests.append(request)
             return next(turns, "done")
 
-        waiting = [LongRunningFunctionTool(self.order), LongRunningFunctionTool(self.order_silently)]
-        tools = [self.work, self.work_blocking, self.fail, exit_loop, *waiting]
+        long_running = [LongRunningFunctionTool(self.order), LongRunningFunctionTool(self.order_silently)]
+        tools = [self.work, self.work_blocking, self.fail, exit_loop, *long_running]
         model = ScriptedModel(rule=next_turn)
         return LlmAgent(name=name, model=model, tools=tools, sub_agents=children, output_key=f"said_{name}")
 
     def _run(self, writes: dict[str, Any], context: ToolContext) -> None:
         call_id = context.function_call_id
-        self.ran.append(call_id)
+        self.executed.append(call_id)
         if not any(call_id == c.id for e in context.session.events for c in e.get_function_calls()):
             self.uncommitted.append(call_id)
         for key, value in writes.items():
-            scope, _, own = key.rpartition(":")
-            context.state[
-                f"{scope}:{context.agent_name}_{own}" if scope else f"{context.agent_name}_{own}"
-            ] = value
+            scope, colon, name = key.rpartition(":")
+            context.state[f"{scope}{colon}{context.agent_name}_{name}"] = value
 
     async def work(self, writes: dict[str, Any], tool_context: ToolContext) -> str:
         """Work for a while."""
@@ -173,11 +172,11 @@ def _script(node: Llm, name: str) -> Iterator[Turn]:
                 target = f"{name}{turn % len(node.children)}"
                 yield call("transfer_to_agent", f"{name}-{number}", agent_name=target)
         elif isinstance(turn, list):
-            yield [_part(made, f"{name}-{number}-{place}") for place, made in enumerate(turn)]
+            yield [_part(planned, f"{name}-{number}-{index}") for index, planned in enumerate(turn)]
         else:
             yield turn
 
 
-def _part(made: Call, call_id: str) -> types.Part:
-    args = {} if made.tool == "exit_loop" else {"writes": made.writes}
-    return call(made.tool, call_id, **args)
+def _part(planned: Call, call_id: str) -> types.Part:
+    args = {} if planned.tool == "exit_loop" else {"writes": planned.writes}
+    return call(planned.tool, call_id, **args)

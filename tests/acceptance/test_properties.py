@@ -1,6 +1,6 @@
-"""What holds for every run of every tree of agents, whatever fails and wherever it is cut off (L3-L7, S3, S4, R1, R2).
+"""Invariants of every run of any tree of agents, with failures and interruptions (contract L3-L7, S3, S4, R1, R2).
 
-The same run on the in-memory services and on PostgreSQL gives the same events.
+The same run gives the same events on the in-memory services and on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import count, pairwise
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from django.contrib.auth import get_user_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runtime import types
 from runtime.apps import App, ResumabilityConfig
-from runtime.engine.abort import seal_events
+from runtime.engine.seal import seal_events
 from runtime.events import Event
 from runtime.events.calls import answered_ids
 from runtime.models import LlmRequest
@@ -32,16 +33,33 @@ from sessions_app.shutdown import shut_down
 from tests.acceptance.generated import Cast, Node, has_parallel, trees
 from tests.fakes import say
 
-NO_LIMITS = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-}
+
+def hypothesis_settings(max_examples: int) -> settings:
+    """Return settings without time limits."""
+    return settings(
+        max_examples=max_examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
 numbers = count()
+
+
+class SessionKey(TypedDict):
+    """Keyword arguments that identify a session."""
+
+    app_name: str
+    user_id: str
+    session_id: str
+
+
+INITIAL_STATE: dict[str, Any] = {"begun": True, "user:begun": True}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A tree, how it is run, and after how many events the listener of the first invocation leaves."""
+    """A tree of agents, its settings, and the number of events after which the first invocation is abandoned."""
 
     tree: Node
     is_resumable: bool
@@ -56,7 +74,7 @@ SCENARIOS = st.builds(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What two invocations in a row came to: all that was stored, and how the first one ended."""
+    """The result of two successive invocations: the stored session, and whether both ran to their end."""
 
     cast: Cast
     session: Session
@@ -69,48 +87,46 @@ def ada(transactional_db: None) -> str:
 
 
 @given(SCENARIOS)
-@settings(max_examples=150, **NO_LIMITS)
-def test_every_run_leaves_a_log_that_tells_all(scenario: Scenario) -> None:
+@hypothesis_settings(150)
+def test_every_run_leaves_a_consistent_log(scenario: Scenario) -> None:
     outcome = asyncio.run(play(scenario, InMemorySessionService(), "ada"))
     assert broken_rules(outcome) == []
 
 
 @given(SCENARIOS)
-@settings(max_examples=40, **NO_LIMITS)
+@hypothesis_settings(40)
 def test_the_same_run_on_postgresql_gives_the_same_events(ada: str, scenario: Scenario) -> None:
     in_memory = asyncio.run(play(scenario, InMemorySessionService(), ada))
     on_postgresql = asyncio.run(play_on_postgresql(scenario, ada))
     assert broken_rules(on_postgresql) == []
     if has_parallel(scenario.tree):
-        assert_alike_by_branch(in_memory, on_postgresql)
+        assert_equal_by_branch(in_memory, on_postgresql)
     else:
-        assert bare(on_postgresql.session.events) == bare(in_memory.session.events)
+        assert comparable(on_postgresql.session.events) == comparable(in_memory.session.events)
         assert on_postgresql.session.state == in_memory.session.state
 
 
 @given(trees(may_fail=False), st.data())
-@settings(max_examples=100, **NO_LIMITS)
-def test_an_invocation_that_is_cut_off_anywhere_ends_as_if_it_had_not_been(
-    tree: Node, data: st.DataObject
-) -> None:
-    """R1: in a resumable app."""
-    cast, whole = asyncio.run(run_once(tree, []))
-    log = whole.events[: data.draw(st.integers(1, len(whole.events)))]
-    again, session = asyncio.run(run_once(tree, log))
-    assert told_by_branch(session.events) == told_by_branch(whole.events)
-    assert session.state == whole.state
-    assert set(again.ran) == set(cast.ran) - answered_ids(log)
+@hypothesis_settings(100)
+def test_a_resumed_invocation_ends_like_an_uninterrupted_one(tree: Node, data: st.DataObject) -> None:
+    """Contract R1: in a resumable app, for an interruption after any event."""
+    cast, complete = asyncio.run(run_once(tree, []))
+    log = complete.events[: data.draw(st.integers(1, len(complete.events)))]
+    resumed_cast, resumed = asyncio.run(run_once(tree, log))
+    assert group_by_branch(resumed.events) == group_by_branch(complete.events)
+    assert resumed.state == complete.state
+    assert set(resumed_cast.executed) == set(cast.executed) - answered_ids(log)
 
 
 async def play(scenario: Scenario, sessions: BaseSessionService, user_id: str) -> Outcome:
-    """Two messages: the first one's listener may leave, what it left open is sealed, as a site does."""
+    """Run two invocations. The first may be abandoned; open calls are then sealed, as the site does."""
     cast = Cast(scenario.tree)
     app_name = f"shop-{next(numbers)}"
     config = ResumabilityConfig(is_resumable=scenario.is_resumable)
     app = App(name=app_name, root_agent=cast.root, resumability_config=config)
     runner = Runner(app=app, session_service=sessions)
-    key = {"app_name": app_name, "user_id": user_id, "session_id": "s1"}
-    await sessions.create_session(**key, state={"begun": True, "user:begun": True})
+    key = SessionKey(app_name=app_name, user_id=user_id, session_id="s1")
+    await sessions.create_session(**key, state=dict(INITIAL_STATE))
     mode = StreamingMode.SSE if scenario.is_streaming else StreamingMode.NONE
     is_complete = True
     for number, leave_after in enumerate((scenario.leave_after, None)):
@@ -122,25 +138,26 @@ async def play(scenario: Scenario, sessions: BaseSessionService, user_id: str) -
             run_config=RunConfig(streaming_mode=mode),
         )
         is_complete &= await listen(run, sessions, key, leave_after)
-        session = await loaded(sessions, key)
+        session = await load_session(sessions, key)
         for seal in seal_events(session.events, f"e-{number}", "interrupted"):
             await sessions.append_event(session, seal)
-    return Outcome(cast, await loaded(sessions, key), is_complete)
+    return Outcome(cast, await load_session(sessions, key), is_complete)
 
 
-async def listen(
-    run: Any, sessions: BaseSessionService, key: dict[str, str], leave_after: int | None
-) -> bool:
-    """Take the events; each but the partial ones is stored by then (L3). Whether the run came to its end."""
+async def listen(run: Any, sessions: BaseSessionService, key: SessionKey, leave_after: int | None) -> bool:
+    """Iterate over the events; return True when the run ended and False when it failed or was abandoned.
+
+    Every non-partial event must be stored when it is yielded (contract L3).
+    """
     seen: list[str] = []
     try:
         async with aclosing(run):
             async for event in run:
                 if not event.partial:
                     seen.append(event.id)
-                    stored = [stored.id for stored in (await loaded(sessions, key)).events]
-                    assert event.id == stored[-1]
-                    assert [each for each in stored if each in seen] == seen
+                    stored_ids = [stored.id for stored in (await load_session(sessions, key)).events]
+                    assert event.id == stored_ids[-1]
+                    assert [event_id for event_id in stored_ids if event_id in seen] == seen
                 if leave_after is not None and len(seen) >= leave_after:
                     return False
     except LookupError:
@@ -161,11 +178,11 @@ async def play_on_postgresql(scenario: Scenario, user_id: str) -> Outcome:
 
 
 async def run_once(tree: Node, log: Sequence[Event]) -> tuple[Cast, Session]:
-    """One invocation of a resumable app from its message, or from a log that it left."""
-    said: dict[str, int] = defaultdict(int)
+    """Run one invocation of a resumable app from its message, or resume it from a log."""
+    turns_done: dict[str, int] = defaultdict(int)
     for event in log:
-        said[event.author] += bool(event.content and event.content.role == "model")
-    cast = Cast(tree, said=said)
+        turns_done[event.author] += bool(event.content and event.content.role == "model")
+    cast = Cast(tree, turns_done=turns_done)
     sessions = InMemorySessionService()
     app = App(name="shop", root_agent=cast.root, resumability_config=ResumabilityConfig(is_resumable=True))
     session = await sessions.create_session(app_name="shop", user_id="ada", session_id="s1")
@@ -177,65 +194,73 @@ async def run_once(tree: Node, log: Sequence[Event]) -> tuple[Cast, Session]:
     )
     async for _ in run:
         pass
-    return cast, await loaded(sessions, {"app_name": "shop", "user_id": "ada", "session_id": "s1"})
+    return cast, await load_session(sessions, SessionKey(app_name="shop", user_id="ada", session_id="s1"))
 
 
-async def loaded(sessions: BaseSessionService, key: dict[str, str]) -> Session:
+async def load_session(sessions: BaseSessionService, key: SessionKey) -> Session:
     session = await sessions.get_session(**key)
     assert session is not None
     return session
 
 
 def broken_rules(outcome: Outcome) -> list[str]:
-    """The rules for a log that this one breaks."""
+    """Return the rules that the log of the outcome violates."""
     session = outcome.session
-    state: dict[str, Any] = {"begun": True, "user:begun": True}
+    state = dict(INITIAL_STATE)
     for event in session.events:
         state.update(event.actions.state_delta)
-    waiting = {call_id for event in session.events for call_id in event.long_running_tool_ids or ()}
-    made = {call.id for event in session.events for call in event.get_function_calls()}
+    long_running = {call_id for event in session.events for call_id in event.long_running_tool_ids or ()}
+    call_ids = {call.id for event in session.events for call in event.get_function_calls()}
     rules = {
-        "L3: a tool runs when its call is committed": outcome.cast.uncommitted == [],
+        "L3: a call is executed after its commit": outcome.cast.uncommitted == [],
         "L4: no partial event is stored": not any(event.partial for event in session.events),
         "no event is stored twice": len({event.id for event in session.events}) == len(session.events),
-        "S3, S4: the state is what the events made it": session.state == state,
-        "what is temporary is not stored": not any(key.startswith("temp:") for key in state),
-        "R2: a call is answered or waits": made - answered_ids(session.events) <= waiting,
-        "A7: a model is asked with answered calls": all(map(are_calls_answered, outcome.cast.requests)),
+        "S3, S4: the state is the sum of the deltas": session.state == state,
+        "temp: keys are not stored": not any(key.startswith("temp:") for key in state),
+        "R2: a call has a response or is long-running": call_ids - answered_ids(session.events)
+        <= long_running,
+        "A7: requests hold answered calls only": all(map(are_calls_answered, outcome.cast.requests)),
     }
     return [rule for rule, holds in rules.items() if not holds]
 
 
 def are_calls_answered(request: LlmRequest) -> bool:
-    """Whether each content with calls is followed by their responses: a model refuses others (A7)."""
+    """True when each content with calls is followed by their responses; models refuse other requests (A7)."""
     for content, following in pairwise([*request.contents, None]):
-        calls = [part.function_call.name for part in content.parts or [] if part.function_call]
-        parts = (following.parts if following else None) or []
-        if calls and [part.function_response.name for part in parts if part.function_response] != calls:
+        calls = [part.function_call.name for part in parts_in(content) if part.function_call]
+        responses = [part.function_response.name for part in parts_in(following) if part.function_response]
+        if calls and responses != calls:
             return False
     return True
 
 
-def assert_alike_by_branch(one: Outcome, other: Outcome) -> None:
-    """Side by side the order is open, and so is how far the others are when one fails or the listener leaves."""
-    ours, theirs = told_by_branch(one.session.events), told_by_branch(other.session.events)
-    if one.is_complete and other.is_complete:
-        assert ours == theirs
-        assert one.session.state == other.session.state
+def parts_in(content: types.Content | None) -> list[types.Part]:
+    return (content.parts or []) if content else []
 
 
-def told_by_branch(events: Sequence[Event]) -> dict[str | None, list[dict[str, Any]]]:
-    told = defaultdict(list)
-    for event, fields in zip(events, bare(events), strict=True):
-        told[event.branch].append(fields)
-    return dict(told)
+def assert_equal_by_branch(first: Outcome, second: Outcome) -> None:
+    """Compare complete runs branch by branch.
+
+    The order of parallel branches is undefined, and so is their progress when another one fails or the run is
+    abandoned.
+    """
+    if first.is_complete and second.is_complete:
+        assert group_by_branch(first.session.events) == group_by_branch(second.session.events)
+        assert first.session.state == second.session.state
 
 
-def bare(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The events without what differs from run to run."""
-    differs = {"id", "timestamp", "long_running_tool_ids"}
+def group_by_branch(events: Sequence[Event]) -> dict[str | None, list[dict[str, Any]]]:
+    groups = defaultdict(list)
+    for event, fields in zip(events, comparable(events), strict=True):
+        groups[event.branch].append(fields)
+    return dict(groups)
+
+
+def comparable(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return the events as dicts without the fields that differ between runs."""
+    excluded = {"id", "timestamp", "long_running_tool_ids"}
     return [
-        event.model_dump(mode="json", exclude=differs, exclude_none=True)
-        | {"waiting": sorted(event.long_running_tool_ids or ())}
+        event.model_dump(mode="json", exclude=excluded, exclude_none=True)
+        | {"long_running": sorted(event.long_running_tool_ids or ())}
         for event in events
     ]

@@ -1,1 +1,1 @@
-"""What `make bench` measures; each figure stands beside a floor of the same run. Nothing here is a test."""
+"""Benchmarks of `make bench`. Each figure is printed next to a baseline that is measured in the same run."""

@@ -1,9 +1,10 @@
-"""`make bench`: runs the benchmarks, or those named: `python -m tests.benchmarks appends turns`."""
+"""`make bench`: run all benchmarks. `python -m tests.benchmarks appends turns` runs the named ones."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable
 
 import uvloop
 
@@ -13,22 +14,22 @@ NAMES = ("appends", "turns", "requests", "cancel", "streaming", "jobs", "growth"
 
 
 def main(names: tuple[str, ...]) -> None:
-    """Run and print."""
+    """Run the benchmarks and print their lines."""
     with bench_site():
         from importlib import import_module
 
-        from adk_site.garbage_collection import collect_rarely
+        from adk_site.garbage_collection import tune_garbage_collection
 
-        collect_rarely()  # as web processes do
+        tune_garbage_collection()  # as web processes do
         for name in names:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_measure(import_module(f"tests.benchmarks.{name}")))
+                runner.run(_measure(import_module(f"tests.benchmarks.{name}").measure))
 
 
-async def _measure(module: object) -> None:
+async def _measure(measure: Callable[[], Awaitable[list[str]]]) -> None:
     from sessions_app.shutdown import shut_down
 
-    for line in await module.measure():  # type: ignore[attr-defined]
+    for line in await measure():
         print(line, flush=True)
     await shut_down()
 

@@ -1,10 +1,11 @@
-"""Appends per second through the session service, beside a bare psycopg statement that inserts the same row."""
+"""Appends per second of the session service. Baseline: a bare psycopg statement that inserts the same row."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+
+from django.contrib.auth.models import User
 
 from runtime.sessions.session import Session
 from sessions_app.codec import event_to_json
@@ -17,7 +18,7 @@ SECONDS = 3.0
 
 
 async def measure() -> list[str]:
-    """One line for each number of sessions."""
+    """Return one line for each number of concurrent sessions."""
     person = await in_thread(make_person)
     lines = []
     for sessions in (1, 20):
@@ -32,17 +33,17 @@ async def measure() -> list[str]:
     return lines
 
 
-async def _rate(kind: str, person: Any, writers: int) -> float:
+async def _rate(kind: str, person: User, writers: int) -> float:
     service = DjangoSessionService()
     created = [await service.create_session(app_name="bench", user_id=str(person.pk)) for _ in range(writers)]
-    write = _bare if kind == "bare" else _through_service
+    write = _insert_rows if kind == "bare" else _append_events
     end = time.perf_counter() + SECONDS
     started = time.perf_counter()
     counts = await asyncio.gather(*(write(service, session, end, kind) for session in created))
     return sum(counts) / (time.perf_counter() - started)
 
 
-async def _through_service(service: DjangoSessionService, session: Session, end: float, kind: str) -> int:
+async def _append_events(service: DjangoSessionService, session: Session, end: float, kind: str) -> int:
     count = 0
     while time.perf_counter() < end:
         event = message_event("agent", WORDS)
@@ -53,7 +54,7 @@ async def _through_service(service: DjangoSessionService, session: Session, end:
     return count
 
 
-async def _bare(service: DjangoSessionService, session: Session, end: float, kind: str) -> int:
+async def _insert_rows(service: DjangoSessionService, session: Session, end: float, kind: str) -> int:
     from sessions_app.models import Session as Row
 
     row = await Row.objects.aget(key=session.id)

@@ -1,4 +1,4 @@
-"""The floor of streaming: a Daphne consumer that sends 50 messages, 20 ms apart, for each message it gets."""
+"""Baseline of the streaming benchmark: a consumer that answers each message with 50 messages, 20 ms apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS_BETWEEN = 0.02
 
 
 class BareConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """No login, no database, no layers."""
+    """Consumer without login, database or channel layer."""
 
     channel_layer_alias = "none"
 

@@ -1,6 +1,6 @@
-"""How long a stop takes from the request in one process until another has hung up on the model, and written the end.
+"""Latency of a cancel request to another process: until the model's connection is closed, and until the commit.
 
-This process asks, and plays the model; a Daphne process runs the invocations.
+This process requests the cancellation and serves the model; a Daphne process runs the invocations.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from websockets.asyncio.client import ClientConnection
 
 from sessions_app import use_cases
@@ -26,7 +27,7 @@ HELD = Turn(text=["So far ", "and no further."], hold_before=[1])
 
 
 async def measure() -> list[str]:
-    """A line for each of the two."""
+    """Return one line for the closed connection and one for the committed event."""
     (door,) = await in_thread(make_doors, 1, "help_desk")
     session = await Session.objects.aget(pk=UUID(door.path.split("/")[-2]))
     person = await get_user_model().objects.aget(pk=session.user_id)
@@ -36,49 +37,50 @@ async def measure() -> list[str]:
             "GOOGLE_API_KEY": "bench",
             "GOOGLE_GEMINI_BASE_URL": server.url,
         }
-        with daphne("adk_site.asgi:application", "tests.benchmarks.settings", **environment) as (port, _):
+        with daphne("adk_site.asgi:application", "tests.benchmarks.settings", environment=environment) as (
+            port,
+            _,
+        ):
             socket = await enter(port, door)
-            await _stop_one(
-                server, socket, person, session
-            )  # the first one fills caches and opens connections
-            runs = [await _stop_one(server, socket, person, session) for _ in range(RUNS)]
+            await _cancel_one(server, socket, person, session)  # fills caches and opens connections
+            runs = [await _cancel_one(server, socket, person, session) for _ in range(RUNS)]
             await socket.close()
-    closed, written = zip(*runs, strict=True)
+    closed, committed = zip(*runs, strict=True)
     return [
-        f"stop from another process, the model's connection is closed: {_figures(closed)}",
-        f"stop from another process, the interrupted event is written: {_figures(written)}",
+        f"cancel from another process, the model's connection is closed: {_summarize(closed)}",
+        f"cancel from another process, the interrupted event is committed: {_summarize(committed)}",
     ]
 
 
-async def _stop_one(
-    server: ModelServer, socket: ClientConnection, person: Any, session: Session
+async def _cancel_one(
+    server: ModelServer, socket: ClientConnection, person: User, session: Session
 ) -> tuple[float, float]:
-    """Milliseconds until the model is hung up on, and until the person sees the committed event."""
+    """Return the milliseconds until the model's connection is closed, and until the commit's frame arrives."""
     server.play(HELD)
     await socket.send(json.dumps({"v": 1, "type": "message", "id": uuid4().hex, "text": "go"}))
     request = await server.next_request()
-    growing = await _frame(socket, "partial")
-    asked = time.perf_counter()
-    await use_cases.cancel(person, session.pk, growing["invocation_id"])
+    partial = await _next_frame(socket, "partial")
+    requested = time.perf_counter()
+    await use_cases.cancel(person, session.pk, partial["invocation_id"])
     await request.disconnected.wait()
     closed = time.perf_counter()
-    while not (await _frame(socket, "event"))["event"].get("interrupted"):
+    while not (await _next_frame(socket, "event"))["event"].get("interrupted"):
         continue
-    written = time.perf_counter()
-    while (await _frame(socket, "invocation"))["status"] != "cancelled":
+    committed = time.perf_counter()
+    while (await _next_frame(socket, "invocation"))["status"] != "cancelled":
         continue
-    return 1000 * (closed - asked), 1000 * (written - asked)
+    return 1000 * (closed - requested), 1000 * (committed - requested)
 
 
-async def _frame(socket: ClientConnection, kind: str) -> dict[str, Any]:
-    """The next frame of the kind."""
+async def _next_frame(socket: ClientConnection, kind: str) -> dict[str, Any]:
+    """Return the next frame of this type."""
     while True:
         frame: dict[str, Any] = json.loads(await socket.recv())
         if frame["type"] == kind:
             return frame
 
 
-def _figures(milliseconds: tuple[float, ...]) -> str:
+def _summarize(milliseconds: tuple[float, ...]) -> str:
     ordered = sorted(milliseconds)
     return (
         f"median {statistics.median(ordered):.0f} ms, "

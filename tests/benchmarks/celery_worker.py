@@ -1,23 +1,25 @@
-"""One Celery worker to measure: it takes both queues with two processes, as `make run` starts it."""
+"""A Celery worker for measurements: both queues, two processes."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 PROCESSES = 2
 
 
 @contextmanager
-def celery_worker(settings_module: str = "tests.benchmarks.settings", **variables: str) -> Iterator[None]:
-    """A worker that has been started; it may not be ready yet."""
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **variables}
+def celery_worker(
+    settings_module: str = "tests.benchmarks.settings", environment: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Run a worker; it is started, but not necessarily ready, when the body begins."""
+    variables = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **(environment or {})}
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site", "worker", "-Q", "celery,jobs"]
     options = ["-c", str(PROCESSES), "--without-gossip", "--without-mingle", "-l", "ERROR"]
-    process = subprocess.Popen([*command, *options], env=environment)
+    process = subprocess.Popen([*command, *options], env=variables)
     try:
         yield
     finally:

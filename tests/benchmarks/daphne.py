@@ -1,10 +1,10 @@
-"""One Daphne process to measure: its CPU time and its memory."""
+"""A Daphne process for measurements, its CPU time and its memory."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
@@ -15,12 +15,15 @@ from tests.stack.web_process import free_port, wait_until_listening, web_command
 
 @contextmanager
 def daphne(
-    application: str, settings_module: str, log: IO[str] | None = None, **environment: str
+    application: str,
+    settings_module: str,
+    log: IO[str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[int, psutil.Process]]:
-    """A running Daphne: its port and its process. It writes its log where it is told, or where this process does."""
+    """Run Daphne; yield its port and its process. Its log goes to `log`, or to this process's stderr."""
     port = free_port()
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **environment}
-    process = subprocess.Popen(web_command(port, application), env=environment, stderr=log)
+    variables = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **(environment or {})}
+    process = subprocess.Popen(web_command(port, application), env=variables, stderr=log)
     try:
         wait_until_listening(port)
         yield port, psutil.Process(process.pid)
@@ -30,11 +33,11 @@ def daphne(
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """CPU time so far, in user and system mode."""
+    """Return the CPU time so far, in user and system mode."""
     times = process.cpu_times()
     return float(times.user + times.system)
 
 
 def memory(process: psutil.Process) -> int:
-    """The bytes that the process alone has."""
+    """Return the bytes of memory that the process shares with no other (unique set size)."""
     return int(process.memory_full_info().uss)

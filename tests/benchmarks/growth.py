@@ -1,16 +1,16 @@
-"""What a turn leaves behind and passes on: rows, commits, log of PostgreSQL, Redis commands; and what events weigh.
+"""Cost of an invocation in PostgreSQL (rows, commits, write-ahead log) and Redis (commands), and the size of events.
 
-A turn is that of `turns`: a person's text, a function call, its tool, an answer in twenty pieces. The weight is that of
-a table of 100,000 events and more, made of such turns, with its indexes.
+The invocation is that of `turns`: a message, a function call, its response, and an answer of twenty words. The size is
+measured on a table of more than 100,000 such events, with its indexes.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connection
 from redis.asyncio import Redis
 
@@ -27,34 +27,34 @@ from tests.benchmarks.turns import ANSWER, look_up
 from tests.fakes import ScriptedModel, call
 
 TURNS = 200
-OTHERS = 2
+OTHER_PROCESSES = 2
 COPIES = 75
-"""Of what the turns left: 75 x 400 turns of four events are 120,000 events."""
+"""Number of copies of all sessions: 75 x 400 invocations with four events are 120,000 events."""
 
 
 async def measure() -> list[str]:
-    """One line for the database, one for Redis, one for the weight."""
+    """Return one line for PostgreSQL, one for Redis and one for the size of events."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
     agent_registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
     person = await in_thread(make_person)
-    before = await in_thread(_written)
+    before = await in_thread(_write_counters)
     alone = await _commands_per_turn(person, model)
-    await shut_down()  # a connection that closes hands in its statistics
-    after = await in_thread(_written)
+    await shut_down()  # PostgreSQL updates a connection's statistics when it closes
+    after = await in_thread(_write_counters)
     written = {name: (after[name] - before[name]) / TURNS for name in after}
-    async with _other_processes(OTHERS):
+    async with _other_processes(OTHER_PROCESSES):
         together = await _commands_per_turn(person, model)
-    each = (together - alone) / OTHERS
+    each = (together - alone) / OTHER_PROCESSES
     return [
-        f"a turn: {written['inserted']:.1f} rows inserted, {written['updated']:.1f} updated, "
+        f"an invocation: {written['inserted']:.1f} rows inserted, {written['updated']:.1f} updated, "
         f"{written['commits']:.1f} commits, {written['log'] / 1024:.1f} KB of write-ahead log",
-        f"a turn: {alone:.0f} Redis commands, and {each:.0f} for each further process",
-        await in_thread(_weight),
+        f"an invocation: {alone:.0f} Redis commands, and {each:.0f} for each further process",
+        await in_thread(_event_size),
     ]
 
 
-async def _commands_per_turn(person: Any, model: ScriptedModel) -> float:
+async def _commands_per_turn(person: User, model: ScriptedModel) -> float:
     session = await use_cases.create_session(person, "bench")
     async with Redis.from_url(settings.REDIS_URL) as client:
         before = (await client.info("stats"))["total_commands_processed"]
@@ -68,7 +68,7 @@ async def _commands_per_turn(person: Any, model: ScriptedModel) -> float:
 
 @asynccontextmanager
 async def _other_processes(count: int) -> AsyncIterator[None]:
-    """Web processes with a tab each, in other conversations: they hear of every turn."""
+    """Run web processes with one websocket each, in other sessions; they receive a notification of every commit."""
     doors = await in_thread(make_doors, count, "paced")
     async with AsyncExitStack() as stack:
         for door in doors:
@@ -78,7 +78,7 @@ async def _other_processes(count: int) -> AsyncIterator[None]:
         yield
 
 
-def _written() -> dict[str, float]:
+def _write_counters() -> dict[str, float]:
     with connection.cursor() as cursor:
         cursor.execute("""
             SELECT (SELECT sum(n_tup_ins) FROM pg_stat_user_tables), (SELECT sum(n_tup_upd) FROM pg_stat_user_tables),
@@ -88,8 +88,8 @@ def _written() -> dict[str, float]:
     return dict(zip(("inserted", "updated", "commits", "log"), map(float, row), strict=True))
 
 
-def _weight() -> str:
-    """Copy the sessions with their events, and ask how large the table has become."""
+def _event_size() -> str:
+    """Copy the sessions with their events, and measure the size of the event table."""
     with connection.cursor() as cursor:
         cursor.execute(_COPY, [COPIES])
         cursor.execute("VACUUM ANALYZE sessions_app_event")
@@ -97,8 +97,8 @@ def _weight() -> str:
             SELECT count(*), pg_table_size('sessions_app_event'), pg_indexes_size('sessions_app_event')
             FROM sessions_app_event""")
         events, table, indexes = cursor.fetchone()
-    each, of_indexes = (table + indexes) / events, indexes / events
-    return f"{events:,} events: {each:,.0f} bytes each, {of_indexes:,.0f} of them in indexes"
+    total_bytes, index_bytes = (table + indexes) / events, indexes / events
+    return f"{events:,} events: {total_bytes:,.0f} bytes each, {index_bytes:,.0f} of them in indexes"
 
 
 _COPY = """

@@ -1,7 +1,7 @@
-"""The memory of one web process while it serves as many turns as an hour of conversations has.
+"""Memory growth of one web process over as many invocations as an hour of conversations has.
 
-People begin sessions and go back to old ones, and come over a new socket every few turns. The cache of histories is
-kept small, so that it is full after the warm-up.
+People alternate between sessions and reconnect every few messages. The history cache is small, so that it is full
+after the warm-up, and any later growth is a leak.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tests.benchmarks.doors import Door, enter, make_doors
 TURNS = 3_600
 PEOPLE = 20
 SESSIONS = 360
-TURNS_OF_A_SOCKET = 5
+TURNS_PER_SOCKET = 5
 WARM_UP = 0.4
-"""The share of the turns after which nothing may grow any more."""
+"""Share of the turns after which the memory must not grow."""
 
 
 async def measure() -> list[str]:
-    """What was in use after each tenth, and the growth after the warm-up."""
+    """Return the memory after each tenth of the turns, and the growth after the warm-up."""
     doors = await in_thread(make_doors, SESSIONS, "quick")
     with daphne("adk_site.asgi:application", "tests.benchmarks.quick.settings") as (port, process):
         megabytes = await _serve(port, process, doors)
     warm = int(len(megabytes) * WARM_UP)
     growth = (megabytes[-1] - megabytes[warm - 1]) / (TURNS * (1 - WARM_UP)) * 1_000
-    steps = ", ".join(f"{one:.1f}" for one in megabytes)
+    steps = ", ".join(f"{value:.1f}" for value in megabytes)
     return [
         f"memory of a web process in {TURNS} turns of {SESSIONS} sessions, MB after each tenth: {steps}",
         f"  growth after the warm-up: {growth:.2f} MB per 1,000 turns",
@@ -39,7 +39,7 @@ async def measure() -> list[str]:
 
 
 async def _serve(port: int, process: psutil.Process, doors: list[Door]) -> list[float]:
-    """The megabytes after each tenth of the turns."""
+    """Run all turns; return the process's megabytes after each tenth of them."""
     numbers = count()
     megabytes = []
     for _ in range(10):
@@ -51,14 +51,14 @@ async def _serve(port: int, process: psutil.Process, doors: list[Door]) -> list[
 
 
 async def _talk(port: int, doors: list[Door], numbers: count[int], turns: int) -> None:
-    """Some turns, in a few sessions; each socket is a new one in another session."""
+    """Send messages and wait for their answers, a few over each new websocket to another session."""
     while turns > 0:
         door = doors[next(numbers) % len(doors)]
         socket = await enter(port, door)
-        for _ in range(min(turns, TURNS_OF_A_SOCKET)):
+        for _ in range(min(turns, TURNS_PER_SOCKET)):
             message = {"v": 1, "type": "message", "id": f"m{next(numbers)}", "text": "go"}
             await socket.send(json.dumps(message))
             while json.loads(await socket.recv()).get("status") != "completed":
                 pass
-        turns -= TURNS_OF_A_SOCKET
+        turns -= TURNS_PER_SOCKET
         await socket.close()

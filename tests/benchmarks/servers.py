@@ -1,4 +1,4 @@
-"""A database and a Redis for the benchmarks, with data of their own, as production has them: `fsync` on."""
+"""Temporary PostgreSQL and Redis servers for benchmarks, with `fsync` on, as in production."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 
 @contextmanager
 def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[None]:
-    """Django set up on fresh embedded servers, migrated; gone afterwards."""
+    """Set up Django on new embedded servers with a migrated database, and delete their data at the end."""
     os.environ.setdefault("ADK_DEV", "1")
     os.environ["ADK_MODEL"] = "demo"
     os.environ["ADK_DATA_DIR"] = mkdtemp(prefix="adk-bench-")

@@ -1,4 +1,4 @@
-"""The site's settings with the agents of the benchmarks beside the demo."""
+"""The site's settings with the agents of the benchmarks."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS

@@ -1,13 +1,14 @@
-"""What a turn costs above the model's and the tool's own time, by the length of the history.
+"""Duration of an invocation without the model's own time, by the length of the history.
 
-A turn: a person's text, a function call, its tool, an answer in twenty pieces.
+The invocation: a message, a function call, its response, and an answer of twenty words.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from typing import Any
+
+from django.contrib.auth.models import User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -31,7 +32,7 @@ def look_up(word: str) -> str:
 
 
 async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[str]:
-    """One line for each length, with the ratio to the first."""
+    """Return the baseline, a bare insert, and one line for each length with its ratio to the first length."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
     agent_registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
@@ -41,13 +42,13 @@ async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[
     return [
         f"a bare insert into the same PostgreSQL: {await _insert_ms(person):.2f} ms",
         *(
-            f"turn at {events:5} events of history: {ms:5.2f} ms above model and tool ({ms / first:.2f} times)"
+            f"invocation after {events:5} events: {ms:5.2f} ms above model and tool ({ms / first:.2f} times)"
             for events, ms in medians.items()
         ),
     ]
 
 
-async def _median_ms(person: Any, model: ScriptedModel, events: int) -> float:
+async def _median_ms(person: User, model: ScriptedModel, events: int) -> float:
     session = await use_cases.create_session(person, "bench")
     service = DjangoSessionService()
     loaded = await service.get_session(app_name="bench", user_id=str(person.pk), session_id=session.key)
@@ -65,7 +66,7 @@ async def _median_ms(person: Any, model: ScriptedModel, events: int) -> float:
 
 
 async def _model_ms(model: ScriptedModel) -> float:
-    """What the model takes to give the responses of a turn, to nobody."""
+    """Measure the model alone: the median time to yield the responses of one invocation."""
     times = []
     for _ in range(TURNS):
         model.turns = [call("look_up", word="x"), ANSWER]
@@ -77,8 +78,8 @@ async def _model_ms(model: ScriptedModel) -> float:
     return statistics.median(times)
 
 
-async def _insert_ms(person: Any) -> float:
-    """One event's row, which nothing else depends on."""
+async def _insert_ms(person: User) -> float:
+    """Measure the median time to insert one event row."""
     session = await use_cases.create_session(person, "bench")
     body = event_to_json(message_event("agent", WORDS))
     query = """

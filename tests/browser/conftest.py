@@ -1,87 +1,108 @@
-"""What browser tests share: a site that asks a scripted model, people who are signed in, a watch over every page."""
+"""Fixtures of the browser tests: a site with a scripted model, and tabs of signed-in users that must not fail."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, StorageState, expect
+from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.stack.stack import Stack
 
+CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 EXPECT_MILLISECONDS = 15_000
 PERSON, STAFF = "demo", "admin"
 
 
 class OpenTab(Protocol):
-    """Opens a tab of somebody who is signed in; all tabs of a person share a browser window."""
+    """Open a tab of a signed-in user; all tabs of a user share a browser context."""
 
     def __call__(self, name: str = PERSON) -> ChatPage: ...
 
 
-@pytest.fixture(scope="session", autouse=True)
-def patience() -> None:
-    """A busy machine is no failure."""
+@pytest.fixture(scope="package", autouse=True)
+def expect_timeout() -> None:
+    """Raise Playwright's timeout, so that a busy machine fails no test."""
     expect.set_options(timeout=EXPECT_MILLISECONDS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Chromium. It ends with this folder: asyncio allows one loop in a thread, and Playwright's stays until then."""
+    assert Path(CHROMIUM).exists(), f"{CHROMIUM} was not found: apt-get install chromium"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="package")
 def model() -> Iterator[Model]:
     with Model() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The whole site, asking the scripted model through the real client."""
-    settings = {"DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
-    with Stack(tmp_path_factory.mktemp("site"), **model.environment, **settings) as running:
+    """The whole site; its agents ask the scripted model through the real Gemini client."""
+    environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
+    with Stack(tmp_path_factory.mktemp("site"), environment=environment) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def signed_in(browser: Browser, site: Stack) -> Callable[[str], StorageState]:
-    """The cookies of people who have signed in, once for all tests."""
-    known: dict[str, StorageState] = {}
+    """Function that returns the cookies of a user, who signs in once for all tests."""
+    states: dict[str, StorageState] = {}
 
     def cookies_of(name: str) -> StorageState:
-        if name not in known:
+        if name not in states:
             context = browser.new_context()
             ChatPage(context.new_page(), site.base_url).sign_in(name, site.credentials[name])
-            known[name] = context.storage_state()
+            states[name] = context.storage_state()
             context.close()
-        return known[name]
+        return states[name]
 
     return cookies_of
 
 
 @pytest.fixture
 def open_tab(browser: Browser, site: Stack, signed_in: Callable[[str], StorageState]) -> Iterator[OpenTab]:
-    """Opens tabs; at the end no page may have reported an error or asked another host for anything."""
-    windows: dict[str, BrowserContext] = {}
+    """Function that opens tabs; fails the test if a page reports an error or sends a request to another host."""
+    contexts: dict[str, BrowserContext] = {}
     tabs: list[ChatPage] = []
-    asked: list[str] = []
+    urls: list[str] = []
 
     def open_one(name: str = PERSON) -> ChatPage:
-        if name not in windows:
-            windows[name] = browser.new_context(storage_state=signed_in(name), accept_downloads=True)
-            windows[name].on("request", lambda request: asked.append(request.url))
-        tabs.append(ChatPage(windows[name].new_page(), site.base_url))
+        if name not in contexts:
+            contexts[name] = browser.new_context(storage_state=signed_in(name), accept_downloads=True)
+            contexts[name].on("request", lambda request: urls.append(request.url))
+        tabs.append(ChatPage(contexts[name].new_page(), site.base_url))
         return tabs[-1]
 
     yield open_one
-    for window in windows.values():
-        window.close()
+    for context in contexts.values():
+        context.close()
     assert [error for tab in tabs for error in tab.errors] == []
-    assert [url for url in asked if not url.startswith((f"{site.base_url}/", "data:", "blob:"))] == []
+    assert [url for url in urls if not url.startswith((f"{site.base_url}/", "data:", "blob:"))] == []
 
 
 @pytest.fixture
 def chat(open_tab: OpenTab) -> ChatPage:
-    """A new chat of the person."""
+    """A tab with a new chat of the demo user."""
     tab = open_tab()
     tab.page.goto(tab.base_url)
     tab.new_chat()

@@ -1,4 +1,4 @@
-"""The model that the site under test asks: the scripted server in a process of its own."""
+"""The scripted model server in a separate process, for sites that run in processes of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.model_server import Json, Rule, Script, Turn
 
 
 class Model:
-    """A context manager: the server runs on entry and is gone on exit."""
+    """Handle of the model server. A context manager: starts the server on entry, stops it on exit."""
 
     def __enter__(self) -> Model:
         self._process = subprocess.Popen(
@@ -34,41 +34,46 @@ class Model:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes a site ask this model."""
+        """Environment variables that make a site use this model."""
         return {"GOOGLE_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": self.url, "ADK_MODEL": "gemini-2.5-flash"}
 
     def play(self, *turns: Turn, rules: dict[str, Turn] | None = None) -> None:
-        """Begin a new script: `rules` are told by regular expressions on the last content, `turns` played in order."""
-        told = [Rule(when=when, turn=turn) for when, turn in (rules or {}).items()]
-        script = Script(rules=told, turns=list(turns))
-        self._ask("/script", script.model_dump_json())
+        """Start a new script.
+
+        Args:
+            *turns: Answers to the requests that match no rule, in order.
+            rules: Answers by regular expression; an expression is searched in the request's last content.
+        """
+        script_rules = [Rule(when=when, turn=turn) for when, turn in (rules or {}).items()]
+        script = Script(rules=script_rules, turns=list(turns))
+        self._call("/script", script.model_dump_json())
 
     def release(self) -> None:
-        """Let the held turn go on."""
-        self._ask("/release", "")
+        """Continue the turn that is held."""
+        self._call("/release", "")
 
     def requests(self) -> list[Json]:
-        """What was asked since the script began."""
-        asked: list[Json] = self._ask("/requests")["requests"]
-        return asked
+        """Return the requests since the script started."""
+        requests: list[Json] = self._call("/requests")["requests"]
+        return requests
 
     def wait_until_asked(self, pattern: str, seconds: float = 30) -> None:
-        """Wait until somebody asks with a last content that matches."""
+        """Wait for a request whose last content matches."""
         self._wait_until(
             lambda request: re.search(pattern, json.dumps(request["body"]["contents"][-1])), seconds
         )
 
-    def wait_until_left(self, seconds: float) -> None:
-        """Wait until who asks has hung up in the middle of the answer."""
+    def wait_until_disconnected(self, seconds: float) -> None:
+        """Wait until the client closes the connection in the middle of an answer."""
         self._wait_until(lambda request: request["disconnected"], seconds)
 
-    def _ask(self, path: str, body: str | None = None) -> Json:
+    def _call(self, path: str, body: str | None = None) -> Json:
         with urlopen(f"{self.url}{path}", None if body is None else body.encode()) as response:
             answer: Json = json.load(response)
             return answer
 
-    def _wait_until(self, holds: Callable[[Json], object], seconds: float) -> None:
+    def _wait_until(self, matches: Callable[[Json], object], seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while not any(holds(request) for request in self.requests()):
-            assert time.monotonic() < deadline, f"That did not come, but: {self.requests()}"
+        while not any(matches(request) for request in self.requests()):
+            assert time.monotonic() < deadline, f"no request matched: {self.requests()}"
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""The site's settings, but what dead processes left is taken up within seconds, and only once."""
+"""The site's settings, with short leases and one resume for each invocation of a dead process."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE

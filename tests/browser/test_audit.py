@@ -1,7 +1,4 @@
-"""Contract: staff audit what happened, nobody else does, and nobody sees somebody else's chat (issue 2, step 6).
-
-Acceptance point 12.
-"""
+"""Contract: staff can audit all sessions, nobody else can, and no user can open another user's session."""
 
 import re
 from urllib.parse import urlsplit
@@ -29,7 +26,7 @@ def cells(page: Page, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
 
 
-def test_staff_see_the_events_in_order_and_what_each_changed(
+def test_staff_see_the_events_in_order_with_their_state_changes(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(
@@ -65,7 +62,9 @@ def test_staff_see_the_events_in_order_and_what_each_changed(
     expect(audit.locator(".audit [data-status=completed]").first).to_be_visible()
 
 
-def test_staff_see_the_job_and_can_change_nothing(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+def test_staff_see_the_job_and_cannot_change_anything(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
     play_report(model, "returns", then=Turn(text=["Counted."]))
     chat.send("A report on returns")
     expect(chat.answers.last).to_have_text("Counted.", timeout=REPORT_SECONDS * 1000)
@@ -87,7 +86,7 @@ def test_staff_see_the_job_and_can_change_nothing(chat: ChatPage, open_tab: Open
     assert audit.request.get(f"{audit_url(chat)}../delete/").status == 403
 
 
-def test_the_admin_is_for_staff(chat: ChatPage) -> None:
+def test_the_admin_refuses_users_that_are_not_staff(chat: ChatPage) -> None:
     page = chat.page
     page.goto(audit_url(chat))
     expect(page.locator(".audit-event")).to_have_count(0)
@@ -95,7 +94,7 @@ def test_the_admin_is_for_staff(chat: ChatPage) -> None:
     expect(page.get_by_text("not authorized")).to_be_visible()
 
 
-def test_somebody_elses_chat_is_not_there(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+def test_the_chat_of_another_user_is_not_found(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
     model.play(Turn(calls=[Call(name="open_ticket", args={"problem": "A lamp"})]), Turn(text=["It is open."]))
     chat.send("My lamp is broken")
     chat.wait_for_answer("It is open.")
@@ -114,16 +113,18 @@ CLOSE_CODE = """(path) => new Promise((resolve) => {
 })"""
 
 
-def test_a_socket_opens_only_for_who_is_signed_in_and_from_this_site(chat: ChatPage) -> None:
+def test_a_websocket_opens_only_for_signed_in_users_on_pages_of_this_site(chat: ChatPage) -> None:
     address = f"ws://{urlsplit(chat.base_url).netloc}/ws/chat/{chat.session_id}/"
     own = Origin(chat.base_url)
-    cookies = "; ".join(f"{one.get('name')}={one.get('value')}" for one in chat.page.context.cookies())
+    cookies = "; ".join(
+        f"{cookie.get('name')}={cookie.get('value')}" for cookie in chat.page.context.cookies()
+    )
     headers = {"Cookie": cookies}
     with pytest.raises(InvalidStatus, match="403"):
         connect(address, origin=Origin("https://elsewhere.example"), additional_headers=headers)
-    with connect(address, origin=own) as nobody, pytest.raises(ConnectionClosed) as closed:
-        nobody.recv()
+    with connect(address, origin=own) as anonymous, pytest.raises(ConnectionClosed) as closed:
+        anonymous.recv()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
-    with connect(address, origin=own, additional_headers=headers) as mine:
-        mine.send('{"v": 1, "type": "hello", "after": 0}')
-        assert '"ready"' in str(mine.recv())
+    with connect(address, origin=own, additional_headers=headers) as signed_in:
+        signed_in.send('{"v": 1, "type": "hello", "after": 0}')
+        assert '"ready"' in str(signed_in.recv())

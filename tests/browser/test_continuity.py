@@ -1,15 +1,12 @@
-"""Contract: a reload, a second tab and a lost connection lose no word and double none (issue 2, step 5).
-
-Acceptance points 1, 2, 9, 10 and 15.
-"""
+"""Contract: a reload, a second tab or a lost connection neither loses nor repeats a word."""
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.answer_recorder import record_answers, recorded_answers
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.browser.watch import seen, watch
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -26,7 +23,7 @@ def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: Chat
     model.play(Turn(text=WORDS, hold_before=[30, 60], pause=0.002))
     chat.send("Count")
     expect(chat.growing).to_have_text(words_until(30))
-    watch(chat.page)
+    record_answers(chat.page)
     chat.reload()
     expect(chat.messages).to_have_text(["Count"])
     expect(chat.growing).to_have_text(words_until(30))
@@ -37,14 +34,14 @@ def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: Chat
     chat.wait_for_answer(WHOLE)
     chat.wait_until_idle()
 
-    texts = seen(chat.page)
+    texts = recorded_answers(chat.page)
     assert len(set(texts)) > 3
     assert [text for text in texts if not WHOLE.startswith(text)] == []
     expect(chat.answers).to_have_text([WHOLE])
     expect(chat.errors_shown).to_have_count(0)
-    live = chat.shown()
+    live = chat.log_entries()
     chat.reload()
-    assert chat.shown() == live
+    assert chat.log_entries() == live
 
 
 def test_a_second_tab_sees_the_message_and_the_words_as_they_come(
@@ -72,10 +69,10 @@ def test_a_second_tab_sees_the_message_and_the_words_as_they_come(
     for tab in (chat, other, late):
         tab.wait_for_answer("And this.")
         tab.wait_until_idle()
-    assert chat.shown() == other.shown() == late.shown()
+    assert chat.log_entries() == other.log_entries() == late.log_entries()
 
 
-def test_the_history_after_a_reload_is_what_was_shown_live(chat: ChatPage, model: Model) -> None:
+def test_a_reload_shows_the_same_log_as_the_live_page(chat: ChatPage, model: Model) -> None:
     model.play(
         Turn(
             thoughts=["Who is it?"], text=["Noted. "], calls=[Call(name="remember_name", args={"name": "Bo"})]
@@ -91,13 +88,13 @@ def test_the_history_after_a_reload_is_what_was_shown_live(chat: ChatPage, model
     chat.send("The wifi is gone")
     chat.wait_for_answer("Restart it")
     chat.wait_until_idle()
-    live = chat.shown()
+    live = chat.log_entries()
     assert len(live) > 6
     chat.reload()
-    assert chat.shown() == live
+    assert chat.log_entries() == live
 
 
-def test_a_dropped_connection_is_told_and_what_came_meanwhile_is_made_up_for(
+def test_a_dropped_connection_is_shown_and_missed_words_appear_after_the_reconnect(
     chat: ChatPage, model: Model
 ) -> None:
     model.play(Turn(text=WORDS, hold_before=[20, 100]))
@@ -115,7 +112,7 @@ def test_a_dropped_connection_is_told_and_what_came_meanwhile_is_made_up_for(
     expect(chat.answers).to_have_text([WHOLE])
 
 
-def test_what_was_answered_while_the_page_was_cut_off_is_there_when_it_is_back(
+def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
     chat: ChatPage, model: Model
 ) -> None:
     model.play(Turn(text=["Here ", "I am."], hold_before=[1]))
@@ -147,7 +144,7 @@ def test_a_message_written_without_a_connection_is_kept_and_sent_once(chat: Chat
     expect(chat.messages).to_have_text(["Does this arrive?"])
 
 
-def test_an_unsent_message_outlives_a_reload(chat: ChatPage, model: Model) -> None:
+def test_an_unsent_message_survives_a_reload(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["It came after all."]))
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")
@@ -173,7 +170,7 @@ def test_a_message_written_during_an_answer_waits_for_its_turn(chat: ChatPage, m
     expect(chat.unsent).to_have_count(0)
 
 
-def test_a_draft_outlives_a_reload_and_enter_with_shift_makes_a_line(chat: ChatPage) -> None:
+def test_a_draft_survives_a_reload_and_shift_enter_starts_a_new_line(chat: ChatPage) -> None:
     chat.box.press_sequentially("one")
     chat.box.press("Shift+Enter")
     chat.box.press_sequentially("two")

@@ -1,4 +1,4 @@
-"""Contract: a person edits a message; it and all after it make room for the new one in every tab (spec R3)."""
+"""Contract: an edited message replaces the old one and everything after it, in every tab (contract R3)."""
 
 import json
 
@@ -14,44 +14,44 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
 def edit_button(tab: ChatPage, text: str) -> Locator:
-    """The control of the message that says so."""
+    """Return the edit button of the message with this text."""
     message = tab.log.locator("article.person").filter(has_text=text)
     return message.get_by_role("button", name="Edit this message")
 
 
 def edit(tab: ChatPage, old: str, new: str) -> None:
-    """Edit a message with the keyboard alone."""
+    """Edit a message by keyboard."""
     edit_button(tab, old).press("Enter")
     expect(tab.box).to_have_value(old)
     expect(tab.box).to_be_focused()
     tab.send(new)
 
 
-def own_state(tab: ChatPage) -> Locator:
-    """What the chat knows; what it knows of the person may come from other chats."""
+def session_state(tab: ChatPage) -> Locator:
+    """Return the entries of the session's state, without the user state, which other chats may have written."""
     return tab.known_state.locator("dl > div:not([data-key^='user:'])")
 
 
-def looks_up(number: int) -> list[Turn]:
-    """A turn that sets the state and writes a file."""
+def order_turns(number: int) -> list[Turn]:
+    """Return the model's turns that look up an order, which sets state and writes a file, and then answer."""
     calls = [Call(name=name, args={"order_number": number}) for name in ("order_status", "write_invoice")]
     return [Turn(calls=calls), Turn(text=[f"This was order {number}."])]
 
 
 def talk(chat: ChatPage, *texts: str) -> None:
-    """Say these, one after the other, and wait for each answer."""
+    """Send the messages one by one, and wait for each answer."""
     for number, text in enumerate(texts, start=1):
         chat.send(text)
         expect(chat.answers).to_have_count(number)
         chat.wait_until_idle()
 
 
-def test_an_edited_message_takes_the_place_of_the_old_one_in_every_tab(
+def test_an_edited_message_replaces_the_old_one_in_every_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     transfer = Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})])
     answers = [Turn(text=[text]) for text in ("And more.", "You are welcome.", "From the beginning.")]
-    model.play(transfer, *looks_up(1001), *looks_up(1002), *answers)
+    model.play(transfer, *order_turns(1001), *order_turns(1002), *answers)
     other = open_tab()
     other.open(chat.page.url)
     talk(chat, "Look up 1001", "Look up 1002", "And now?")
@@ -65,30 +65,32 @@ def test_an_edited_message_takes_the_place_of_the_old_one_in_every_tab(
         expect(tab.answers).to_have_text(["This was order 1001.", "You are welcome."])
         tab.wait_until_idle()
         expect(tab.files).to_have_text(["invoice-1001.csv"])
-        expect(own_state(tab)).to_have_text(["order1001"])
-    live = chat.shown()
-    assert other.shown() == live
-    asked = json.dumps(model.requests()[-1]["body"])
-    assert "looked up last: 1001" in asked and "Look up 1002" not in asked
+        expect(session_state(tab)).to_have_text(["order1001"])
+    live = chat.log_entries()
+    assert other.log_entries() == live
+    request = json.dumps(model.requests()[-1]["body"])
+    assert "looked up last: 1001" in request and "Look up 1002" not in request
     assert second is not None
     latest = chat.address(second.split("?")[0])
-    assert chat.page.request.get(latest).body() == b""  # as if it had not been written
+    assert chat.page.request.get(latest).body() == b""  # the rewind adds an empty version
     for tab in (chat, other):
         tab.reload()
-        assert tab.shown() == live
-        expect(own_state(tab)).to_have_text(["order1001"])
+        assert tab.log_entries() == live
+        expect(session_state(tab)).to_have_text(["order1001"])
 
     edit(other, "Look up 1001", "Hello")
     for tab in (chat, other):
         tab.wait_for_answer("From the beginning.")
         expect(tab.messages).to_have_text(["Hello"])
-        expect(own_state(tab)).to_have_count(0)
+        expect(session_state(tab)).to_have_count(0)
     chat.reload()
-    assert chat.shown() == other.shown()
-    expect(own_state(chat)).to_have_count(0)
+    assert chat.log_entries() == other.log_entries()
+    expect(session_state(chat)).to_have_count(0)
 
 
-def test_a_tab_that_was_away_comes_to_the_same_page(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+def test_a_tab_that_was_disconnected_shows_the_same_log_after_the_reconnect(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
     words = ["Alpha", "Beta", "Gamma", "Delta", "Epsilon"]
     model.play(*(Turn(text=[f"{word} answered."]) for word in words))
     talk(chat, "Alpha", "Beta")
@@ -105,14 +107,13 @@ def test_a_tab_that_was_away_comes_to_the_same_page(chat: ChatPage, open_tab: Op
     away.connection.restore()
     away.wait_for_answer("Delta answered.")
     expect(away.messages).to_have_text(["Delta"])
-    assert away.shown() == chat.shown()
-    talk_on = "Epsilon"
-    away.send(talk_on)
+    assert away.log_entries() == chat.log_entries()
+    away.send("Epsilon")
     away.wait_for_answer("Epsilon answered.")
     expect(chat.messages).to_have_text(["Delta", "Epsilon"])
 
 
-def test_a_tab_that_has_not_loaded_the_message_comes_to_the_same_page(
+def test_a_tab_that_has_not_loaded_the_edited_message_shows_the_same_log(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     steps = [Turn(calls=[Call(name="show_profile", args={})])] * 30
@@ -127,24 +128,24 @@ def test_a_tab_that_has_not_loaded_the_message_comes_to_the_same_page(
         tab.wait_for_answer("Three.")
         expect(tab.messages).to_have_text(["First", "Third"])
         expect(tab.answers).to_have_text(["One.", "Three."])
-    assert other.shown() == chat.shown()
+    assert other.log_entries() == chat.log_entries()
 
 
-def test_editing_says_what_will_happen_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:
+def test_editing_announces_its_consequence_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["Hello."]))
     talk(chat, "Good morning")
     chat.box.fill("a draft")
-    says = chat.page.get_by_text("Editing: this message and everything after it will be replaced.")
-    expect(says).to_be_hidden()
+    notice = chat.page.get_by_text("Editing: this message and everything after it will be replaced.")
+    expect(notice).to_be_hidden()
 
     edit_button(chat, "Good morning").press("Enter")
-    expect(says).to_be_visible()
+    expect(notice).to_be_visible()
     expect(chat.box).to_have_accessible_description(
         "Editing: this message and everything after it will be replaced."
     )
     chat.box.fill("Good evening")
     chat.box.press("Escape")
-    expect(says).to_be_hidden()
+    expect(notice).to_be_hidden()
     expect(chat.box).to_have_value("a draft")
     expect(edit_button(chat, "Good morning")).to_be_focused()
 
@@ -152,17 +153,17 @@ def test_editing_says_what_will_happen_and_can_be_cancelled(chat: ChatPage, mode
     expect(chat.box).to_have_value("Good morning")
     chat.box.fill("Good night")
     chat.reload()
-    expect(says).to_be_visible()
+    expect(notice).to_be_visible()
     expect(chat.box).to_have_value("Good night")
     chat.page.get_by_role("button", name="Cancel editing").click()
     expect(chat.box).to_have_value("a draft")
     chat.reload()
-    expect(says).to_be_hidden()
+    expect(notice).to_be_hidden()
     expect(chat.box).to_have_value("a draft")
     expect(chat.messages).to_have_text(["Good morning"])
 
 
-def test_nothing_is_edited_while_an_answer_is_written_and_nothing_is_lost(
+def test_an_edit_during_an_answer_is_refused_and_kept_for_a_retry(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two ", "done."], hold_before=[1]), Turn(text=["Three."]))
@@ -177,7 +178,7 @@ def test_nothing_is_edited_while_an_answer_is_written_and_nothing_is_lost(
     expect(chat.unsent).to_contain_text("First, again")
     expect(chat.unsent).to_contain_text("Not sent: An answer is being written")
     edit_button(chat, "Second").press("Enter")
-    expect(chat.page.get_by_role("alert")).to_contain_text("Stop it, or wait for its end, then edit.")
+    expect(chat.page.get_by_role("alert")).to_contain_text("Stop it or wait for it to finish, then edit.")
     expect(chat.box).to_have_value("")
     model.release()
     chat.wait_for_answer("Two done.")
@@ -205,7 +206,7 @@ def test_an_edit_whose_connection_drops_is_sent_once(chat: ChatPage, model: Mode
     expect(chat.messages).to_have_text(["Second"])
 
 
-def test_what_replaces_a_message_that_is_gone_is_told_to_be_a_new_one(
+def test_an_edit_of_a_message_that_is_gone_becomes_a_new_message_with_a_notice(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three."]))
@@ -215,7 +216,7 @@ def test_what_replaces_a_message_that_is_gone_is_told_to_be_a_new_one(
     edit_button(other, "First").press("Enter")
     other.box.fill("Mine")
     edit(chat, "First", "Yours")
-    expect(other.page.get_by_role("alert")).to_contain_text("this would be a new message")
+    expect(other.page.get_by_role("alert")).to_contain_text("will be sent as a new message")
     other.wait_for_answer("Two.")
     other.wait_until_idle()
     expect(other.box).to_have_value("Mine")
@@ -225,7 +226,7 @@ def test_what_replaces_a_message_that_is_gone_is_told_to_be_a_new_one(
         expect(tab.messages).to_have_text(["Yours", "Mine"])
 
 
-def test_what_was_answered_after_the_message_is_open_again(
+def test_a_confirmation_that_was_answered_after_the_edited_message_is_open_again(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(
@@ -252,9 +253,9 @@ def test_what_was_answered_after_the_message_is_open_again(
     expect(question).not_to_contain_text("Rejected")
     other = open_tab()
     other.open(chat.page.url)
-    assert other.shown() == chat.shown()
+    assert other.log_entries() == chat.log_entries()
     question.get_by_role("button", name="Reject").click()
     for tab in (chat, other):
         tab.wait_for_answer("It is not refunded after all.")
         tab.wait_until_idle()
-    assert other.shown() == chat.shown()
+    assert other.log_entries() == chat.log_entries()

@@ -1,4 +1,4 @@
-"""Contract: a person signs in, writes, and sees the answer appear word by word (issue 2, step 2)."""
+"""Contract: a person signs in, sends a message, and sees the answer appear word by word."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -41,7 +41,9 @@ def test_from_the_sign_in_page_to_an_answer_that_streams_word_by_word(
     chat.page.close()
 
 
-def test_a_chat_is_called_after_its_first_message_at_once_and_later(chat: ChatPage, model: Model) -> None:
+def test_a_chat_is_named_after_its_first_message_live_and_after_a_reload(
+    chat: ChatPage, model: Model
+) -> None:
     model.play(Turn(text=["Yes."]))
     chat.send("Is there a lamp\n that " + "really " * 20 + "works?")
     chat.wait_for_answer("Yes.")
@@ -53,7 +55,7 @@ def test_a_chat_is_called_after_its_first_message_at_once_and_later(chat: ChatPa
         chat.reload()
 
 
-def test_thoughts_are_kept_apart_from_the_answer(chat: ChatPage, model: Model) -> None:
+def test_thoughts_are_shown_separately_from_the_answer(chat: ChatPage, model: Model) -> None:
     model.play(Turn(thoughts=["Lamps need ", "a bulb."], text=["Change ", "the bulb."], hold_before=[2]))
     chat.send("It is dark")
     chat.live.get_by_text("Thinking").click()
@@ -80,11 +82,11 @@ def test_without_a_key_the_page_says_that_the_demo_model_answers(browser: Browse
     chat.page.close()
 
 
-def test_a_wrong_password_is_told(browser: Browser, site: Stack) -> None:
+def test_a_wrong_password_shows_an_error(browser: Browser, site: Stack) -> None:
     page = browser.new_page()
     page.goto(site.base_url)
     page.get_by_label("User name").fill(PERSON)
     page.get_by_label("Password").fill("not this one")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("do not go together")
+    expect(page.get_by_role("alert")).to_contain_text("is incorrect")
     page.close()

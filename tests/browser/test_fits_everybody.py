@@ -1,4 +1,4 @@
-"""Contract: the pages fit a phone, the keyboard and a screen reader, light and dark (acceptance points 22 and 25)."""
+"""Contract: the pages work on a phone, by keyboard and with a screen reader, in light and dark colour schemes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +15,17 @@ from tests.stack.stack import Stack
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-SERIOUS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+SERIOUS_VIOLATIONS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
   .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
 TOO_WIDE = """() => [...document.querySelectorAll("body *")]
-  .filter((one) => !one.closest("pre, .scroll, .chips, .item-title, .visually-hidden"))
-  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
-  .map((one) => one.outerHTML.slice(0, 150))"""
-SMALL = """() => [...document.querySelectorAll("button, summary, .file, nav a")]
-  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.5)
-  .map((one) => one.outerHTML.slice(0, 150))"""
+  .filter((element) => !element.closest("pre, .scroll, .chips, .item-title, .visually-hidden"))
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+  .map((element) => element.outerHTML.slice(0, 150))"""
+TOO_SMALL = """() => [...document.querySelectorAll("button, summary, .file, nav a")]
+  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
+  .map((element) => element.outerHTML.slice(0, 150))"""
+DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 WIDE_ANSWER = (
     "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
     "```text\n" + "x" * 300 + "\n```\n\n" + "W" * 200
@@ -32,7 +33,7 @@ WIDE_ANSWER = (
 
 
 def play_everything(model: Model) -> None:
-    """An answer with one of each kind of row."""
+    """Script an answer that adds one log entry of each kind."""
     model.play(
         Turn(thoughts=["Let me see."], calls=[Call(name="remember_name", args={"name": "N" * 150})]),
         Turn(calls=[Call(name="open_ticket", args={"problem": "P" * 150})]),
@@ -62,11 +63,12 @@ def full_chat(chat: ChatPage, model: Model) -> Iterator[ChatPage]:
 
 def serious_problems(page: Page) -> list[str]:
     page.evaluate(AXE.read_text())
-    found: list[str] = page.evaluate(SERIOUS)
-    return found
+    """Return the serious and critical accessibility violations that axe finds on the page."""
+    violations: list[str] = page.evaluate(SERIOUS_VIOLATIONS)
+    return violations
 
 
-def test_a_checker_finds_no_serious_problem_on_any_page(
+def test_axe_finds_no_serious_violation_on_any_page(
     full_chat: ChatPage, scheme: Literal["light", "dark"]
 ) -> None:
     page = full_chat.page
@@ -79,27 +81,27 @@ def test_a_checker_finds_no_serious_problem_on_any_page(
     for path in ("/", "/no-such-page"):
         page.goto(full_chat.address(path))
         assert serious_problems(page) == []
-    full_chat.errors.clear()  # the browser reports the page that is not there
+    full_chat.errors.clear()  # the browser reports the 404
 
 
-def test_a_checker_finds_no_serious_problem_on_the_sign_in_page(browser: Browser, site: Stack) -> None:
+def test_axe_finds_no_serious_violation_on_the_sign_in_page(browser: Browser, site: Stack) -> None:
     page = browser.new_page()
     page.goto(site.base_url)
     assert serious_problems(page) == []
     page.close()
 
 
-def test_nothing_is_wider_than_a_phone_and_everything_can_be_hit(full_chat: ChatPage) -> None:
+def test_on_a_phone_nothing_overflows_and_all_controls_are_large_enough_to_touch(full_chat: ChatPage) -> None:
     page = full_chat.page
     page.set_viewport_size({"width": 360, "height": 740})
     for address in (page.url, full_chat.base_url):
         page.goto(address)
         page.evaluate(
-            "document.querySelectorAll('#main details, #schedules').forEach((one) => (one.open = true))"
+            "document.querySelectorAll('#main details, #schedules').forEach((element) => (element.open = true))"
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.evaluate(TOO_WIDE) == []
-        assert page.evaluate(SMALL) == []
+        assert page.evaluate(TOO_SMALL) == []
 
 
 def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> None:
@@ -113,7 +115,7 @@ def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> Non
     expect(chats).to_be_hidden()
 
 
-def test_an_answer_is_read_out_once_when_it_is_whole(chat: ChatPage, model: Model) -> None:
+def test_a_screen_reader_reads_an_answer_once_when_it_is_complete(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["Piece ", "by piece."], hold_before=[1]))
     chat.send("Hello")
     expect(chat.growing).to_have_text("Piece ")
@@ -129,20 +131,17 @@ def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPag
     chat.send("A long one")
     expect(chat.growing).to_contain_text("line 39")
     expect(chat.growing.last).to_be_in_viewport()
-    assert chat.page.evaluate(FROM_END) < 5
+    assert chat.page.evaluate(DISTANCE_TO_END) < 5
     chat.page.mouse.wheel(0, -600)
-    chat.page.wait_for_function(f"() => {FROM_END} > 300")
+    chat.page.wait_for_function(f"() => {DISTANCE_TO_END} > 300")
     place = chat.page.evaluate("scrollY")
     model.release()
-    newest = chat.page.get_by_role("button", name="New messages")
-    expect(newest).to_be_visible()
+    new_messages = chat.page.get_by_role("button", name="New messages")
+    expect(new_messages).to_be_visible()
     expect(chat.growing).to_contain_text("line 59")
     assert chat.page.evaluate("scrollY") == place
-    newest.click()
-    expect(newest).to_be_hidden()
+    new_messages.click()
+    expect(new_messages).to_be_hidden()
     model.release()
     chat.wait_for_answer("the end")
-    chat.page.wait_for_function(f"() => {FROM_END} < 5")
-
-
-FROM_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
+    chat.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")

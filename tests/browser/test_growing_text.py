@@ -1,7 +1,7 @@
-"""Contract: the page shows each word once, in whatever order the news of two processes come.
+"""Contract: the page shows each word once, in any arrival order of the frames of two processes.
 
-Text goes from process to process by the fast way, events are read from PostgreSQL: who took an answer up is heard
-before the event that says so, or after it.
+Partial events arrive through Redis and committed events through PostgreSQL. So the text of the process that resumes
+an answer can arrive before or after the event that announces the resume.
 """
 
 from typing import Any
@@ -12,37 +12,37 @@ from tests.browser.chat_page import ChatPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-SHOW = """
-async (news) => {
+SHOW_FRAMES = """
+async (frames) => {
   const { LiveText } = await import("/static/sessions_app/chat/live.js");
   const region = document.createElement("div");
   const live = new LiveText(region, { onGap() {} });
-  return news.map((one) => {
-    typeof one === "number" ? live.takeUp(one) : live.write(one);
+  return frames.map((frame) => {
+    typeof frame === "number" ? live.adoptLease(frame) : live.write(frame);
     return region.querySelectorAll(".growing").values().map((text) => text.textContent).toArray().join("");
   });
 }
 """
-TAKEN_UP = 3
-"""The event that says under which lease the answer was taken up."""
+RESUMED = 3
+"""Stands for the committed event that announces the resume: the fencing token of the new lease."""
 
 
-def said(lease: int, text: str, offset: int = 0) -> dict[str, Any]:
-    """A frame of an answer as it is told under a lease."""
+def partial(lease: int, text: str, offset: int = 0) -> dict[str, Any]:
+    """Return the frame of a partial event that is sent under a lease."""
     ids = {"invocation_id": "e-1", "event_id": f"event of {lease}"}
     return {"lease": lease, **ids, "author": "helpdesk", "offset": offset, "text": text}
 
 
 @pytest.mark.parametrize(
-    ("news", "shown"),
+    ("frames", "texts"),
     [
-        ([said(2, "one "), TAKEN_UP, said(3, "one ")], ["one ", "", "one "]),
-        ([said(2, "one "), said(3, "one "), TAKEN_UP], ["one ", "one ", "one "]),
-        ([said(2, "one "), said(3, "one "), said(2, "two ", 4)], ["one ", "one ", "one "]),
-        ([said(2, "one "), TAKEN_UP, said(2, "two ", 4), said(3, "1 ")], ["one ", "", "", "1 "]),
+        ([partial(2, "one "), RESUMED, partial(3, "one ")], ["one ", "", "one "]),
+        ([partial(2, "one "), partial(3, "one "), RESUMED], ["one ", "one ", "one "]),
+        ([partial(2, "one "), partial(3, "one "), partial(2, "two ", 4)], ["one ", "one ", "one "]),
+        ([partial(2, "one "), RESUMED, partial(2, "two ", 4), partial(3, "1 ")], ["one ", "", "", "1 "]),
     ],
 )
-def test_text_of_who_took_up_an_answer_takes_the_place_of_what_was_said_before(
-    chat: ChatPage, news: list[Any], shown: list[str]
+def test_the_text_of_a_resumed_answer_replaces_the_text_before_the_resume(
+    chat: ChatPage, frames: list[Any], texts: list[str]
 ) -> None:
-    assert chat.page.evaluate(SHOW, news) == shown
+    assert chat.page.evaluate(SHOW_FRAMES, frames) == texts

@@ -1,7 +1,4 @@
-"""Contract: long work runs in the worker, shows where it is, and reports back by itself (issue 2, step 4).
-
-Acceptance points 5 and 6.
-"""
+"""Contract: a job runs in a worker, shows its progress, and makes the agent answer when it ends."""
 
 import csv
 import io
@@ -28,7 +25,14 @@ SUCCEEDED = r'"status": "succeeded"'
 def play_report(
     model: Model, topic: str, then: Turn, cancelled: Turn | None = None, precise: bool = False
 ) -> None:
-    """A message that mentions a report starts the job; `then` is what the agent says when it has succeeded."""
+    """Script a model that starts the job on a message with the word "report".
+
+    Args:
+        topic: The topic of the report.
+        then: The answer after the job has succeeded.
+        cancelled: The answer after the job was cancelled; `then` by default.
+        precise: True to request a precise report, for which the job asks for approval.
+    """
     call = Call(name="write_report", args={"topic": topic, "group_by": "region", "precise": precise})
     model.play(
         rules={
@@ -40,17 +44,17 @@ def play_report(
     )
 
 
-def wait_for_more(page: Page, percent: int) -> int:
-    """Wait until the job on the page has come further; returns how far."""
-    further = page.wait_for_function(
-        "(known) => { const bar = document.querySelector('.job progress');"
-        " return bar && bar.hasAttribute('value') && bar.value > known && bar.value }",
+def wait_for_progress(page: Page, percent: int) -> int:
+    """Wait until the job's progress bar shows more than `percent`; return its value."""
+    value = page.wait_for_function(
+        "(percent) => { const bar = document.querySelector('.job progress');"
+        " return bar && bar.hasAttribute('value') && bar.value > percent && bar.value }",
         arg=percent,
     )
-    return int(further.json_value())
+    return int(value.json_value())
 
 
-def test_a_report_goes_on_without_the_tab_and_its_answer_is_there_afterwards(
+def test_a_report_continues_without_a_tab_and_a_later_tab_shows_its_answer(
     chat: ChatPage, open_tab: OpenTab, model: Model, tmp_path: Path
 ) -> None:
     play_report(model, "sales", then=Turn(text=["The report ", "is ready."]))
@@ -59,10 +63,10 @@ def test_a_report_goes_on_without_the_tab_and_its_answer_is_there_afterwards(
     job = chat.job("Write report")
     expect(job).to_have_attribute("data-status", "running")
     expect(job.locator(".elapsed")).to_have_text(re.compile(r"\d s"))
-    percent = wait_for_more(chat.page, 0)
+    percent = wait_for_progress(chat.page, 0)
     chat.reload()
     expect(job).to_have_attribute("data-status", "running")
-    wait_for_more(chat.page, percent)
+    wait_for_progress(chat.page, percent)
     address = chat.page.url
     chat.page.close()
 
@@ -98,15 +102,15 @@ def test_an_open_tab_sees_the_job_end_and_the_agent_answer(chat: ChatPage, model
     )
     chat.wait_for_answer("All returns are counted.")
     chat.wait_until_idle()
-    live = chat.shown()
+    live = chat.log_entries()
     chat.reload()
-    assert chat.shown() == live
+    assert chat.log_entries() == live
 
 
-def test_a_job_that_the_person_cancels_ends_and_the_agent_is_told(chat: ChatPage, model: Model) -> None:
+def test_a_job_that_the_person_cancels_ends_and_the_agent_answers(chat: ChatPage, model: Model) -> None:
     play_report(model, "sales", then=Turn(text=["It succeeded."]), cancelled=Turn(text=["As you wish."]))
     chat.send("A report on sales")
-    wait_for_more(chat.page, 0)
+    wait_for_progress(chat.page, 0)
     chat.job("Write report").get_by_role("button", name="Cancel").click()
     expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
     chat.wait_for_answer("As you wish.")
@@ -116,7 +120,7 @@ def test_a_job_that_the_person_cancels_ends_and_the_agent_is_told(chat: ChatPage
     expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
 
 
-def test_a_job_that_is_put_off_says_when_it_starts_and_can_be_cancelled_before(
+def test_a_delayed_job_shows_its_start_time_and_can_be_cancelled_before_it(
     chat: ChatPage, model: Model
 ) -> None:
     call = Call(name="write_report", args={"topic": "sales", "run_at": "in 2 hours"})
@@ -139,7 +143,7 @@ def test_a_job_that_is_put_off_says_when_it_starts_and_can_be_cancelled_before(
     chat.wait_for_answer("As you wish.")
 
 
-def test_the_answer_to_a_job_that_failed_is_tried_again_from_any_tab(
+def test_a_failed_answer_to_a_job_can_be_retried_from_any_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     play_report(model, "sales", then=Turn(block_reason="SAFETY"))
@@ -155,13 +159,13 @@ def test_the_answer_to_a_job_that_failed_is_tried_again_from_any_tab(
         tab.wait_until_idle()
         expect(tab.retry_button).to_have_count(0)
         expect(tab.answers).to_have_text(["I have started the report.", "The report is ready."])
-    live = chat.shown()
+    live = chat.log_entries()
     chat.reload()
-    assert chat.shown() == live
+    assert chat.log_entries() == live
     expect(chat.retry_button).to_have_count(0)
 
 
-def test_a_job_that_asks_waits_for_the_answer_of_any_tab_and_then_goes_on(
+def test_a_job_that_asks_a_question_waits_and_continues_with_the_answer_of_any_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     play_report(
@@ -183,33 +187,33 @@ def test_a_job_that_asks_waits_for_the_answer_of_any_tab_and_then_goes_on(
             re.compile(r"Go ahead\? Approved by demo, \d")
         )
         expect(tab.job("Write report").get_by_role("button", name="Approve")).to_have_count(0)
-    wait_for_more(other.page, 0)
+    wait_for_progress(other.page, 0)
     other.job("Write report").get_by_role("button", name="Cancel").click()
     chat.wait_for_answer("As you wish.")
     chat.reload()
     expect(chat.job("Write report")).to_contain_text("Approved by demo")
 
 
-def test_a_question_in_words_keeps_what_is_being_written_and_sends_it(chat: ChatPage, model: Model) -> None:
+def test_a_repeated_question_frame_keeps_the_answer_that_is_being_typed(chat: ChatPage, model: Model) -> None:
     play_report(model, "sales", then=Turn(text=["Done."]), precise=True)
     chat.send("A precise report on sales")
     job = chat.job("Write report")
     expect(job.get_by_role("button", name="Approve")).to_be_visible()
     chat.wait_until_idle()
-    asked = {
+    question = {
         "text": "Signed by whom?",
         "kind": "text",
         "options": [],
         "asked_at": "2026-11-21T12:00:00+00:00",
     }
     call_id = str(job.get_attribute("data-call-id"))
-    row = ToolJob(call_id=call_id, tool_name="write_report", status="waiting", question=asked, answers=[])
-    frame = {"type": "job", "call_id": call_id, "html": str(render_job(row)), "question": asked}
-    chat.connection.tell(**frame)
+    row = ToolJob(call_id=call_id, tool_name="write_report", status="waiting", question=question, answers=[])
+    frame = {"type": "job", "call_id": call_id, "html": str(render_job(row)), "question": question}
+    chat.connection.inject(**frame)
     field = job.get_by_role("textbox", name="Signed by whom?")
     expect(chat.page.get_by_role("status").filter(has_text="Signed by whom?")).to_have_count(1)
     field.press_sequentially("Ada L")
-    chat.connection.tell(**frame)  # as after every reconnect
+    chat.connection.inject(**frame)  # as after every reconnect
     expect(field).to_be_focused()
     field.press_sequentially("ovelace")
     field.press("Enter")

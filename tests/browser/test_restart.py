@@ -1,6 +1,6 @@
-"""Contract: stopped or killed in the middle of an answer, the site says afterwards what became of it.
+"""Contract: an answer that a shutdown or a crash interrupts is resumed from its events, or fails with a reason.
 
-Issue 2, step 7; spec R1: what a dead process left is taken up from its events, or failed with a sentence.
+(contract R1)
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-TAKEN_UP = "The server was restarted. This answer was taken up again."
-GIVEN_UP = "The server was restarted before this answer was complete, and it could not be taken up again."
-TAKE_UP_MILLISECONDS = 30_000
+RESUMED = "The server restarted. This answer was resumed."
+FAILED = "The server was restarted before this answer was complete, and it could not be taken up again."
+RESUME_MILLISECONDS = 30_000
 
 
 @pytest.fixture
 def interrupted(chat: ChatPage, model: Model, site: Stack) -> Iterator[ChatPage]:
-    """A chat with a whole answer, and one that stands at its second word."""
+    """A chat with a complete answer, and a second answer that is held after its first words."""
     model.play(
         Turn(calls=[Call(name="remember_name", args={"name": "Ada"})]),
         Turn(text=["Hello Ada."]),
@@ -37,47 +37,47 @@ def interrupted(chat: ChatPage, model: Model, site: Stack) -> Iterator[ChatPage]
     yield chat
     if site.process.poll() is not None:
         site.start()
-    chat.errors.clear()  # the browser reports each attempt to reach a site that is down
+    chat.errors.clear()  # the browser reports each failed reconnect
 
 
-def test_after_ctrl_c_the_answer_is_taken_up_and_the_page_says_so(
+def test_after_ctrl_c_and_a_restart_the_answer_is_resumed_with_a_notice(
     interrupted: ChatPage, model: Model, site: Stack
 ) -> None:
     chat = interrupted
-    whole = chat.shown()
+    whole = chat.log_entries()
     assert site.interrupt() == 0
     expect(chat.status).to_have_text("Reconnecting…")
     site.start()
     chat.wait_until_connected()
-    expect(chat.marks).to_have_text([TAKEN_UP], timeout=TAKE_UP_MILLISECONDS)
+    expect(chat.marks).to_have_text([RESUMED], timeout=RESUME_MILLISECONDS)
     expect(chat.growing).to_have_text("It takes ")
     model.release()
     chat.wait_for_answer("It takes three days.")
     chat.wait_until_idle()
-    live = chat.shown()
+    live = chat.log_entries()
     assert live[: len(whole)] == whole
     chat.reload()
-    assert chat.shown() == live
+    assert chat.log_entries() == live
     expect(chat.answers).to_have_text(["Hello Ada.", "It takes three days."])
     expect(chat.messages).to_have_text(["I am Ada", "How long does it take?"])
 
 
-def test_an_answer_that_is_killed_again_and_again_is_given_up_and_can_be_asked_for_anew(
+def test_an_answer_that_is_killed_repeatedly_fails_and_can_be_retried(
     interrupted: ChatPage, model: Model, site: Stack
 ) -> None:
     chat = interrupted
     site.kill()
     expect(chat.status).to_have_text("Reconnecting…")
     site.start()
-    expect(chat.marks).to_have_text([TAKEN_UP], timeout=TAKE_UP_MILLISECONDS)
+    expect(chat.marks).to_have_text([RESUMED], timeout=RESUME_MILLISECONDS)
     expect(chat.growing).to_have_text("It takes ")
     site.kill()
     model.play(Turn(text=["It takes four days."]))
     site.start()
-    expect(chat.errors_shown).to_contain_text(GIVEN_UP, timeout=TAKE_UP_MILLISECONDS)
+    expect(chat.errors_shown).to_contain_text(FAILED, timeout=RESUME_MILLISECONDS)
     expect(chat.growing).to_have_count(0)
     chat.reload()
-    expect(chat.errors_shown).to_contain_text(GIVEN_UP)
+    expect(chat.errors_shown).to_contain_text(FAILED)
     chat.retry_button.click()
     chat.wait_for_answer("It takes four days.")
     chat.wait_until_idle()

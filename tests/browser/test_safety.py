@@ -1,4 +1,4 @@
-"""Contract: what people, models and tools wrote is text, whatever it looks like (acceptance points 16 and 17)."""
+"""Contract: texts of people, models and tools never become markup or scripts."""
 
 import pytest
 from playwright.sync_api import expect
@@ -17,12 +17,14 @@ HOSTILE = (
     "<iframe srcdoc='<script>parent.pwned()</script>'></iframe> <a href=javascript:pwned()>click</a> "
     "\"'></title></textarea></script><script>pwned()</script>"
 )
-WATCH = "window.calls = 0; window.pwned = () => { window.calls += 1; };"
-PARTS_THAT_ACT = "#log :is(img, script:not([type]), svg:not([aria-hidden]), iframe, [onerror], [onload])"
+COUNT_CALLS = "window.calls = 0; window.pwned = () => { window.calls += 1; };"
+ACTIVE_ELEMENTS = "#log :is(img, script:not([type]), svg:not([aria-hidden]), iframe, [onerror], [onload])"
 
 
-def test_markup_from_anybody_does_nothing(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
-    chat.page.add_init_script(WATCH)
+def test_markup_in_messages_answers_and_arguments_is_shown_as_text(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    chat.page.add_init_script(COUNT_CALLS)
     chat.reload()
     model.play(
         Turn(
@@ -43,7 +45,7 @@ def test_markup_from_anybody_does_nothing(chat: ChatPage, open_tab: OpenTab, mod
     chat.wait_until_idle()
     for _ in ("live", "after a reload"):
         expect(chat.log.locator("article").first).to_contain_text("<img src=x onerror=pwned()>")
-        expect(chat.page.locator(PARTS_THAT_ACT)).to_have_count(0)
+        expect(chat.page.locator(ACTIVE_ELEMENTS)).to_have_count(0)
         expect(chat.page.locator("a[href^='javascript:' i]")).to_have_count(0)
         for fold in chat.log.locator("summary").all():
             fold.click()
@@ -51,14 +53,14 @@ def test_markup_from_anybody_does_nothing(chat: ChatPage, open_tab: OpenTab, mod
         chat.reload()
 
     audit = open_tab(STAFF)
-    audit.page.add_init_script(WATCH)
+    audit.page.add_init_script(COUNT_CALLS)
     audit.page.goto(audit_url(chat))
     expect(audit.page.locator(".audit-event").first).to_be_visible()
     audit.page.locator(".audit-event > summary").first.click()
     assert audit.page.evaluate("calls") == 0
 
 
-def test_every_page_forbids_scripts_that_are_not_its_own_and_files_are_not_sniffed(
+def test_every_page_forbids_foreign_scripts_and_files_are_sent_as_attachments(
     chat: ChatPage, model: Model
 ) -> None:
     model.play(Turn(calls=[Call(name="open_ticket", args={"problem": "<b>x</b>"})]), Turn(text=["Open."]))

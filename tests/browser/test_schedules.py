@@ -1,4 +1,4 @@
-"""Contract: what is scheduled is shown in every tab, comes by itself, and can be cancelled (issue 4, "Jobs")."""
+"""Contract: a scheduled task is shown in every tab, fires by itself, and can be cancelled."""
 
 import re
 
@@ -24,7 +24,7 @@ def other(chat: ChatPage, open_tab: OpenTab) -> ChatPage:
 
 
 def play_schedule(model: Model, **when: str) -> None:
-    """The agent schedules a check, and does it when it is woken."""
+    """Script a model that schedules a check, and answers when the task fires."""
     call = Call(name="schedule_task", args={"task": CHECK, **when})
     model.play(
         rules={
@@ -35,7 +35,7 @@ def play_schedule(model: Model, **when: str) -> None:
     )
 
 
-def test_a_scheduled_task_comes_by_itself_and_is_shown_as_what_it_is(
+def test_a_scheduled_task_fires_by_itself_and_is_shown_as_a_scheduled_task(
     chat: ChatPage, other: ChatPage, model: Model
 ) -> None:
     play_schedule(model, run_at="in 3 seconds")
@@ -43,17 +43,17 @@ def test_a_scheduled_task_comes_by_itself_and_is_shown_as_what_it_is(
     chat.wait_for_answer("I will check it.")
     for tab in (chat, other):
         tab.wait_for_answer("Order 1003 is on its way.")
-        expect(tab.woken_by).to_have_text(re.compile(rf"Scheduled.*{re.escape(CHECK)}", re.DOTALL))
+        expect(tab.fired_tasks).to_have_text(re.compile(rf"Scheduled.*{re.escape(CHECK)}", re.DOTALL))
         expect(tab.messages).to_have_text(["Please check order 1003 in a moment"])
         expect(tab.schedules).to_be_hidden()
         tab.wait_until_idle()
-    live = chat.shown()
+    live = chat.log_entries()
     chat.reload()
-    assert chat.shown() == live
-    assert other.shown() == live
+    assert chat.log_entries() == live
+    assert other.log_entries() == live
 
 
-def test_a_scheduled_task_is_shown_in_every_tab_and_cancelled_in_any(
+def test_a_scheduled_task_is_shown_in_every_tab_and_can_be_cancelled_in_any(
     chat: ChatPage, other: ChatPage, model: Model
 ) -> None:
     play_schedule(model, every="0 9 * * 1-5")

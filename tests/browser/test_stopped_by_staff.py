@@ -1,4 +1,4 @@
-"""Contract: staff stop an answer or a job in the admin, by keyboard; the person sees that it was staff, not who."""
+"""Contract: staff can stop an answer or a job in the admin; the chat shows "by staff" but no name and no reason."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.browser.test_audit import audit_url
 from tests.browser.test_fits_everybody import serious_problems
-from tests.browser.test_jobs import play_report, wait_for_more
+from tests.browser.test_jobs import play_report, wait_for_progress
 from tests.browser.test_trouble import STOP_SECONDS
 from tests.model_server import Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
-def test_an_answer_that_staff_stop_ends_in_the_tab_with_what_was_said(
+def test_an_answer_that_staff_stop_keeps_its_text_in_the_chat(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(Turn(text=["So far ", "and no further."], hold_before=[1]))
@@ -29,15 +29,15 @@ def test_an_answer_that_staff_stop_ends_in_the_tab_with_what_was_said(
     audit = open_tab(STAFF).page
     audit.goto(audit_url(chat))
     audit.get_by_role("link", name=re.compile("^Stop ")).press("Enter")
-    audit.get_by_label("Why").fill("It goes round in circles")
+    audit.get_by_label("Reason").fill("It goes round in circles")
     audit.get_by_role("button", name="Stop it").press("Enter")
-    model.wait_until_left(STOP_SECONDS)
+    model.wait_until_disconnected(STOP_SECONDS)
     expect(chat.marks).to_have_text(["Stopped by staff"])
     chat.wait_until_idle()
     expect(chat.answers).to_have_text(["So far"])
-    live = chat.shown()
+    live = chat.log_entries()
     chat.reload()
-    assert chat.shown() == live
+    assert chat.log_entries() == live
     expect(chat.page.locator("body")).not_to_contain_text("circles")
 
     expect(audit).to_have_url(audit_url(chat))
@@ -45,16 +45,16 @@ def test_an_answer_that_staff_stop_ends_in_the_tab_with_what_was_said(
     audit.reload()
     row = audit.get_by_role("region", name="Invocations").locator("tbody tr")
     expect(row).to_contain_text("cancelled")
-    expect(row).to_contain_text("cancel asked for by admin: It goes round in circles")
+    expect(row).to_contain_text("cancel requested by admin: It goes round in circles")
     expect(row.get_by_role("link", name=re.compile("^Stop "))).to_have_count(0)
 
 
-def test_a_job_that_staff_stop_ends_and_the_agent_is_told(
+def test_a_job_that_staff_stop_ends_and_the_agent_answers(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     play_report(model, "sales", then=Turn(text=["It succeeded."]), cancelled=Turn(text=["Staff stopped it."]))
     chat.send("A report on sales")
-    wait_for_more(chat.page, 0)
+    wait_for_progress(chat.page, 0)
     audit = open_tab(STAFF).page
     audit.goto(audit_url(chat))
     audit.get_by_role("region", name="Jobs").get_by_role("link", name="write_report", exact=True).click()
@@ -68,7 +68,7 @@ def test_a_job_that_staff_stop_ends_and_the_agent_is_told(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_checker_finds_no_serious_problem_where_staff_stop_things(
+def test_axe_finds_no_serious_violation_on_the_pages_that_stop_invocations(
     chat: ChatPage, open_tab: OpenTab, model: Model, scheme: Literal["light", "dark"]
 ) -> None:
     model.play(Turn(text=["So far ", "and no further."], hold_before=[1]))
@@ -87,6 +87,6 @@ def test_a_checker_finds_no_serious_problem_where_staff_stop_things(
     expect(audit.get_by_role("link", name="Stop…")).to_be_visible()
     assert tab.errors == []
     assert serious_problems(audit) == []
-    tab.errors.clear()  # here the checker itself tries to set a style in line, which is refused
+    tab.errors.clear()  # axe itself sets an inline style here, which the content security policy refuses
     model.release()
     chat.wait_until_idle()

@@ -1,7 +1,4 @@
-"""Contract: calls, results, state changes, transfers and files are shown as they happened (issue 2, step 3).
-
-Acceptance points 14, 15 and 18 as far as one answer goes.
-"""
+"""Contract: the chat shows function calls, their responses, state deltas, transfers, confirmations and files."""
 
 import re
 from pathlib import Path
@@ -19,7 +16,7 @@ from tests.model_server import Call, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
-def test_a_call_its_result_and_the_state_that_it_changed_are_shown(chat: ChatPage, model: Model) -> None:
+def test_a_call_its_result_and_its_state_delta_are_shown(chat: ChatPage, model: Model) -> None:
     model.play(Turn(calls=[Call(name="remember_name", args={"name": "Ada"})]), Turn(text=["Hello Ada!"]))
     chat.send("Call me Ada")
     chat.wait_for_answer("Hello Ada!")
@@ -28,7 +25,7 @@ def test_a_call_its_result_and_the_state_that_it_changed_are_shown(chat: ChatPag
     expect(card.locator(".tool-outcome")).to_have_text(re.compile(r"^\d+ m?s$"))
     card.locator("summary").click()
     expect(card.locator(".args")).to_have_text("nameAda")
-    expect(card.locator(".result")).to_contain_text("From now on you are Ada to this help desk.")
+    expect(card.locator(".result")).to_contain_text("From now on this help desk calls you Ada.")
     expect(chat.state_changes).to_have_text(["state: user:name = Ada"])
 
     chat.known_state.locator("summary").click()
@@ -37,7 +34,7 @@ def test_a_call_its_result_and_the_state_that_it_changed_are_shown(chat: ChatPag
     expect(chat.known_state.locator("dl > div")).to_have_text(["user:nameAda"])
 
 
-def test_a_call_that_fails_is_marked_and_says_why(chat: ChatPage, model: Model) -> None:
+def test_a_failed_call_is_marked_and_shows_the_reason(chat: ChatPage, model: Model) -> None:
     model.play(
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
         Turn(calls=[Call(name="order_status", args={"order_number": 7})]),
@@ -52,7 +49,7 @@ def test_a_call_that_fails_is_marked_and_says_why(chat: ChatPage, model: Model) 
     expect(card.locator(".result")).to_contain_text("There is no order 7.")
 
 
-def test_a_transfer_is_told_and_the_answers_name_their_agents(chat: ChatPage, model: Model) -> None:
+def test_a_transfer_is_shown_and_the_answers_name_their_agents(chat: ChatPage, model: Model) -> None:
     model.play(
         Turn(text=["One moment."], calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
         Turn(text=["I look after orders."]),
@@ -63,7 +60,7 @@ def test_a_transfer_is_told_and_the_answers_name_their_agents(chat: ChatPage, mo
     expect(chat.log.locator("article.agent .author")).to_have_text(["Help desk", "Orders"])
 
 
-def test_calls_made_together_keep_to_their_own_results(chat: ChatPage, model: Model) -> None:
+def test_each_of_several_parallel_calls_shows_its_own_result(chat: ChatPage, model: Model) -> None:
     calls = [Call(name="order_status", args={"order_number": number}) for number in (1001, 1002)]
     model.play(
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
@@ -80,7 +77,7 @@ def test_calls_made_together_keep_to_their_own_results(chat: ChatPage, model: Mo
         expect(card.locator(".result")).to_contain_text(f'"order": {number}')
 
 
-def test_a_file_that_a_tool_wrote_is_saved_whole_under_its_name(
+def test_a_file_that_a_tool_wrote_downloads_completely_under_its_name(
     chat: ChatPage, model: Model, tmp_path: Path
 ) -> None:
     model.play(
@@ -112,7 +109,7 @@ def test_files_written_one_after_the_other_are_all_listed(
     assert chat.save("invoice-1004.csv", tmp_path) == invoice_csv(fourth).encode()
 
 
-def test_a_refund_runs_only_after_the_person_said_yes(
+def test_a_refund_waits_for_the_confirmation_which_every_tab_shows(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(
@@ -137,7 +134,7 @@ def test_a_refund_runs_only_after_the_person_said_yes(
         expect(answered.get_by_role("button")).to_have_count(0)
 
 
-def test_code_names_its_language_and_can_be_copied_with_the_keyboard(chat: ChatPage, model: Model) -> None:
+def test_a_code_block_shows_its_language_and_can_be_copied_by_keyboard(chat: ChatPage, model: Model) -> None:
     chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     model.play(Turn(text=["Try this:\n\n```python\n", "print('hello')\n", "```\n"]))
     chat.send("Some code")

@@ -1,1 +1,7 @@
-"""Real processes, killed at random moments; afterwards the database is asked whether anything was lost or doubled."""
+"""Chaos test: kill real processes at random moments, then check in the database that nothing is lost or repeated.
+
+people, acts, browser, page   the load: people who send messages, stop, edit, confirm and answer
+processes                     the site's processes and servers, which are killed and restarted
+conversation, calls, messages, states, verdict, evidence   the checks afterwards
+run                           one run, repeatable by its seed
+"""

@@ -1,4 +1,4 @@
-"""`make chaos`: a long run. `python -m tests.chaos --seed 7` repeats one."""
+"""`make chaos`: one long run. `python -m tests.chaos --seed 7` repeats the random choices of a run."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ import asyncio
 import os
 import random
 import sys
+import traceback
+from pathlib import Path
+from tempfile import mkdtemp
 
 from tests.benchmarks.servers import bench_site
 
 
 def main() -> int:
-    """Run, print, and fail if a rule was broken."""
+    """Run, print the report, and exit with 1 if a check failed."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.randrange(10_000))
     arguments.add_argument("--people", type=int, default=200)
     arguments.add_argument("--messages", type=int, default=5)
     arguments.add_argument("--kills", type=int, default=40)
     arguments.add_argument("--pause", type=float, default=3.0, help="mean seconds between two kills")
-    given = arguments.parse_args()
-    print(f"chaos, seed {given.seed} begins", flush=True)
+    options = arguments.parse_args()
+    print(f"chaos, seed {options.seed}: started", flush=True)
     try:
-        return _run(given)
+        return _run(options)
     except BaseException:
-        print(f"chaos, seed {given.seed} broke off:", file=sys.stderr, flush=True)
+        print(f"chaos, seed {options.seed}: aborted", file=sys.stderr, flush=True)
         raise
 
 
-def _run(given: argparse.Namespace) -> int:
-    os.environ["ADK_POSTGRES_FSYNC"] = "off"  # processes die here, not machines
+def _run(options: argparse.Namespace) -> int:
+    os.environ["ADK_POSTGRES_FSYNC"] = "off"  # data of killed processes survives without fsync
     with bench_site("tests.chaos.settings"):
         from django.conf import settings
 
@@ -39,11 +42,25 @@ def _run(given: argparse.Namespace) -> int:
         site = Site(settings.DATA_DIR, settings.DATABASE_URL, settings.REDIS_URL)
         try:
             site.start()
-            report = asyncio.run(run(site, **vars(given)))
+            report = asyncio.run(run(site, **vars(options)))
+        except BaseException:
+            _keep_evidence(options.seed, traceback.format_exc(), settings.DATA_DIR)
+            raise
         finally:
             site.stop()
-        print(report)
-        return 1 if report.verdict.broken else 0
+        if report.verdict.problems:
+            evidence = "\n".join([str(report), *report.verdict.evidence])
+            _keep_evidence(options.seed, evidence, settings.DATA_DIR)
+    print(report, flush=True)
+    return 1 if report.verdict.problems else 0
+
+
+def _keep_evidence(seed: int, evidence: str, data: Path) -> None:
+    """Write the evidence and the logs of all processes to a file that outlives the run, and print its path."""
+    logs = [f"--- {log.name}\n{log.read_text(errors='replace')}" for log in sorted(data.glob("*.log"))]
+    path = Path(mkdtemp(prefix="adk-chaos-")) / f"seed-{seed}.txt"
+    path.write_text("\n".join([evidence, *logs]))
+    print(f"chaos, seed {seed}: evidence in {path}", flush=True)
 
 
 sys.exit(main())

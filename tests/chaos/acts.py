@@ -1,4 +1,4 @@
-"""What people do in a chat, each until it is done: say, stop, edit, confirm, answer, read."""
+"""Acts of a person in a chat: send, stop, edit, confirm, answer a job's question, read. Each repeats until done."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Literal
 
 from runtime.events.calls import REQUEST_CONFIRMATION
 from tests.chaos.browser import Frame
-from tests.chaos.page import ENDED, OPEN, Page
+from tests.chaos.page import ACTIVE, ENDED, Page
 
 CONFLICT, NOT_FOUND = "conflict", "not_found"
 
 
 class Say:
-    """Send a message, until it has been answered or has ended with a reason.
+    """Send a message until its invocation has ended.
 
     Args:
-        replaces: the invocation that is edited away. While something runs the server refuses that.
-        stop_at: when to stop the answer: never, as soon as it is known of, or in the middle of its text.
+        client_id: Id of the message.
+        text: Text of the message.
+        replaces: Id of the invocation that an edit replaces. The server refuses edits while an invocation runs.
+        stop_at: Moment to stop the invocation: never, at its first frame, or after its first partial event.
     """
 
     def __init__(
@@ -38,28 +40,30 @@ class Say:
     def frames(self, page: Page) -> Iterator[Frame]:
         message = {"type": "message", "id": self._client_id, "text": self._text}
         yield {**message, "replaces": self._replaces} if self._replaces else message
-        known = page.invocations.get(self._client_id)
-        if known is None or known.status not in OPEN:
+        invocation = page.invocations.get(self._client_id)
+        if invocation is None or invocation.status not in ACTIVE:
             return
-        if self._stop_at == "start" or (self._stop_at == "word" and known.id in page.speaking):
-            yield {"type": "cancel", "invocation_id": known.id}
+        has_text = invocation.id in page.streamed_invocations
+        if self._stop_at == "start" or (self._stop_at == "word" and has_text):
+            yield {"type": "cancel", "invocation_id": invocation.id}
 
     def may_be_refused(self, code: str) -> bool:
         if code == NOT_FOUND:
-            # It went back, died before it took the message, and somebody else has gone on since.
+            # The server rewound, died before it stored the message, and the session has gone on since:
+            # the replaced invocation no longer exists, so send the message without an edit.
             self._replaces = ""
         return code in self._may_be_refused
 
 
 class Confirm:
-    """Say yes or no to the call that the message made, until the log has the answer."""
+    """Confirm or reject the call of the message's invocation until the log contains the function response."""
 
     def __init__(self, client_id: str, *, confirmed: bool) -> None:
         self._client_id, self._confirmed = client_id, confirmed
 
     def is_over(self, page: Page) -> bool:
         if page.status(self._client_id) not in ("waiting", "completed"):
-            return True  # it came to no question
+            return True  # the invocation ended without asking for a confirmation
         call_id = self._call_id(page)
         return call_id is not None and page.is_answered(call_id)
 
@@ -69,7 +73,7 @@ class Confirm:
             yield {"type": "confirm", "call_id": call_id, "confirmed": self._confirmed}
 
     def may_be_refused(self, code: str) -> bool:
-        return code == CONFLICT  # it was answered already, by the connection before
+        return code == CONFLICT  # a frame on the previous connection has already answered
 
     def _call_id(self, page: Page) -> str | None:
         calls = page.calls(self._client_id)
@@ -77,7 +81,7 @@ class Confirm:
 
 
 class AnswerJob:
-    """Say yes or no to what the message's job asks, until it asks no more."""
+    """Answer the question of the message's job until the job has taken the answer."""
 
     def __init__(self, client_id: str, *, answer: bool) -> None:
         self._client_id, self._answer = client_id, answer
@@ -85,13 +89,13 @@ class AnswerJob:
 
     def is_over(self, page: Page) -> bool:
         if page.status(self._client_id) not in ("waiting", "completed"):
-            return True  # it came to no job
+            return True  # the invocation ended without a job
         job = self._job(page)
         if job is None:
             return False
         self._has_asked = self._has_asked or job.get("question") is not None
-        asks_no_more = self._has_asked and job.get("question") is None
-        return asks_no_more or job["status"] in ("succeeded", "failed", "cancelled")
+        has_answer = self._has_asked and job.get("question") is None
+        return has_answer or job["status"] in ("succeeded", "failed", "cancelled")
 
     def frames(self, page: Page) -> Iterator[Frame]:
         job = self._job(page)
@@ -108,7 +112,7 @@ class AnswerJob:
 
 
 class Read:
-    """Read on, until the log is there up to `seq`."""
+    """Read until the page has the log up to `seq`."""
 
     def __init__(self, seq: int) -> None:
         self._seq = seq

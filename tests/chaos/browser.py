@@ -1,12 +1,12 @@
-"""A browser, as the page behaves: it resends what is not acknowledged, and reconnects with the last seq it has."""
+"""Websocket client that behaves like the page: it resends unacknowledged frames and resumes from its last sequence."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -15,79 +15,82 @@ from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from tests.chaos.page import Page
 
-PATIENCE = 6.0
-PAUSE = 0.5
+SILENCE_SECONDS = 6.0
+RETRY_SECONDS = 0.5
 
 Frame = dict[str, Any]
 
 
 class Act(Protocol):
-    """Something that the person does, until it is done."""
+    """Something that a person does, repeated until it is done."""
 
     def is_over(self, page: Page) -> bool:
-        """Whether it is done."""
+        """True when the act is done."""
 
     def frames(self, page: Page) -> Iterable[Frame]:
-        """What is to be sent, by what is known now; each is sent once after each greeting and each refusal."""
+        """Return the frames to send in the page's current state.
+
+        The browser sends each frame once after each `ready` frame and after each error frame.
+        """
 
     def may_be_refused(self, code: str) -> bool:
-        """The server did not do what a frame asked for. Whether that may happen."""
+        """True when an error frame with this code is no problem."""
 
 
 @dataclass
 class Browser:
-    """A tab of one person. It never gives up."""
+    """One tab of one person, which reconnects without limit."""
 
     session_id: UUID
     cookie: str
     ports: list[int]
-    chance: random.Random
+    random: Random
     page: Page = field(default_factory=Page)
     reconnects: int = 0
 
     async def do(self, act: Act) -> None:
-        """Connect, and connect again, until it is done."""
+        """Perform the act, with as many connections as it takes."""
         while not act.is_over(self.page):
-            port = self.chance.choice(self.ports)
+            port = self.random.choice(self.ports)
             address = f"ws://127.0.0.1:{port}/ws/chat/{self.session_id}/"
             headers = {"Cookie": self.cookie, "Origin": f"http://127.0.0.1:{port}"}
             try:
                 async with connect(
                     address, additional_headers=headers, compression=None, open_timeout=5
                 ) as socket:
-                    await socket.send(_text({"type": "hello", "after": self.page.seq}))
+                    await socket.send(_encode({"type": "hello", "after": self.page.seq}))
                     await self._listen(socket, act)
             except (OSError, TimeoutError, WebSocketException, InvalidHandshake):
                 self.reconnects += 1
                 await asyncio.sleep(0.2)
 
     async def _listen(self, socket: ClientConnection, act: Act) -> None:
-        is_greeted, sent = False, list[Frame]()
+        is_ready, sent = False, list[Frame]()
         while not act.is_over(self.page):
             frame = await self._receive(socket)
-            self.page.take(frame)
+            self.page.handle(frame)
             if frame["type"] == "ready":
-                is_greeted, sent = True, []
+                is_ready, sent = True, []
             elif frame["type"] == "error":
                 if not act.may_be_refused(frame["code"]):
                     self.page.problems.append(f"error frame: {frame['message']}")
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
                 sent = []
-            for wanted in act.frames(self.page) if is_greeted else ():
-                if wanted not in sent:
-                    sent.append(wanted)
-                    await socket.send(_text(wanted))
+            for outgoing in act.frames(self.page) if is_ready else ():
+                if outgoing not in sent:
+                    sent.append(outgoing)
+                    await socket.send(_encode(outgoing))
 
     async def _receive(self, socket: ClientConnection) -> Frame:
-        """The next frame; after some silence the socket must answer a ping."""
+        """Return the next frame. After a silence the server must answer a ping, else this raises TimeoutError."""
         try:
-            text = await asyncio.wait_for(socket.recv(), PATIENCE)
+            text = await asyncio.wait_for(socket.recv(), SILENCE_SECONDS)
         except TimeoutError:
-            await socket.send(_text({"type": "ping"}))
-            text = await asyncio.wait_for(socket.recv(), PATIENCE)
+            await socket.send(_encode({"type": "ping"}))
+            text = await asyncio.wait_for(socket.recv(), SILENCE_SECONDS)
         frame: Frame = json.loads(text)
         return frame
 
 
-def _text(frame: Frame) -> str:
+def _encode(frame: Frame) -> str:
     return json.dumps({"v": 1, **frame})

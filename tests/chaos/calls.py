@@ -1,4 +1,4 @@
-"""What must be true of calls that are answered later: jobs, confirmations, scheduled tasks."""
+"""Checks of calls that are answered later: jobs, confirmations, scheduled tasks."""
 
 from __future__ import annotations
 
@@ -13,33 +13,36 @@ from tests.chaos.conversation import Conversation, is_run_of
 
 
 def check_answers_to_calls(conversation: Conversation) -> list[str]:
-    """At no time did a call count that was answered twice from outside, or an answer whose call did not count."""
+    """Check that in every version of the history no call has two outside answers, and no answer lacks its call."""
     problems = []
     for events in conversation.versions():
         answers, calls = _answers(events), {call_id for event in events for call_id in call_ids(event)}
         problems += [f"call {id} was answered {times} times" for id, times in answers.items() if times > 1]
-        problems += [f"call {id} does not count, but its answer does" for id in answers.keys() - calls]
+        problems += [f"call {id} is rewound, but its answer is not" for id in answers.keys() - calls]
     return problems
 
 
 def check_jobs(conversation: Conversation) -> list[str]:
-    """Each whose call counts was answered once, unless it waits for the person; the others are at their end."""
+    """Check that jobs are finished, and answered once unless their call is rewound.
+
+    A job whose question the person left unanswered may still wait, without an answer.
+    """
     problems = []
-    answers = _answers(conversation.counting)
+    answers = _answers(conversation.current)
     for job in conversation.jobs:
-        asks = job.status == "waiting" and job.question is not None
-        expected = 1 if job.call_id in conversation.calls and not asks else 0
+        is_asking = job.status == "waiting" and job.question is not None
+        expected = 1 if job.call_id in conversation.calls and not is_asking else 0
         if answers[job.call_id] != expected:
             problems.append(
                 f"job {job.id} {job.status} was answered {answers[job.call_id]} times, not {expected}"
             )
-        if not (job.is_finished or (asks and job.call_id in conversation.calls)):
+        if not (job.is_ended or (is_asking and job.call_id in conversation.calls)):
             problems.append(f"job {job.id} is {job.status}")
     return problems
 
 
 def check_tasks(conversation: Conversation) -> list[str]:
-    """Each came as often as it was to, once for each time; one that was edited away has been called off."""
+    """Check that each task fired once for each scheduled run, or was cancelled by a rewind."""
     return [
         f"task {task.pk} {problem}"
         for task in conversation.tasks
@@ -51,28 +54,28 @@ def _status(task: ScheduledTask, conversation: Conversation) -> list[str]:
     match task.status:
         case "over":
             is_done = task.runs == task.most_runs
-            return [] if is_done else [f"is over after {task.runs} of {task.most_runs} times"]
+            return [] if is_done else [f"is over after {task.runs} of {task.most_runs} runs"]
         case "cancelled":
-            is_wanted = task.invocation_id in conversation.undone
-            return [] if is_wanted else ["was called off, but nobody wanted that"]
+            is_rewound = task.invocation_id in conversation.rewound
+            return [] if is_rewound else ["was cancelled without a rewind"]
         case _:
-            return [f"is still to come at {task.next_at}"]
+            return [f"is still scheduled for {task.next_at}"]
 
 
 def _runs(task: ScheduledTask, conversation: Conversation) -> list[str]:
-    """While a task is being called off one more run may begin, which it does not count."""
+    """Check the invocations of a task. During its cancellation one more run may start, which it does not count."""
     runs = [row for row in conversation.invocations if is_run_of(task, row)]
     expected = [of_schedule(task.pk, run) for run in range(1, task.runs + 1)]
     one_more = [*expected, of_schedule(task.pk, task.runs + 1)] if task.status == "cancelled" else expected
     problems = []
-    if (begun := [row.client_id for row in runs]) not in (expected, one_more):
-        problems.append(f"came {task.runs} times, and began {begun}")
-    counting = {event.invocation_id for event in conversation.counting}
-    if task.invocation_id not in counting and sum(row.invocation_id in counting for row in runs) > 1:
-        problems.append("was edited away, and came again and again")
+    if (started := [row.client_id for row in runs]) not in (expected, one_more):
+        problems.append(f"counts {task.runs} runs, but started {started}")
+    current = {event.invocation_id for event in conversation.current}
+    if task.invocation_id not in current and sum(row.invocation_id in current for row in runs) > 1:
+        problems.append("was rewound, but fired more than once afterwards")
     return problems
 
 
 def _answers(events: Sequence[Event]) -> Counter[str]:
-    """How often calls were answered from outside."""
+    """Count the function responses from outside (author `user`) by call id."""
     return Counter(call_id for event in events if event.author == "user" for call_id in response_ids(event))

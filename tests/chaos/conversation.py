@@ -1,4 +1,4 @@
-"""A session as the database has it, and the questions that the verdict asks of it."""
+"""A session's rows in the database, and the derived facts that the checks use."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION, call_ids, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app.client_ids import SCHEDULE
-from sessions_app.history.event_marks import task_in
+from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """All that there is of a session."""
+    """All rows of a session; `events` are the decoded bodies of `rows`."""
 
     session: Session
     rows: list[Row]
@@ -28,7 +28,7 @@ class Conversation:
 
     @classmethod
     def load(cls, session: Session) -> Conversation:
-        """Read it."""
+        """Read the session's rows."""
         rows = list(session.events.order_by("seq"))
         return cls(
             session,
@@ -40,68 +40,68 @@ class Conversation:
         )
 
     @cached_property
-    def counting(self) -> list[Event]:
-        """The events that count now."""
+    def current(self) -> list[Event]:
+        """The events that no rewind removed."""
         return drop_rewound(self.events)
 
     def versions(self) -> Iterator[list[Event]]:
-        """The events that counted before each rewind, and those that count now."""
+        """Yield the current events as they were before each rewind, and as they are now."""
         for index, event in enumerate(self.events):
             if event.actions.rewind_before_invocation_id is not None:
                 yield drop_rewound(self.events[:index])
-        yield self.counting
+        yield self.current
 
     @cached_property
     def waiting(self) -> set[str]:
-        """The invocations of which a call waits for an answer from outside, by the log."""
-        pending = pending_calls(self.counting).keys()
-        return {event.invocation_id for event in self.counting if pending & call_ids(event)}
+        """Ids of the invocations with a call that waits for an outside answer, according to the log."""
+        pending = pending_calls(self.current).keys()
+        return {event.invocation_id for event in self.current if pending & call_ids(event)}
 
     @cached_property
     def calls(self) -> set[str]:
-        """The ids of the calls that count."""
-        return {call_id for event in self.counting for call_id in call_ids(event)}
+        """Ids of the current calls."""
+        return {call_id for event in self.current for call_id in call_ids(event)}
 
     @cached_property
-    def undone(self) -> set[str]:
-        """The invocations that do not count any more."""
-        return {event.invocation_id for event in self.events} - {e.invocation_id for e in self.counting}
+    def rewound(self) -> set[str]:
+        """Ids of the invocations that a rewind removed."""
+        return {event.invocation_id for event in self.events} - {e.invocation_id for e in self.current}
 
-    def is_undone(self, row: Invocation) -> bool:
-        """Whether it does not count any more, or what it was to bring is of use to nothing that does."""
+    def is_obsolete(self, row: Invocation) -> bool:
+        """True when the invocation is rewound, or its scheduled task or the call that it answers is."""
         if row.client_id.startswith(SCHEDULE):
             (task,) = [task for task in self.tasks if is_run_of(task, row)]
-            return task.invocation_id in self.undone
+            return task.invocation_id in self.rewound
         answered = {
             part["functionResponse"]["id"] for part in row.message["parts"] if "functionResponse" in part
         }
-        return row.invocation_id in self.undone or bool(answered - self.calls)
+        return row.invocation_id in self.rewound or bool(answered - self.calls)
 
-    def of(self, invocation: Invocation) -> list[Event]:
-        """The invocation's events."""
+    def events_of(self, invocation: Invocation) -> list[Event]:
+        """Return the invocation's events."""
         return [event for event in self.events if event.invocation_id == invocation.invocation_id]
 
 
 def is_run_of(task: ScheduledTask, row: Invocation) -> bool:
-    """Whether the task's time began the invocation."""
+    """True when the invocation is a run of the scheduled task."""
     return row.client_id.startswith(f"{SCHEDULE}{task.pk}:")
 
 
 def is_answer(event: Event) -> bool:
-    """Whether an agent says something, and was not cut off."""
-    is_cut = event.interrupted or event.error_code
-    says = event.content is not None and any(part.text for part in event.content.parts or [])
-    return event.author != "user" and says and not is_cut and not event.get_function_calls()
+    """True when the event is an agent's complete text."""
+    is_incomplete = event.interrupted or event.error_code
+    has_text = event.content is not None and any(part.text for part in event.content.parts or [])
+    return event.author != "user" and has_text and not is_incomplete and not event.get_function_calls()
 
 
 def asks_to_confirm(event: Event) -> bool:
-    """Whether it asks the person for a yes or no."""
+    """True when the event requests a confirmation."""
     return any(call.name == REQUEST_CONFIRMATION for call in event.get_function_calls())
 
 
-def said_in(event: Event) -> str | None:
-    """The client id of the message that the event is; None when the person did not say it."""
-    if event.author != "user" or event.content is None or task_in(event) is not None:
+def message_id_in(event: Event) -> str | None:
+    """Return the client id at the end of a person's message; None for other events."""
+    if event.author != "user" or event.content is None or scheduled_task_in(event) is not None:
         return None
     texts = [part.text for part in event.content.parts or [] if part.text]
     return texts[-1].split(" ")[-1] if texts else None

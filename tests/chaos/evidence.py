@@ -1,4 +1,4 @@
-"""A conversation as text, for whoever has to find out why a rule is broken."""
+"""A conversation as text, to find out why a check failed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from runtime.events import Event
 from tests.chaos.conversation import Conversation
 
 
-def told(conversation: Conversation) -> str:
-    """What is stored of it, a line each: events, invocations, jobs, scheduled tasks."""
+def describe(conversation: Conversation) -> str:
+    """Return one line for each stored event, invocation, job and scheduled task."""
     events = [
-        f"#{row.seq} {row.happened_at:%T.%f} {row.invocation_id} {row.author} {row.kind} {_gist(event)}"
+        f"#{row.seq} {row.happened_at:%T.%f} {row.invocation_id} {row.author} {row.kind} {_summarize(event)}"
         for row, event in zip(conversation.rows, conversation.events, strict=True)
     ]
     invocations = [
@@ -32,21 +32,21 @@ def told(conversation: Conversation) -> str:
     return "\n".join([f"session {conversation.session.pk}", *events, *invocations, *jobs, *tasks])
 
 
-def _gist(event: Event) -> str:
-    """What it says, in a line."""
+def _summarize(event: Event) -> str:
+    """Return the event's flags, calls, responses and texts in one line."""
     calls = [f"{call.name}({call.id})" for call in event.get_function_calls()]
     responses = [
         f"{response.name}({response.id}): {response.response}" for response in event.get_function_responses()
     ]
     texts = [part.text for part in (event.content.parts or []) if part.text] if event.content else []
-    back_to = event.actions.rewind_before_invocation_id
-    marks = [
+    rewound_to = event.actions.rewind_before_invocation_id
+    flags = [
         *(["interrupted"] if event.interrupted else []),
-        *([f"back to {back_to}"] if back_to else []),
+        *([f"rewind before {rewound_to}"] if rewound_to else []),
         *([str(event.error_code)] if event.error_code else []),
         *([str(event.custom_metadata)] if event.custom_metadata else []),
     ]
-    return " ".join([*marks, *calls, *responses, *texts])[:160]
+    return " ".join([*flags, *calls, *responses, *texts])[:160]
 
 
 def _times(*moments: datetime | None) -> str:

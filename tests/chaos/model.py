@@ -1,4 +1,4 @@
-"""The model that the Gemini client asks, in a process of its own: `python -m tests.chaos.model PORT`."""
+"""HTTP server of the obedient model, for the Gemini client: `python -m tests.chaos.model PORT`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.model_server import Call, ModelServer, RecordedRequest, Turn
 
 
 def obey(request: RecordedRequest) -> Turn:
-    """What the last thing that was said asks for."""
+    """Return the turn that the last part of the request asks for."""
     part = types.Part.model_validate(request.body["contents"][-1]["parts"][-1])
     call = call_for(part)
     if call is not None:

@@ -1,11 +1,11 @@
-"""People who talk through it all: each does one thing after the other in a session of its own."""
+"""People who use the site while its processes are killed: each performs random acts in its own session."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Literal
 
 from tests.chaos.acts import AnswerJob, Confirm, Read, Say
@@ -13,61 +13,71 @@ from tests.chaos.browser import Browser
 from tests.chaos.page import Page
 
 VERBS = ("say", "note", "work", "stop", "edit", "confirm", "leave", "ask", "remind")
-"""What people do; most of it is one message, with this word for the model."""
+"""Kinds of acts; most are one message that begins with this word, which the obedient model follows."""
 DRAFTS = ("say", "note", "work", "delete", "ask", "remind")
+"""First words of messages that are edited later."""
 MESSAGES_A_SECOND = 12
-"""More than that they do not say, all together: the jobs that they ask for have to be done, too."""
+"""Rate of all people together; with more, the workers could not keep up with the jobs."""
 
 
 @dataclass
 class Person:
-    """One who talks.
+    """A user with one session.
 
     Attributes:
-        said: the client ids of all messages.
-        standing: those that were not edited away, in order.
-        stopped: those that were to be stopped.
-        patience: after so many seconds something must have come of what was said.
+        number: Number of the person, part of all its client ids.
+        browser: The tab.
+        random: Source of all choices.
+        timeout: Seconds within which an act must be done.
+        sent: Client ids of all messages.
+        unedited: Client ids of the messages that were not edited, in order.
+        stopped: Client ids of the messages that the person stopped.
     """
 
     number: int
     browser: Browser
-    chance: random.Random
-    patience: float
-    said: list[str] = field(default_factory=list)
-    standing: list[str] = field(default_factory=list)
+    random: Random
+    timeout: float
+    sent: list[str] = field(default_factory=list)
+    unedited: list[str] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
 
     @property
     def page(self) -> Page:
-        """What the browser shows."""
+        """The state of the person's tab."""
         return self.browser.page
 
     async def talk(
         self, verbs: Iterable[str], *, at_least: int, until: Callable[[], bool], pause: float
     ) -> None:
-        """Do one thing after the other, so many at least, with a pause of so many seconds in the mean.
+        """Perform the acts one by one.
+
+        Args:
+            verbs: Kinds of the acts.
+            at_least: Minimal number of acts.
+            until: Called after the minimal number; True ends the talk.
+            pause: Mean of the seconds between two acts.
 
         Raises:
-            TimeoutError: nothing became of one of them; names it.
+            TimeoutError: an act was not done in time; the message names it.
         """
         for number, verb in enumerate(verbs):
             if number >= at_least and until():
                 return
             client_id = f"p{self.number}-m{number}"
             try:
-                async with asyncio.timeout(self.patience):
+                async with asyncio.timeout(self.timeout):
                     await self._do(verb, client_id)
             except TimeoutError as error:
                 raise TimeoutError(
-                    f"{client_id} ({verb}) has come to no end within {self.patience:.0f} seconds. "
-                    f"Known: {self.page.invocations}, up to event {self.page.seq}"
+                    f"{client_id} ({verb}) was not done within {self.timeout:.0f} seconds. "
+                    f"The page has {self.page.invocations} and events up to {self.page.seq}"
                 ) from error
-            await asyncio.sleep(self.chance.expovariate(1 / pause))
+            await asyncio.sleep(self.random.expovariate(1 / pause))
 
     async def read_to(self, seq: int) -> None:
-        """Read what is missing, up to `seq`."""
-        async with asyncio.timeout(self.patience):
+        """Read the missing events up to `seq`."""
+        async with asyncio.timeout(self.timeout):
             await self.browser.do(Read(seq))
 
     async def _do(self, verb: str, client_id: str) -> None:
@@ -78,34 +88,34 @@ class Person:
                 await self._edit(client_id)
             case "confirm":
                 await self._say(client_id, "delete")
-                await self.browser.do(Confirm(client_id, confirmed=self.chance.random() < 0.7))
+                await self.browser.do(Confirm(client_id, confirmed=self.random.random() < 0.7))
             case "ask":
                 await self._say(client_id, "ask")
-                await self.browser.do(AnswerJob(client_id, answer=self.chance.random() < 0.7))
+                await self.browser.do(AnswerJob(client_id, answer=self.random.random() < 0.7))
             case "leave":
-                await self._say(client_id, self.chance.choice(("delete", "ask")))
+                await self._say(client_id, self.random.choice(("delete", "ask")))
             case _:
                 await self._say(client_id, verb)
 
     async def _stop(self, client_id: str) -> None:
         self.stopped.add(client_id)
-        stop_at: Literal["start", "word"] = self.chance.choice(("start", "word"))
+        stop_at: Literal["start", "word"] = self.random.choice(("start", "word"))
         await self._say(
-            client_id, self.chance.choice(("say", "say", "note", "work", "delete")), stop_at=stop_at
+            client_id, self.random.choice(("say", "say", "note", "work", "delete")), stop_at=stop_at
         )
 
     async def _edit(self, client_id: str) -> None:
-        """Say something, then something else in its place, or in place of what was said before it."""
-        await self._say(f"{client_id}-draft", self.chance.choice(DRAFTS))
-        in_the_log = [index for index, known in enumerate(self.standing) if known not in self.stopped]
-        index = self.chance.choice(in_the_log[-2:])
-        replaces = self.page.invocations[self.standing[index]].id
-        del self.standing[index:]
+        """Send a message, then replace it or the message before it."""
+        await self._say(f"{client_id}-draft", self.random.choice(DRAFTS))
+        editable = [index for index, sent in enumerate(self.unedited) if sent not in self.stopped]
+        index = self.random.choice(editable[-2:])
+        replaces = self.page.invocations[self.unedited[index]].id
+        del self.unedited[index:]
         await self._say(client_id, "say", replaces=replaces)
 
     async def _say(
         self, client_id: str, word: str, *, replaces: str = "", stop_at: Literal["", "start", "word"] = ""
     ) -> None:
-        self.said.append(client_id)
-        self.standing.append(client_id)
+        self.sent.append(client_id)
+        self.unedited.append(client_id)
         await self.browser.do(Say(client_id, f"{word} {client_id}", replaces=replaces, stop_at=stop_at))

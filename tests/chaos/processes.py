@@ -1,4 +1,4 @@
-"""The processes that are killed, and started again."""
+"""The site's processes and servers, which the chaos test kills and restarts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from pathlib import Path
 
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
+from tests.chaos.clock import SHIFT, SHIFTS
 from tests.stack.outages import kill_postgres, kill_redis, kill_tree
 from tests.stack.web_process import free_port, wait_until_listening, web_command
 
 WEB = ("web1", "web2")
 WORKERS = ("worker1", "worker2")
 TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
-"""What is killed, the more often the more often it stands here."""
+"""Targets of kills; each is killed in proportion to its number of entries."""
 
 
 @dataclass
 class Site:
-    """Two web processes, two workers, a beat, a model behind HTTP, PostgreSQL and Redis; all may die."""
+    """Two web processes, two workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ."""
 
     data: Path
     database_url: str
@@ -32,7 +33,7 @@ class Site:
     kills: dict[str, int] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Start everything but the servers, which run already."""
+        """Start all processes; PostgreSQL and Redis run already."""
         for name in ("model", *WEB, *WORKERS, "beat"):
             self._start(name)
         wait_until_listening(self.model_port)
@@ -40,7 +41,7 @@ class Site:
             self.wait_for(name)
 
     def kill(self, target: str) -> None:
-        """Kill something without warning, and start it again."""
+        """Kill a process or server with SIGKILL and restart it."""
         self.kills[target] = self.kills.get(target, 0) + 1
         if target == "postgres":
             kill_postgres(self.data)
@@ -53,7 +54,7 @@ class Site:
             self._start(target)
 
     def stop(self) -> None:
-        """Stop everything but the servers."""
+        """Stop all processes but PostgreSQL and Redis."""
         for name in self.processes:
             self._kill(name)
 
@@ -64,6 +65,7 @@ class Site:
     def _start(self, name: str) -> None:
         environment = {
             **os.environ,
+            SHIFT: str(SHIFTS.get(name, 0)),
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
@@ -82,13 +84,21 @@ class Site:
             return [sys.executable, "-m", "tests.chaos.model", str(self.model_port)]
         celery = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site"]
         if name == "beat":
-            for old in self.data.glob("beat-schedule*"):
-                old.unlink()
+            for file in self.data.glob("beat-schedule*"):
+                file.unlink()  # beat does not start with a file that a crash truncated
             schedule = str(self.data / "beat-schedule")
             return [*celery, "beat", "--schedule", schedule, "--pidfile=", "-l", "ERROR"]
-        alone = ["--without-gossip", "--without-mingle"]
-        queues = ["-n", f"{name}@chaos", "-Q", "celery,jobs", "-c", "2"]
-        return [*celery, "worker", *queues, *alone, "-l", "ERROR"]
+        options = [
+            "-n",
+            f"{name}@chaos",
+            "-Q",
+            "celery,jobs",
+            "-c",
+            "2",
+            "--without-gossip",
+            "--without-mingle",
+        ]
+        return [*celery, "worker", *options, "-l", "ERROR"]
 
     def _kill(self, name: str) -> None:
         process = self.processes[name]

@@ -1,4 +1,4 @@
-"""One run: people talk, processes die, then everything is checked. A seed makes the choices repeatable."""
+"""One run: people talk while processes are killed, then the database is checked. The seed repeats the choices."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from itertools import chain, islice
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 
+from sessions_app.db.pool import close_pool
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
-from tests.benchmarks.doors import make_doors
+from sessions_app.use_cases import create_session
+from tests.benchmarks.doors import sign_in
+from tests.benchmarks.people import make_person
 from tests.chaos.browser import Browser
 from tests.chaos.conversation import Conversation
-from tests.chaos.evidence import told
+from tests.chaos.evidence import describe
 from tests.chaos.people import MESSAGES_A_SECOND, VERBS, Person
 from tests.chaos.processes import TARGETS, WEB, Site
 from tests.chaos.verdict import Verdict, is_quiet, judge
 
 APPS = ("chaos", "chaos_gemini")
-USERS_OF_AN_APP = 2
-SECONDS_TO_RECOVER = 90.0
-SECONDS_A_PERSON = 1.0
-"""So much longer than to recover it may take until all is done for so many people."""
+USERS_PER_APP = 2
+RECOVERY_SECONDS = 90.0
+SECONDS_PER_PERSON = 1.0
+"""Added to the timeout for each person, because the machine is busier with more people."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What happened."""
+    """Result of a run: kills by target, counts of what the people did, and the checks."""
 
     seed: int
     kills: dict[str, int]
@@ -40,28 +43,37 @@ class Report:
     def __str__(self) -> str:
         kills = ", ".join(f"{name} {count}" for name, count in sorted(self.kills.items()))
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        checked = "\n".join(f"  checked: {count} {what}" for what, count in self.verdict.checked.items())
-        broken = "\n".join(f"  BROKEN {rule}" for rule in self.verdict.broken)
+        checked = "\n".join(f"  checked: {count} {name}" for name, count in self.verdict.checked.items())
+        problems = [f"  PROBLEM {problem}" for problem in self.verdict.problems]
         head = f"chaos, seed {self.seed}: {sum(self.kills.values())} kills ({kills}); {counts}"
-        verdict = broken or "  nothing lost, nothing doubled"
-        return "\n".join([head, checked, verdict, *self.verdict.evidence])
+        verdict = f"{len(problems)} problems" if problems else "nothing lost, nothing repeated"
+        return "\n".join([head, checked, *problems, f"chaos, seed {self.seed}: {verdict}"])
 
 
 async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, pause: float) -> Report:
-    """Let the people talk for as long as processes are killed, wait for quiet, and judge."""
-    chance = random.Random(seed)
-    patience = SECONDS_TO_RECOVER + people * SECONDS_A_PERSON
-    talkers = await sync_to_async(_make_people)(people, list(site.ports.values()), seed, patience)
-    hands = _dealt(VERBS, chance)
+    """Run the load while processes are killed, wait until nothing runs, and check the database.
+
+    Args:
+        site: The processes to kill.
+        seed: Seed of all random choices.
+        people: Number of people.
+        messages: Minimal number of acts of each person.
+        kills: Number of kills.
+        pause: Mean seconds between two kills.
+    """
+    choices = random.Random(seed)
+    timeout = RECOVERY_SECONDS + people * SECONDS_PER_PERSON
+    talkers = await _make_people(people, list(site.ports.values()), seed, timeout)
+    first_verbs = _shuffled_forever(VERBS, choices)
     async with asyncio.TaskGroup() as tasks:
-        killer = tasks.create_task(_kill(site, chance, kills, pause))
+        killer = tasks.create_task(_kill_repeatedly(site, choices, kills, pause))
         for person in talkers:
-            verbs = chain([*islice(hands, messages)], _dealt(VERBS, person.chance))
+            verbs = chain([*islice(first_verbs, messages)], _shuffled_forever(VERBS, person.random))
             talk = person.talk(verbs, at_least=messages, until=killer.done, pause=people / MESSAGES_A_SECOND)
             tasks.create_task(_with_evidence(person, talk))
     for name in WEB:
         await asyncio.to_thread(site.wait_for, name)
-    await _quiet(patience)
+    await _wait_until_quiet(timeout)
     for person in talkers:
         read = person.read_to((await Session.objects.aget(pk=person.browser.session_id)).last_seq)
         await _with_evidence(person, read)
@@ -69,33 +81,33 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
     return Report(seed, site.kills, await _counts(talkers), verdict)
 
 
-async def _with_evidence(person: Person, doing: Awaitable[None]) -> None:
-    """When it breaks off, what is stored of the person's conversation is told, too."""
+async def _with_evidence(person: Person, act: Awaitable[None]) -> None:
+    """Await the act; on a timeout add the person's stored conversation to the error."""
     try:
-        await doing
+        await act
     except TimeoutError as error:
-        error.add_note(await sync_to_async(_stored)(person))
+        error.add_note(await sync_to_async(_describe_stored)(person))
         raise
 
 
-def _stored(person: Person) -> str:
+def _describe_stored(person: Person) -> str:
     close_old_connections()
-    return told(Conversation.load(Session.objects.get(pk=person.browser.session_id)))
+    return describe(Conversation.load(Session.objects.get(pk=person.browser.session_id)))
 
 
-async def _kill(site: Site, chance: random.Random, kills: int, pause: float) -> None:
-    for target in islice(_dealt(TARGETS, chance), kills):
-        await asyncio.sleep(pause * (0.5 + chance.random()))
+async def _kill_repeatedly(site: Site, choices: random.Random, kills: int, pause: float) -> None:
+    for target in islice(_shuffled_forever(TARGETS, choices), kills):
+        await asyncio.sleep(pause * (0.5 + choices.random()))
         await asyncio.to_thread(site.kill, target)
 
 
-def _dealt(kinds: Sequence[str], chance: random.Random) -> Iterator[str]:
-    """Without end, in a random order in which none comes much oftener than another."""
+def _shuffled_forever(kinds: Sequence[str], choices: random.Random) -> Iterator[str]:
+    """Yield the kinds in random order, each once before any repeats, without end."""
     while True:
-        yield from chance.sample(kinds, len(kinds))
+        yield from choices.sample(kinds, len(kinds))
 
 
-async def _quiet(seconds: float) -> None:
+async def _wait_until_quiet(seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if await sync_to_async(_is_quiet)():
@@ -110,7 +122,7 @@ def _is_quiet() -> bool:
 
 async def _counts(people: Sequence[Person]) -> dict[str, int]:
     return {
-        "messages": sum(len(person.said) for person in people),
+        "messages": sum(len(person.sent) for person in people),
         "events": await Event.objects.acount(),
         "jobs": await ToolJob.objects.acount(),
         "scheduled tasks": await ScheduledTask.objects.acount(),
@@ -124,15 +136,17 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
     }
 
 
-def _make_people(count: int, ports: list[int], seed: int, patience: float) -> list[Person]:
-    """People who are signed in, each with a session of an obedient app; some share a user."""
-    groups = [APPS[number % len(APPS)] for number in range(len(APPS) * USERS_OF_AN_APP)]
-    sizes = [len(range(number, count, len(groups))) for number in range(len(groups))]
-    doors = [door for app, size in zip(groups, sizes, strict=True) for door in make_doors(size, app)]
+async def _make_people(count: int, ports: list[int], seed: int, act_seconds: float) -> list[Person]:
+    """Create signed-in people, each with a session of an obedient app; some share a user."""
+    groups = [APPS[number % len(APPS)] for number in range(len(APPS) * USERS_PER_APP)]
+    users = [await sync_to_async(make_person)() for _ in groups]
+    cookies = [await sync_to_async(sign_in)(user) for user in users]
     people = []
-    for number, door in enumerate(doors):
-        session = Session.objects.get(pk=door.path.split("/")[3])
-        way = random.Random(f"{seed} browser {number}")  # how often it is asked depends on who dies when
-        browser = Browser(session.pk, door.cookie, ports, way)
-        people.append(Person(number, browser, random.Random(f"{seed} person {number}"), patience))
+    for number in range(count):
+        group = number % len(groups)
+        session = await create_session(users[group], groups[group])
+        # The number of reconnects depends on timing, so the browser's choices must not advance the person's.
+        browser = Browser(session.pk, cookies[group], ports, random.Random(f"{seed} browser {number}"))
+        people.append(Person(number, browser, random.Random(f"{seed} person {number}"), act_seconds))
+    await close_pool()
     return people

@@ -1,7 +1,10 @@
-"""The site's settings with the obedient agents, and short patience."""
+"""The site's settings with the obedient agents, short timeouts and a clock that may be wrong."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
+from tests.chaos.clock import shift_clock
+
+shift_clock()
 
 INSTALLED_APPS += ["tests.chaos.site", "tests.chaos.gemini_site"]
 ADK = {

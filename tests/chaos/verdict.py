@@ -1,42 +1,45 @@
-"""What must be true afterwards, asked of the database (issue 4, "Shown by"); each broken rule is one line."""
+"""All checks of a run, on the rows in the database and the frames that the people received."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.models.tool_job import FINISHED
 from tests.chaos.calls import check_answers_to_calls, check_jobs, check_tasks
 from tests.chaos.conversation import Conversation
-from tests.chaos.evidence import told
+from tests.chaos.evidence import describe
 from tests.chaos.messages import check_invocations, check_messages
 from tests.chaos.people import Person
 from tests.chaos.states import check_session_state, check_shared_states
 
-AT_WORK = ("queued", "running")
-
 
 @dataclass
 class Verdict:
-    """What was looked at, and what is wrong, with the conversations that it is in; nothing, if all is well."""
+    """Result of all checks.
+
+    Attributes:
+        checked: Number of checked objects by the check's name.
+        problems: One line for each failed check.
+        evidence: Stored rows of each conversation with a problem.
+    """
 
     checked: Counter[str] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
 
-    def add(self, what: str, looked_at: int, problems: list[str]) -> None:
-        """Note that something was checked, and what was found."""
-        self.checked[what] += looked_at
-        self.broken += problems
+    def add(self, name: str, count: int, problems: list[str]) -> None:
+        """Add the result of a check of `count` objects."""
+        self.checked[name] += count
+        self.problems += problems
 
 
 def is_quiet() -> bool:
-    """Whether nothing is under way any more, and nothing is to come."""
+    """True when nothing runs, nothing is queued and nothing is scheduled."""
     return not (
-        Invocation.objects.filter(status__in=AT_WORK).exists()
+        Invocation.objects.active().exists()
         or Session.objects.exclude(lease_owner="").exists()
         or _open_jobs().exists()
         or ScheduledTask.objects.active().exists()
@@ -44,29 +47,33 @@ def is_quiet() -> bool:
 
 
 def judge(people: list[Person]) -> Verdict:
-    """Check everything."""
+    """Run all checks on the people's sessions."""
     verdict = Verdict()
     conversations = []
     for person in people:
         conversation = Conversation.load(Session.objects.get(pk=person.browser.session_id))
         conversations.append(conversation)
-        broken = len(verdict.broken)
-        for what, count, problems in _of_one(person, conversation):
-            verdict.add(what, count, [f"person {person.number}: {problem}" for problem in problems])
-        if len(verdict.broken) > broken:
-            verdict.evidence.append(f"person {person.number}, {told(conversation)}")
+        problems_before = len(verdict.problems)
+        for name, count, problems in _check_person(person, conversation):
+            verdict.add(name, count, [f"person {person.number}: {problem}" for problem in problems])
+        if len(verdict.problems) > problems_before:
+            verdict.evidence.append(f"person {person.number}, {describe(conversation)}")
     verdict.add("states of apps and users", *check_shared_states(conversations))
-    verdict.add("sessions without a lease, nothing left to do", len(conversations), _left_over())
+    verdict.add("sessions without a lease or open work", len(conversations), _check_leftovers())
     return verdict
 
 
-def _of_one(person: Person, conversation: Conversation) -> list[tuple[str, int, list[str]]]:
+def _check_person(person: Person, conversation: Conversation) -> list[tuple[str, int, list[str]]]:
     return [
-        ("logs dense, their states the fold of their deltas", 1, check_session_state(conversation)),
-        ("clients saw exactly the log", 1, [*person.page.problems, *_seen(person, conversation)]),
+        ("dense logs with matching session states", 1, check_session_state(conversation)),
         (
-            "messages stored once, edited ones out of the way",
-            len(person.said),
+            "clients that received exactly the log",
+            1,
+            [*person.page.problems, *_check_log(person, conversation)],
+        ),
+        (
+            "messages stored once, and hidden if edited",
+            len(person.sent),
             check_messages(person, conversation),
         ),
         (
@@ -74,31 +81,28 @@ def _of_one(person: Person, conversation: Conversation) -> list[tuple[str, int, 
             len(conversation.invocations),
             check_invocations(person, conversation),
         ),
-        ("histories in which calls were answered once", 1, check_answers_to_calls(conversation)),
+        ("histories without repeated answers to calls", 1, check_answers_to_calls(conversation)),
         ("jobs answered once", len(conversation.jobs), check_jobs(conversation)),
-        ("scheduled tasks done each time", len(conversation.tasks), check_tasks(conversation)),
+        ("scheduled tasks with all their runs", len(conversation.tasks), check_tasks(conversation)),
     ]
 
 
-def _seen(person: Person, conversation: Conversation) -> list[str]:
-    """What came over the sockets is what is stored, to the last character."""
+def _check_log(person: Person, conversation: Conversation) -> list[str]:
+    """Check that the received events equal the stored ones."""
     log, rows = person.page.log, conversation.rows
     if [log[seq] for seq in sorted(log)] == [row.body for row in rows]:
         return []
-    return [f"saw {len(log)} events, the log has {len(rows)}, or one differs"]
+    return [f"received {len(log)} events, the log has {len(rows)}, or one differs"]
 
 
-def _left_over() -> list[str]:
-    """Everybody has stopped: a lease that is held, or work that is not at its end, belongs to nobody."""
-    problems = [
-        f"{row.client_id} is still {row.status}" for row in Invocation.objects.filter(status__in=AT_WORK)
-    ]
+def _check_leftovers() -> list[str]:
+    """Check that no lease is held and that no invocation or job is open, now that everybody has stopped."""
+    problems = [f"{row.client_id} is still {row.status}" for row in Invocation.objects.active()]
     problems += [f"session {row.key} is still leased" for row in Session.objects.exclude(lease_owner="")]
-    problems += [f"job {row.id} is still {row.status}, or was not answered" for row in _open_jobs()]
+    problems += [f"job {row.id} is still {row.status} or not answered" for row in _open_jobs()]
     return problems
 
 
 def _open_jobs() -> QuerySet[ToolJob]:
-    """The jobs that have not ended, or are to be answered, but for those that wait for the person."""
-    is_open = ~Q(status__in=FINISHED) | Q(delivered_at__isnull=True)
-    return ToolJob.objects.filter(is_open).exclude(status="waiting")
+    """Return the jobs that have not ended or whose answer is not delivered, except those that wait for the person."""
+    return (ToolJob.objects.open() | ToolJob.objects.undelivered()).exclude(status="waiting")

@@ -1,6 +1,6 @@
-"""What every artifact service does: F1, Q15. Run by test_in_memory.py and test_django.py.
+"""Contract of artifact services (F1, Q15). Run by test_in_memory.py and test_django.py.
 
-The modules that run it provide the fixtures `artifacts` and `sessions` (the services), `ada` and `bob` (user ids).
+Both provide the fixtures `artifacts` and `sessions` (the services), `ada` and `bob` (ids of existing users).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Shelf:
 
 
 class ArtifactServiceContract:
-    """F1: versions, scopes, parts."""
+    """Contract F1: versions, scopes and content of artifacts."""
 
     @pytest.fixture
     async def shelf(self, artifacts: BaseArtifactService, sessions: BaseSessionService, ada: str) -> Shelf:
@@ -63,7 +63,7 @@ class ArtifactServiceContract:
     async def next_shelf(
         self, artifacts: BaseArtifactService, sessions: BaseSessionService, ada: str
     ) -> Shelf:
-        """Another session of the same person."""
+        """Return the artifacts of another session of the same user."""
         session = await sessions.create_session(app_name=APP, user_id=ada)
         return Shelf(artifacts, ada, session.id)
 
@@ -77,7 +77,7 @@ class ArtifactServiceContract:
             await shelf.save("a", text)
         assert [await shelf.text("a", version) for version in (None, 0, 1, 2)] == ["z", "x", "y", "z"]
 
-    async def test_what_there_is_not_is_none_or_empty(self, shelf: Shelf) -> None:
+    async def test_missing_artifacts_are_none_or_empty(self, shelf: Shelf) -> None:
         await shelf.save("a", "x")
         assert await shelf.load("b") is None
         assert await shelf.load("a", version=1) is None
@@ -96,7 +96,7 @@ class ArtifactServiceContract:
         ],
         ids=["text", "empty text", "binary", "binary text", "empty binary"],
     )
-    async def test_a_part_comes_back_as_it_was(self, shelf: Shelf, part: types.Part) -> None:
+    async def test_a_saved_part_is_loaded_unchanged(self, shelf: Shelf, part: types.Part) -> None:
         await shelf.save("a", part)
         assert await shelf.load("a") == part
 
@@ -112,8 +112,8 @@ class ArtifactServiceContract:
     @pytest.mark.parametrize(
         "name", ["a/b/c.txt", "../../etc/passwd", "/abs", "sp ace ü.txt", "user:a/b.txt"]
     )
-    async def test_a_name_may_hold_slashes_and_anything_else(self, shelf: Shelf, name: str) -> None:
-        """Q15."""
+    async def test_a_name_may_hold_slashes_and_special_characters(self, shelf: Shelf, name: str) -> None:
+        """Contract Q15."""
         assert await shelf.save(name, "x") == 0
         assert await shelf.save(name, "y") == 1
         assert (await shelf.names(), await shelf.text(name), await shelf.versions(name)) == (
@@ -122,8 +122,8 @@ class ArtifactServiceContract:
             [0, 1],
         )
 
-    async def test_a_name_that_begins_another_is_a_name_of_its_own(self, shelf: Shelf) -> None:
-        """Q15."""
+    async def test_a_name_that_is_a_prefix_of_another_is_independent_of_it(self, shelf: Shelf) -> None:
+        """Contract Q15."""
         await shelf.save("a", "file")
         await shelf.save("a/b", "below")
         await shelf.delete("a")
@@ -132,10 +132,10 @@ class ArtifactServiceContract:
     async def test_a_file_belongs_to_its_session(self, shelf: Shelf, next_shelf: Shelf) -> None:
         await shelf.save("a", "mine")
         assert (await next_shelf.names(), await next_shelf.load("a")) == ([], None)
-        assert await next_shelf.save("a", "theirs") == 0
+        assert await next_shelf.save("a", "other") == 0
         assert (await shelf.text("a"), await shelf.versions("a")) == ("mine", [0])
 
-    async def test_a_user_file_belongs_to_the_user_in_all_sessions(
+    async def test_a_user_file_is_shared_by_all_sessions_of_the_user(
         self, shelf: Shelf, next_shelf: Shelf
     ) -> None:
         await shelf.save("user:a", "one")
@@ -148,30 +148,30 @@ class ArtifactServiceContract:
         await next_shelf.delete("user:a")
         assert await shelf.names() == ["b"]
 
-    async def test_nobody_sees_the_files_of_another_user_or_app(
+    async def test_files_of_another_user_or_app_are_invisible(
         self, shelf: Shelf, sessions: BaseSessionService, bob: str
     ) -> None:
         await shelf.save("user:a", "ada's")
         await shelf.save("a", "ada's")
-        theirs = await sessions.create_session(app_name=APP, user_id=bob, session_id=shelf.session_id)
+        bobs_session = await sessions.create_session(app_name=APP, user_id=bob, session_id=shelf.session_id)
         other_app = await sessions.create_session(
             app_name="other", user_id=shelf.user_id, session_id=shelf.session_id
         )
-        for session in (theirs, other_app):
+        for session in (bobs_session, other_app):
             other = Shelf(shelf.service, session.user_id, session.id, session.app_name)
             assert await other.names() == []
             assert (await other.load("user:a"), await other.load("a")) == (None, None)
             await other.delete("a")
         assert await shelf.text("a") == "ada's"
 
-    async def test_a_deleted_file_is_gone_with_all_its_versions(self, shelf: Shelf) -> None:
+    async def test_deleting_a_file_deletes_all_its_versions(self, shelf: Shelf) -> None:
         await shelf.save("a", "x")
         await shelf.save("a", "y")
         await shelf.delete("a")
         assert (await shelf.names(), await shelf.versions("a"), await shelf.load("a", 0)) == ([], [], None)
         assert await shelf.save("a", "new") == 0
 
-    async def test_saves_at_the_same_time_get_versions_of_their_own(self, shelf: Shelf) -> None:
+    async def test_concurrent_saves_get_different_versions(self, shelf: Shelf) -> None:
         numbers = await asyncio.gather(*(shelf.save("a", str(number)) for number in range(8)))
         assert sorted(numbers) == list(range(8))
         assert [await shelf.text("a", version) for version in numbers] == [str(n) for n in range(8)]

@@ -1,6 +1,6 @@
-"""What every memory service does: F3, Q15. Run by test_in_memory.py and test_django.py.
+"""Contract of memory services (F3, Q15). Run by test_in_memory.py and test_django.py.
 
-The modules that run it provide the fixtures `memory` and `sessions` (the services), `ada` and `bob` (user ids).
+Both provide the fixtures `memory` and `sessions` (the services), `ada` and `bob` (ids of existing users).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from tests.fakes import text_content
 APP = "shop"
 
 
-async def found(memory: BaseMemoryService, user_id: str, query: str, app_name: str = APP) -> list[str]:
-    """The texts that a search gives, best first."""
+async def search(memory: BaseMemoryService, user_id: str, query: str, app_name: str = APP) -> list[str]:
+    """Return the texts of the entries that a search finds, best first."""
     response = await memory.search_memory(app_name=app_name, user_id=user_id, query=query)
     return ["".join(part.text or "" for part in entry.content.parts or []) for entry in response.memories]
 
 
-async def remembered(
+async def add_to_memory(
     memory: BaseMemoryService, sessions: BaseSessionService, user_id: str, *texts: str
 ) -> Session:
-    """A session in which this was said, added to memory."""
+    """Create a session with these texts and add it to memory."""
     session = await sessions.create_session(app_name=APP, user_id=user_id)
     for text in texts:
         await sessions.append_event(session, Event(author="clerk", content=text_content(text)))
@@ -31,52 +31,52 @@ async def remembered(
 
 
 class MemoryServiceContract:
-    """F3: what was said in earlier sessions is found by its words."""
+    """Contract F3: text of earlier sessions is found by its words."""
 
-    async def test_any_word_matches_whatever_its_case(
+    async def test_any_word_matches_in_any_case(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
-        """Q15."""
-        await remembered(memory, sessions, ada, "The Bicycle is red.", "Tea at five")
-        assert await found(memory, ada, "blue BICYCLE") == ["The Bicycle is red."]
-        assert await found(memory, ada, "helicopter") == []
+        """Contract Q15."""
+        await add_to_memory(memory, sessions, ada, "The Bicycle is red.", "Tea at five")
+        assert await search(memory, ada, "blue BICYCLE") == ["The Bicycle is red."]
+        assert await search(memory, ada, "helicopter") == []
 
-    async def test_what_matches_more_words_comes_first(
+    async def test_entries_with_more_matching_words_come_first(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
-        await remembered(memory, sessions, ada, "green tea", "green bicycle saddle", "bicycle saddle shop")
-        best = await found(memory, ada, "green bicycle saddle")
+        await add_to_memory(memory, sessions, ada, "green tea", "green bicycle saddle", "bicycle saddle shop")
+        best = await search(memory, ada, "green bicycle saddle")
         assert best[0] == "green bicycle saddle"
         assert set(best[1:]) == {"green tea", "bicycle saddle shop"}
 
-    async def test_an_entry_says_who_said_it_and_when(
+    async def test_an_entry_has_the_author_and_the_time_of_its_event(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
-        await remembered(memory, sessions, ada, "bicycle")
+        await add_to_memory(memory, sessions, ada, "bicycle")
         [entry] = (await memory.search_memory(app_name=APP, user_id=ada, query="bicycle")).memories
         assert entry.author == "clerk"
         assert entry.timestamp is not None and entry.timestamp.startswith("20") and "T" in entry.timestamp
 
-    async def test_nobody_finds_what_another_user_or_app_remembers(
+    async def test_memories_of_another_user_or_app_are_not_search(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str, bob: str
     ) -> None:
-        await remembered(memory, sessions, ada, "bicycle")
-        assert await found(memory, bob, "bicycle") == []
-        assert await found(memory, ada, "bicycle", app_name="other") == []
+        await add_to_memory(memory, sessions, ada, "bicycle")
+        assert await search(memory, bob, "bicycle") == []
+        assert await search(memory, ada, "bicycle", app_name="other") == []
 
-    async def test_adding_a_session_again_replaces_what_was_remembered_of_it(
+    async def test_adding_a_session_again_replaces_its_entries(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
-        await remembered(memory, sessions, ada, "old bicycle")
-        session = await remembered(memory, sessions, ada, "bicycle")
+        await add_to_memory(memory, sessions, ada, "old bicycle")
+        session = await add_to_memory(memory, sessions, ada, "bicycle")
         await sessions.append_event(session, Event(author="clerk", content=text_content("bicycle bell")))
         await memory.add_session_to_memory(session)
-        assert sorted(await found(memory, ada, "bicycle")) == ["bicycle", "bicycle bell", "old bicycle"]
+        assert sorted(await search(memory, ada, "bicycle")) == ["bicycle", "bicycle bell", "old bicycle"]
 
-    async def test_events_without_text_are_not_remembered(
+    async def test_events_without_text_are_not_add_to_memory(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
         session = await sessions.create_session(app_name=APP, user_id=ada)
         await sessions.append_event(session, Event(author="clerk", error_code="bicycle"))
         await memory.add_session_to_memory(session)
-        assert await found(memory, ada, "bicycle") == []
+        assert await search(memory, ada, "bicycle") == []

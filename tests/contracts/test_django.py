@@ -1,4 +1,4 @@
-"""The services on PostgreSQL and Django's storage keep the contracts of the services (spec S, F)."""
+"""The services on PostgreSQL and Django's file storage keep the service contracts (contract S, F)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from runtime.sessions import BaseSessionService
 from sessions_app.errors import NotFoundError
 from sessions_app.services import DjangoArtifactService, DjangoMemoryService, DjangoSessionService
 from sessions_app.shutdown import shut_down
+from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract, Shelf
 from tests.contracts.memory_service import MemoryServiceContract
 from tests.contracts.session_service import (
     APP,
-    AppendContract,
     GetConfigContract,
     SessionLifeContract,
-    opened,
+    create_session,
 )
 
 
 @pytest.fixture(autouse=True)
-async def loop_end(transactional_db: None) -> AsyncIterator[None]:
-    """Closes the pool of this test's loop."""
+async def close_connection_pool(transactional_db: None) -> AsyncIterator[None]:
+    """Close the connection pool of this test's event loop."""
     yield
     await shut_down()
 
@@ -76,19 +76,19 @@ class TestMemory(MemoryServiceContract):
 
 
 @pytest.mark.parametrize("user_id", ["nobody", "", "999999999"])
-async def test_a_user_that_there_is_not_gets_no_session_and_sees_none(
+async def test_an_unknown_user_has_no_sessions_and_cannot_create_one(
     sessions: BaseSessionService, user_id: str
 ) -> None:
-    """S2: `user_id` is the primary key of a user, as text (design.md)."""
+    """Contract S2: `user_id` is the primary key of a user, as text."""
     with pytest.raises(NotFoundError, match="user"):
-        await opened(sessions, user_id)
+        await create_session(sessions, user_id)
     assert await sessions.get_session(app_name=APP, user_id=user_id, session_id="s") is None
     assert (await sessions.list_sessions(app_name=APP, user_id=user_id)).sessions == []
     await sessions.delete_session(app_name=APP, user_id=user_id, session_id="s")
 
 
-async def test_a_file_needs_a_session_to_be_kept_in(artifacts: DjangoArtifactService, ada: str) -> None:
-    """F1."""
+async def test_an_artifact_needs_an_existing_session(artifacts: DjangoArtifactService, ada: str) -> None:
+    """Contract F1."""
     shelf = Shelf(artifacts, ada, "nowhere")
     with pytest.raises(SessionNotFoundError, match="'nowhere'"):
         await shelf.save("a", "x")

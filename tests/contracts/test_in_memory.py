@@ -1,4 +1,4 @@
-"""The reference implementations keep the contracts of the services (spec S, F)."""
+"""The in-memory services keep the service contracts (contract S, F)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 from runtime.artifacts import InMemoryArtifactService
 from runtime.memory import InMemoryMemoryService
 from runtime.sessions import BaseSessionService, InMemorySessionService
+from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract
 from tests.contracts.memory_service import MemoryServiceContract
 from tests.contracts.session_service import (
-    AppendContract,
     GetConfigContract,
     SessionLifeContract,
-    opened,
-    said,
-    stored,
+    create_session,
+    load_session,
+    text_event,
     texts,
 )
 
@@ -65,16 +65,14 @@ class TestMemory(MemoryServiceContract):
     pass
 
 
-async def test_even_the_events_of_a_returned_session_are_copies(
-    sessions: BaseSessionService, ada: str
-) -> None:
-    """S2."""
-    session = await opened(sessions, ada)
-    event = await sessions.append_event(session, said("kept", n=[1]))
-    for one in (event, (await stored(sessions, session)).events[0]):
-        assert one.content is not None and one.content.parts
-        one.content.parts[0].text = "changed"
-        one.actions.state_delta["n"].append(2)
-    loaded = await stored(sessions, session)
+async def test_the_events_of_a_returned_session_are_copies(sessions: BaseSessionService, ada: str) -> None:
+    """Contract S2."""
+    session = await create_session(sessions, ada)
+    event = await sessions.append_event(session, text_event("kept", n=[1]))
+    for returned in (event, (await load_session(sessions, session)).events[0]):
+        assert returned.content is not None and returned.content.parts
+        returned.content.parts[0].text = "changed"
+        returned.actions.state_delta["n"].append(2)
+    loaded = await load_session(sessions, session)
     assert texts(loaded) == ["kept"]
     assert loaded.events[0].actions.state_delta == {"n": [1]}

@@ -1,4 +1,4 @@
-"""What tests of the Django side share: a person, a broker, and an end for what runs on a loop."""
+"""Fixtures of the integration tests: a user, settings, a recorded broker, and the shutdown of event loops."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
 from sessions_app import celery_dispatch
-from sessions_app.conf import conf
 from sessions_app.db import threads
-from sessions_app.jobs import answer, sweeper
+from sessions_app.jobs import response, sweeper
 from sessions_app.shutdown import shut_down
 
 
 @pytest.fixture
 async def loop_end() -> AsyncIterator[None]:
-    """Ends invocations, listeners and pools of this test's loop."""
+    """Shut down invocations, listeners and pools of the test's loop after the test."""
     yield
     await shut_down()
 
 
 @pytest.fixture
 def background_end(transactional_db: None) -> Iterator[None]:
-    """As `loop_end`, of the process's background loop, where tests that are plain functions run them."""
+    """Shut down the process's background loop, which synchronous tests use, after the test."""
     yield
     threads.run(shut_down())
 
@@ -39,27 +38,25 @@ def person(transactional_db: None) -> User:
 
 
 @pytest.fixture
-def configure(settings: Settings) -> Iterator[Callable[..., None]]:
-    """Sets what `settings.ADK` says."""
+def configure(settings: Settings) -> Callable[..., None]:
+    """Return a function that sets `settings.ADK`."""
 
     def set_conf(**values: Any) -> None:
         settings.ADK = values
-        conf.cache_clear()
 
-    yield set_conf
-    conf.cache_clear()
+    return set_conf
 
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Id and task of each job that would be sent to workers; the tests run it themselves, as often as they like."""
+    """Return a list that records id and task of each job sent to the broker; tests run the jobs with `run_task`."""
     sent: list[tuple[str, str]] = []
 
-    def note(job_id: str | UUID, task_name: str) -> None:
+    def record(job_id: str | UUID, task_name: str) -> None:
         sent.append((str(job_id), task_name))
 
-    monkeypatch.setattr(celery_dispatch, "send_job", note)
-    monkeypatch.setattr(sweeper, "send_job", note)
-    monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(celery_dispatch, "send_job", record)
+    monkeypatch.setattr(sweeper, "send_job", record)
+    monkeypatch.setattr(response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     return sent

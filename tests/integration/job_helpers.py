@@ -1,4 +1,4 @@
-"""What tests of jobs and scheduled tasks share: who asks for one, and the worker that runs it when it is told to."""
+"""Helpers for tests of jobs and scheduled tasks: a scripted agent, its messages, and workers run by the test."""
 
 from __future__ import annotations
 
@@ -20,40 +20,47 @@ from tests.fakes import ScriptedModel
 
 
 def clerk_with(tool: BaseTool, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    """The model of an agent that has the tool, in the app "reports", the only one of the site."""
+    """Make "reports" the site's only app, with one agent that has the tool; return the agent's model."""
     scripted = ScriptedModel()
     app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[tool]))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": app})
     return scripted
 
 
-def talk(person: User, app_name: str, said: str) -> UUID:
-    """The person says something in a new session; returns its id when the invocation has ended."""
+def talk(person: User, app_name: str, text: str) -> UUID:
+    """Send a message in a new session and return the session's id when the invocation has ended."""
 
     async def begin() -> UUID:
         session = await use_cases.create_session(person, app_name)
-        await use_cases.send_message(person, session.pk, "m1", said)
-        await worker().ended()
+        await use_cases.send_message(person, session.pk, "m1", text)
+        await worker().wait_until_idle()
         return session.pk
 
     return threads.run(begin())
 
 
 def run_task(job: ToolJob) -> None:
-    """A worker gets the job, as Celery would call it."""
+    """Run the job's Celery task in this process."""
     current_app.tasks[job.task_name].apply(args=(str(job.pk),), throw=True)
 
 
 def run_queue(session_id: UUID) -> None:
-    """A worker runs what is queued in the session."""
+    """Run the session's queue as a Celery worker does."""
 
-    async def work() -> None:
+    async def run_to_end() -> None:
         await worker().run_queue(session_id)
 
-    threads.run(work())
+    threads.run(run_to_end())
+
+
+def last_responses(model: ScriptedModel) -> list[dict[str, Any]]:
+    """Return the function responses in the last content of the model's last request."""
+    parts = model.requests[-1].contents[-1].parts or []
+    found = [part.function_response for part in parts if part.function_response]
+    return [response.response or {} for response in found]
 
 
 def responses(session: Session) -> list[dict[str, Any]]:
-    """The function responses that came from outside."""
+    """Return the function responses that jobs or people gave."""
     rows = Event.objects.filter(session=session, author="user", kind="response").order_by("seq")
     return [part["functionResponse"] for row in rows for part in row.body["content"]["parts"]]

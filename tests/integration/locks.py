@@ -1,4 +1,4 @@
-"""Moments at which statements wait for each other."""
+"""Helpers that hold database locks and wait until statements are blocked by them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sessions_app.db.pool import fetch_all
 
 
 @asynccontextmanager
-async def held(statement: str) -> AsyncIterator[None]:
-    """Run a statement in a transaction of its own that keeps its locks, and commits at the end; not for long."""
+async def held(statement: str, seconds: float = 10) -> AsyncIterator[None]:
+    """Run a statement in a separate transaction that holds its locks for the block, for a limited time; then commit."""
     parameters = connections["default"].get_connection_params()
     parameters = {
         name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")
     }
-    async with asyncio.timeout(10), await AsyncConnection.connect(**parameters) as connection:
+    async with asyncio.timeout(seconds), await AsyncConnection.connect(**parameters) as connection:
         await connection.execute(statement)
         yield
 
 
 async def blocked(count: int) -> None:
-    """Wait until so many statements wait for a lock."""
+    """Wait until `count` statements are waiting for a lock."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     while (await fetch_all(waiting, {}))[0][0] < count:
         await asyncio.sleep(0.01)

@@ -1,7 +1,7 @@
-"""One of the two processes of test_fencing.py, which writes to it and hears from it by its standard streams.
+"""Program of the two processes in test_fencing.py that compete for the lease of one session.
 
-Each line that it reads is a round: `duel` or `overtake`. It answers with a line when its part is over, and at the end
-of its input with what it did. All that it says is JSON.
+The test writes a round to stdin, one per line: `duel` or `overtake`. The process answers each round with a JSON line
+when its part is over, and the end of its input with a JSON line of its results.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from sessions_app.errors import StaleLeaseError
 from sessions_app.services import DjangoSessionService
 
 EVENTS = 3
-"""So many make an invocation complete."""
-TRIES = 5
-"""So often an owner goes on trying to write after it was refused."""
-MOST = 2_000
-"""More than an owner could write before the other one has taken over."""
+"""Number of events of a complete invocation."""
+ATTEMPTS_AFTER_LOSS = 5
+"""Number of further writes that a refused owner attempts."""
+WRITE_LIMIT = 2_000
+"""More events than an owner can write before the other process takes over."""
 LEASE_SECONDS = 60.0
 SHORT_LEASE_SECONDS = 0.003
-"""Some events are written in this time, and the owner is not done yet."""
+"""Long enough for some events, too short for the whole round."""
 
 
 class Rival:
-    """Reaches for what is queued in a session.
+    """Competitor for the queued invocations of a session.
 
     Attributes:
-        stored: the ids of the events that it was told are stored, by the token of the lease.
-        refused: how often a lease that it had lost was of no use to it.
-        ended_in_vain: how often it could end an invocation all the same, or give it away.
+        stored: ids of the events whose append succeeded, by fencing token.
+        refused: number of appends that were refused under a lost lease.
+        ended_in_vain: number of times that it could finish or hand over an invocation under a lost lease.
     """
 
     def __init__(self, session_id: UUID) -> None:
@@ -52,7 +52,7 @@ class Rival:
         self.ended_in_vain = 0
 
     async def duel(self) -> None:
-        """Who gets the invocation writes and ends it; who does not, writes under the lease that it had before."""
+        """Claim the invocation and complete it; without the claim, try to write under the lost lease."""
         claim = await self._claim(LEASE_SECONDS)
         if claim is not None:
             await self._complete(claim)
@@ -60,17 +60,17 @@ class Rival:
             await self._write(*self._lost)
 
     async def overtake(self) -> None:
-        """As a duel, but the lease runs out in the middle of writing: the other one takes over while it goes on."""
+        """Claim the invocation under a short lease and write on after it expired; the other process takes over."""
         claim = await self._claim(SHORT_LEASE_SECONDS)
         if claim is not None:
             session = await self._load(claim)
             written = 0
             while await self._write(claim, session):
                 written += 1
-                assert written < MOST, (
-                    "The lease ran out long ago, and nobody has taken over, or it is still good."
+                assert written < WRITE_LIMIT, (
+                    "The lease expired long ago, but no process has taken over, or it still allows writes."
                 )
-            for _ in range(TRIES):
+            for _ in range(ATTEMPTS_AFTER_LOSS):
                 await self._write(claim, session)
             self.ended_in_vain += await leases.finish(claim, status="failed") is not None
             self.ended_in_vain += await leases.hand_over(claim)
@@ -81,8 +81,8 @@ class Rival:
             claim = await self._claim(LEASE_SECONDS)
         await self._complete(claim)
 
-    async def known(self) -> list[str]:
-        """The ids of the session's events, as this process knows them."""
+    async def loaded_ids(self) -> list[str]:
+        """Return the ids of the session's events as this process loads them."""
         assert self._lost is not None
         return [event.id for event in (await self._load(self._lost[0])).events]
 
@@ -97,7 +97,7 @@ class Rival:
         self._lost = claim, session
 
     async def _write(self, claim: Claim, session: Session) -> bool:
-        """Write an event; False when the lease is lost."""
+        """Append an event; False when the lease is lost."""
         content = types.Content(role="model", parts=[types.Part(text=self._owner)])
         event = Event(
             author="agent",
@@ -121,27 +121,27 @@ class Rival:
         return session
 
 
-async def _take_part(session_id: UUID) -> None:
+async def _play_rounds(session_id: UUID) -> None:
     rival = Rival(session_id)
     rounds = {"duel": rival.duel, "overtake": rival.overtake}
-    while word := sys.stdin.readline():  # nothing else is to run meanwhile
-        await rounds[word.strip()]()
-        _say("done")
-    _say(
+    while line := sys.stdin.readline():  # blocks the loop on purpose: nothing else runs between rounds
+        await rounds[line.strip()]()
+        _print_json("done")
+    _print_json(
         {
             "stored": rival.stored,
             "refused": rival.refused,
             "ended_in_vain": rival.ended_in_vain,
-            "known": await rival.known(),
+            "known": await rival.loaded_ids(),
         }
     )
     await close_pool()
 
 
-def _say(what: Any) -> None:
-    print(json.dumps(what), flush=True)
+def _print_json(value: Any) -> None:
+    print(json.dumps(value), flush=True)
 
 
 def main() -> None:
-    """Begin, in a process where Django is set up; the argument is the session's id."""
-    asyncio.run(_take_part(UUID(sys.argv[1])))
+    """Run the rounds in a process where Django is set up; the argument is the session's id."""
+    asyncio.run(_play_rounds(UUID(sys.argv[1])))

@@ -1,9 +1,8 @@
-"""A person answers a call that waits for them: once, and only their own (spec T5, T7; acceptance-chat 3, 4, 7)."""
+"""Answers to waiting calls: one answer counts, and only from the owner of the session (contract T5, T7)."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -43,14 +42,14 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     return scripted
 
 
-async def asked(person: User, model: ScriptedModel) -> tuple[Session, str]:
-    """A session whose last event asks the person."""
+async def request_confirmation(person: User, model: ScriptedModel) -> tuple[Session, str]:
+    """Return a session that waits for a confirmation, and the id of the confirmation call."""
     model.turns = [call("delete_file", name="a.txt"), "Gone."]
     session = await use_cases.create_session(person, "files")
     await use_cases.send_message(person, session.pk, "m1", "delete a.txt")
-    await worker().ended()
-    last: dict[str, Any] = (await Event.objects.filter(session=session).order_by("-seq").afirst()).body  # type: ignore[union-attr]
-    (question,) = last["content"]["parts"]
+    await worker().wait_until_idle()
+    last = await Event.objects.filter(session=session).alatest("seq")
+    (question,) = last.body["content"]["parts"]
     assert question["functionCall"]["name"] == REQUEST_CONFIRMATION
     return session, question["functionCall"]["id"]
 
@@ -58,23 +57,23 @@ async def asked(person: User, model: ScriptedModel) -> tuple[Session, str]:
 async def answer(person: User, session_id: UUID, call_id: str, confirmed: bool = True) -> None:
     response = {"confirmed": confirmed, "payload": None}
     await use_cases.answer_call(person, session_id, call_id, REQUEST_CONFIRMATION, response)
-    await worker().ended()
+    await worker().wait_until_idle()
 
 
 async def test_a_confirmed_call_runs_and_the_invocation_that_waited_is_completed(
     person: User, model: ScriptedModel
 ) -> None:
-    session, call_id = await asked(person, model)
+    session, call_id = await request_confirmation(person, model)
     assert DELETED == []
     assert (await Invocation.objects.aget(client_id="m1")).status == "waiting"
     await answer(person, session.pk, call_id)
     assert DELETED == ["a.txt"]
-    assert (await Event.objects.filter(session=session).order_by("-seq").afirst()).text == "Gone."  # type: ignore[union-attr]
+    assert (await Event.objects.filter(session=session).alatest("seq")).text == "Gone."
     assert (await Invocation.objects.aget(client_id="m1")).status == "completed"
 
 
 async def test_a_second_answer_is_a_conflict_and_stores_nothing(person: User, model: ScriptedModel) -> None:
-    session, call_id = await asked(person, model)
+    session, call_id = await request_confirmation(person, model)
     await answer(person, session.pk, call_id, confirmed=False)
     before = await Event.objects.filter(session=session).acount()
     with pytest.raises(ConflictError, match="answered already"):
@@ -84,7 +83,7 @@ async def test_a_second_answer_is_a_conflict_and_stores_nothing(person: User, mo
 
 
 async def test_two_answers_at_once_count_as_one(person: User, model: ScriptedModel) -> None:
-    session, call_id = await asked(person, model)
+    session, call_id = await request_confirmation(person, model)
     results = await asyncio.gather(
         *(answer(person, session.pk, call_id) for _ in range(5)), return_exceptions=True
     )
@@ -92,10 +91,10 @@ async def test_two_answers_at_once_count_as_one(person: User, model: ScriptedMod
     assert DELETED == ["a.txt"]
 
 
-async def test_nobody_answers_for_someone_else_or_what_was_not_asked(
+async def test_an_answer_needs_the_owner_of_the_session_and_an_open_call(
     person: User, model: ScriptedModel
 ) -> None:
-    session, call_id = await asked(person, model)
+    session, call_id = await request_confirmation(person, model)
     stranger = await get_user_model().objects.acreate_user("eve")
     with pytest.raises(NotFoundError):
         await answer(stranger, session.pk, call_id)
@@ -104,7 +103,7 @@ async def test_nobody_answers_for_someone_else_or_what_was_not_asked(
 
 
 async def test_the_result_of_a_job_cannot_be_forged(person: User, model: ScriptedModel) -> None:
-    session, call_id = await asked(person, model)
+    session, call_id = await request_confirmation(person, model)
     await ToolJob.objects.acreate(
         session=session, call_id=call_id, invocation_id="e-1", id=uuid4(), tool_name="x", task_name="x"
     )
@@ -113,12 +112,12 @@ async def test_the_result_of_a_job_cannot_be_forged(person: User, model: Scripte
 
 
 @pytest.mark.parametrize("word", ["answer:", "job:", "retry:", "schedule:", "undone:"])
-async def test_no_message_takes_the_name_of_something_that_the_site_will_say(
+async def test_a_message_cannot_use_a_client_id_that_is_reserved_for_the_site(
     person: User, model: ScriptedModel, word: str
 ) -> None:
-    """Else a message under the id of a job's answer would be taken for that answer, and the job never answered."""
+    """A message with the client id of a job's response would otherwise replace that response."""
     session = await use_cases.create_session(person, "files")
-    with pytest.raises(InvalidInputError, match="begins with a word of the site's"):
+    with pytest.raises(InvalidInputError, match="begins with a reserved prefix"):
         await use_cases.send_message(person, session.pk, f"{word}{uuid4()}", "hello")
     assert not await Invocation.objects.filter(session=session).aexists()
 
@@ -131,6 +130,6 @@ async def test_a_call_with_the_longest_id_can_be_answered(person: User, model: S
     queued = await worker().start(
         session.pk, user_id=person.pk, client_id=of_answer(longest), message=content_to_json(content)
     )
-    await worker().ended()
+    await worker().wait_until_idle()
     assert queued is not None
     assert (await Invocation.objects.aget(session=session)).status == "completed"

@@ -1,10 +1,10 @@
-"""A stop reaches an invocation wherever it runs, and outlives lost messages and dead processes (spec R2)."""
+"""Cancel of an invocation in any process, despite lost messages and dead processes (contract R2)."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -25,38 +25,40 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.db import leases
-from sessions_app.invocations import worker as worker_module
+from sessions_app.invocations import lease_renewal
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.hub import Hub
 from sessions_app.live.process import Live, live
 from sessions_app.live.relay import Relay
+from sessions_app.live.sign_ins import SignIns
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call, say, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 NEVER = 3600.0
+Heartbeat = Callable[[float], None]
 
 
 class TalkingModel(BaseLlm):
-    """Says a few words, and then nothing more until it is hung up on."""
+    """Streams a few words, then waits until it is cancelled."""
 
     model: str = "talking"
     _said: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
-    _left: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
-    _asked: int = PrivateAttr(default=0)
+    _closed: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+    _requests: int = PrivateAttr(default=0)
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        self._asked += 1
+        self._requests += 1
         try:
             for word in ("Once ", "upon ", "a "):
                 yield LlmResponse(content=text_content(word), partial=True)
             self._said.set()
             await asyncio.Event().wait()
         finally:
-            self._left.set()
+            self._closed.set()
 
 
 @pytest.fixture
@@ -68,12 +70,12 @@ def model(monkeypatch: pytest.MonkeyPatch) -> TalkingModel:
 
 
 @pytest.fixture
-def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets how often workers renew their leases."""
+def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Heartbeat:
+    """Return a function that sets how often workers renew their leases; at first never."""
 
     def every(seconds: float) -> None:
         changed = replace(conf(), heartbeat_seconds=seconds)
-        monkeypatch.setattr(worker_module, "conf", lambda: changed)
+        monkeypatch.setattr(lease_renewal, "conf", lambda: changed)
 
     every(NEVER)
     return every
@@ -81,14 +83,14 @@ def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @asynccontextmanager
 async def another_process() -> AsyncIterator[InvocationWorker]:
-    """A worker with a hub and a relay of its own: what it hears of this process came through Redis."""
+    """A worker with a hub and a relay of its own, which this process reaches through Redis only."""
     relay = Relay()
     hub = Hub(relay)
     listening = asyncio.create_task(relay.listen(hub))
     while not relay._channel:
         await asyncio.sleep(0.01)
     await relay.join()
-    other = InvocationWorker(Live(hub, relay, (listening,)))
+    other = InvocationWorker(Live(hub, relay, SignIns(), (listening,)))
     try:
         yield other
     finally:
@@ -98,14 +100,14 @@ async def another_process() -> AsyncIterator[InvocationWorker]:
 
 
 async def begin(
-    runner: InvocationWorker, person: User, until: asyncio.Event | None = None
+    on: InvocationWorker, person: User, until: asyncio.Event | None = None
 ) -> tuple[Session, str, asyncio.Task[Any]]:
-    """A conversation whose answer that process is writing; it has come as far as `until`."""
+    """Send a message that the worker answers, and wait for `until`. Return session, invocation id and task."""
     session = await use_cases.create_session(person, "stories")
     message = content_to_json(say("a story"))
-    queued = await runner.start(session.pk, user_id=person.pk, client_id="m1", message=message, title="")
+    queued = await on.start(session.pk, user_id=person.pk, client_id="m1", message=message, title="")
     assert queued is not None
-    task = runner._running[queued.invocation_id].task
+    task = on._running[queued.invocation_id].task
     if until is not None:
         await until.wait()
     return session, queued.invocation_id, task
@@ -119,17 +121,17 @@ async def status_of(invocation_id: str) -> str:
     return str((await Invocation.objects.aget(invocation_id=invocation_id)).status)
 
 
-def lose_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Relay, "cancel", lambda self, invocation_id: None)
+def lose_cancel_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Relay, "send_cancel", lambda self, invocation_id: None)
 
 
-async def test_a_stop_crosses_to_the_process_that_runs_it_which_hangs_up_and_keeps_the_text(
-    person: User, model: TalkingModel, heartbeat: Any
+async def test_a_cancel_reaches_another_process_which_closes_the_model_and_keeps_the_text(
+    person: User, model: TalkingModel, heartbeat: Heartbeat
 ) -> None:
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, task = await begin(other, person, until=model._said)
         await use_cases.cancel(person, session.pk, invocation_id)
-        await model._left.wait()
+        await model._closed.wait()
         await task
     said, kept = await events_of(session)
     assert said["author"] == "user"
@@ -139,10 +141,10 @@ async def test_a_stop_crosses_to_the_process_that_runs_it_which_hangs_up_and_kee
     assert (row.status, row.error_message, row.cancelled_by_id) == ("cancelled", "Stopped", person.pk)
 
 
-async def test_a_stop_whose_message_is_lost_is_found_by_the_heartbeat(
-    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_cancel_whose_message_is_lost_is_found_by_the_heartbeat(
+    person: User, model: TalkingModel, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lose_messages(monkeypatch)
+    lose_cancel_messages(monkeypatch)
     heartbeat(0.05)
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, task = await begin(other, person, until=model._said)
@@ -152,10 +154,10 @@ async def test_a_stop_whose_message_is_lost_is_found_by_the_heartbeat(
     assert (await events_of(session))[-1]["content"]["parts"] == [{"text": "Once upon a "}]
 
 
-async def test_what_was_to_be_stopped_when_its_process_died_is_ended_and_not_resumed(
-    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_cancelled_invocation_whose_process_died_is_ended_rather_than_resumed(
+    person: User, model: TalkingModel, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lose_messages(monkeypatch)
+    lose_cancel_messages(monkeypatch)
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=model._said)
         await use_cases.cancel(person, session.pk, invocation_id)
@@ -163,19 +165,19 @@ async def test_what_was_to_be_stopped_when_its_process_died_is_ended_and_not_res
         await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
         assert await leases.take_back_expired() == [session.pk]
         await InvocationWorker(live()).run_queue(session.pk)
-    assert model._asked == 1
+    assert model._requests == 1
     assert await status_of(invocation_id) == "cancelled"
     assert [event.get("interrupted") for event in await events_of(session)] == [None, True]
 
 
-async def test_what_was_to_be_stopped_when_it_was_handed_over_is_ended_and_its_calls_are_sealed(
-    person: User, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_cancelled_invocation_that_is_handed_over_is_ended_and_its_calls_are_sealed(
+    person: User, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lose_messages(monkeypatch)
+    lose_cancel_messages(monkeypatch)
     begun = asyncio.Event()
 
     async def dig() -> None:
-        """Never ends."""
+        """Wait forever."""
         begun.set()
         await asyncio.Event().wait()
 
@@ -194,21 +196,21 @@ async def test_what_was_to_be_stopped_when_it_was_handed_over_is_ended_and_its_c
     assert end["interrupted"] is True
 
 
-async def test_a_stop_reaches_what_was_handed_over_and_waits_for_a_process(
-    person: User, model: TalkingModel, heartbeat: Any
+async def test_a_cancel_ends_an_invocation_that_was_handed_over_and_is_queued(
+    person: User, model: TalkingModel, heartbeat: Heartbeat
 ) -> None:
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=model._said)
         await other.close()
         await use_cases.cancel(person, session.pk, invocation_id)
         await InvocationWorker(live()).run_queue(session.pk)
-    assert model._asked == 1
+    assert model._requests == 1
     assert await status_of(invocation_id) == "cancelled"
     assert [event.get("interrupted") for event in await events_of(session)] == [None, True]
 
 
-async def test_what_was_stopped_before_its_message_was_written_has_it_in_the_log_all_the_same(
-    person: User, model: TalkingModel, heartbeat: Any
+async def test_an_invocation_cancelled_before_its_message_was_committed_has_it_in_the_log(
+    person: User, model: TalkingModel, heartbeat: Heartbeat
 ) -> None:
     session = await use_cases.create_session(person, "stories")
     message = content_to_json(say("a story"))
@@ -219,14 +221,14 @@ async def test_what_was_stopped_before_its_message_was_written_has_it_in_the_log
     async with asyncio.timeout(20):
         await worker().run_queue(session.pk)
     await row.arefresh_from_db()
-    assert (row.status, model._asked) == ("cancelled", 0)
+    assert (row.status, model._requests) == ("cancelled", 0)
     said, end = await events_of(session)
     assert said["content"]["parts"] == [{"text": "a story"}]
     assert end["interrupted"] is True
 
 
-async def test_an_end_that_was_written_by_a_process_that_died_is_not_written_again(
-    person: User, model: TalkingModel, heartbeat: Any
+async def test_an_end_that_a_dead_process_committed_is_not_committed_again(
+    person: User, model: TalkingModel, heartbeat: Heartbeat
 ) -> None:
     async with asyncio.timeout(20):
         session, invocation_id, task = await begin(worker(), person, until=model._said)
@@ -239,13 +241,13 @@ async def test_an_end_that_was_written_by_a_process_that_died_is_not_written_aga
     assert await events_of(session) == before
 
 
-async def test_the_late_result_of_a_tool_in_a_thread_is_dropped(
-    person: User, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+async def test_the_late_result_of_a_cancelled_tool_in_a_thread_is_dropped(
+    person: User, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, release, ended = threading.Event(), threading.Event(), threading.Event()
 
     def count(tool_context: ToolContext) -> str:
-        """Takes its time, and cannot be interrupted."""
+        """Block until `release`; a thread cannot be cancelled."""
         begun.set()
         release.wait(20)
         tool_context.state["counted"] = True
@@ -271,8 +273,8 @@ async def test_the_late_result_of_a_tool_in_a_thread_is_dropped(
     assert session.state == {}
 
 
-async def test_the_first_to_ask_is_the_one_who_is_remembered_and_an_end_stays_an_end(
-    person: User, model: TalkingModel, heartbeat: Any
+async def test_the_first_cancel_is_remembered_and_an_ended_invocation_stays_as_it_is(
+    person: User, model: TalkingModel, heartbeat: Heartbeat
 ) -> None:
     staff = await User.objects.acreate(username="staff")
     session, invocation_id, task = await begin(worker(), person, until=model._said)
@@ -288,16 +290,16 @@ async def test_the_first_to_ask_is_the_one_who_is_remembered_and_an_end_stays_an
     )
     (kept,) = [event for event in await events_of(session) if event.get("interrupted")]
     assert kept["customMetadata"] == {"adk_stopped_by": "staff"}
-    ended = row.finished_at
+    finished_at = row.finished_at
     await use_cases.cancel(person, session.pk, invocation_id)
     await row.arefresh_from_db()
-    assert (row.status, row.finished_at) == ("cancelled", ended)
+    assert (row.status, row.finished_at) == ("cancelled", finished_at)
 
 
-async def test_staff_stop_in_the_admin_what_the_same_process_runs(
-    person: User, model: TalkingModel, heartbeat: Any, monkeypatch: pytest.MonkeyPatch
+async def test_staff_cancel_in_the_admin_an_invocation_of_the_same_process(
+    person: User, model: TalkingModel, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lose_messages(monkeypatch)
+    lose_cancel_messages(monkeypatch)
     staff = await User.objects.acreate(username="staff", is_staff=True, is_superuser=True)
     client = AsyncClient()
     await client.aforce_login(staff)

@@ -1,6 +1,6 @@
-"""Contract: `manage.py adk_check` lists the agents of a site, and Django's system check tells what is wrong with them.
+"""`manage.py adk_check` lists the agents of a site; Django's system check reports their errors.
 
-design.md, "Agents of a site". The sites of these tests are the site itself and an installed app `shop`.
+The tests check the site itself, and the site with an installed app `shop`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings
-from pytest_django.fixtures import Settings
 
 from sessions_app import agent_registry
 from sessions_app.checks import GEMINI_ACCESS
-from sessions_app.conf import conf
 
 Install = Callable[[str], None]
 
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs an app `shop` whose `agents.py` has this source."""
+    """Install an app `shop` whose `agents.py` has the given source."""
     changed = modify_settings(INSTALLED_APPS={"append": "shop"})
 
     def install_shop(source: str) -> None:
@@ -52,13 +50,13 @@ def problems() -> list[str]:
 
 
 def adk_check() -> tuple[str, str]:
-    """What the command writes to stdout and stderr."""
+    """Run the command and return its stdout and stderr."""
     out, err = StringIO(), StringIO()
     call_command("adk_check", stdout=out, stderr=err, no_color=True)
     return out.getvalue(), err.getvalue()
 
 
-def test_the_site_as_it_is_has_no_problem_of_any_kind() -> None:
+def test_the_site_has_no_problems() -> None:
     assert run_checks() == []
 
 
@@ -108,7 +106,7 @@ def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Ins
     assert agent_registry.get_app("shop").root_agent.name == "clerk"
 
 
-def test_errors_make_the_command_fail_after_all_of_them_are_told(install: Install) -> None:
+def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:
     install("import no_such_package")
     out, err = StringIO(), StringIO()
     with pytest.raises(CommandError, match=r"2 agents.py, 1 errors, 0 warnings\."):
@@ -120,7 +118,7 @@ def test_errors_make_the_command_fail_after_all_of_them_are_told(install: Instal
     assert "HINT: Look at line 1 of " in err.getvalue()
 
 
-def test_an_agents_py_that_cannot_be_imported_raises_its_own_error_where_an_app_is_needed(
+def test_get_app_raises_the_import_error_of_an_agents_py(
     install: Install,
 ) -> None:
     install("import no_such_package")
@@ -145,7 +143,7 @@ AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
         ),
         (
             f"{AGENT}app = App(name='help_desk', root_agent=LlmAgent(name='clerk', model='demo'))",
-            "sessions_app.E002 The app 'help_desk' is defined in adk_site.agents, too.",
+            "sessions_app.E002 The app 'help_desk' is also defined in adk_site.agents.",
         ),
         (
             f"{AGENT}twins = [LlmAgent(name='twin', model='demo') for _ in range(2)]\n"
@@ -178,7 +176,9 @@ AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
         ),
     ],
 )
-def test_what_cannot_work_is_an_error_that_names_it(install: Install, source: str, expected: str) -> None:
+def test_an_unusable_definition_is_an_error_that_names_it(
+    install: Install, source: str, expected: str
+) -> None:
     install(source)
     assert problems() == [expected]
 
@@ -199,18 +199,6 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     assert problems() == []
 
 
-@pytest.fixture
-def configure(settings: Settings) -> Iterator[Callable[..., None]]:
-    """Sets what `settings.ADK` says."""
-
-    def set_conf(**values: object) -> None:
-        settings.ADK = values
-        conf.cache_clear()
-
-    yield set_conf
-    conf.cache_clear()
-
-
 def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:
     configure(lease_secs=3, queue_policy="hurry")
     unknown, unusable = sorted(problems())
@@ -229,7 +217,8 @@ def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> Non
     configure(invocation_cost=1.0)
     (warning,) = problems()
     assert (
-        warning == "sessions_app.W002 What invocations of 'help_desk' cost is limited, but demo has no price."
+        warning
+        == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
     )
     configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []

@@ -1,4 +1,4 @@
-"""Compaction on PostgreSQL (R4): the summary is stored, and what it stands for is loaded no more."""
+"""Compaction on PostgreSQL: the summary is stored, and summarized events are not loaded (contract R4)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
-TURN = GetSessionConfig(without_superseded=True)
+AS_INVOCATION = GetSessionConfig(without_superseded=True)
 
 
-class Short(BaseEventsSummarizer):
-    """Counts what it was told."""
+class CountingSummarizer(BaseEventsSummarizer):
+    """Summarizes events by their number."""
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         compaction = EventCompaction(
@@ -43,12 +43,14 @@ def count(tool_context: ToolContext) -> int:
 
 
 class Chat:
-    """A session whose agent counts its turns and is compacted after every third."""
+    """A session whose agent counts its invocations and is compacted after every third one."""
 
     def __init__(self, person: User, overlap: int = 1) -> None:
         self.model = ScriptedModel()
         self.name: dict[str, Any] = {"user_id": str(person.pk), "session_id": "s"}
-        config = EventsCompactionConfig(compaction_interval=3, overlap_size=overlap, summarizer=Short())
+        config = EventsCompactionConfig(
+            compaction_interval=3, overlap_size=overlap, summarizer=CountingSummarizer()
+        )
         agent = LlmAgent(name="agent", model=self.model, tools=[count])
         self.service = DjangoSessionService()
         self.runner = Runner(
@@ -67,9 +69,9 @@ class Chat:
         return session
 
     async def load_afresh(self) -> Session:
-        """As another process does."""
+        """Load the session as a process without a cached history does."""
         self.forget()
-        return await self.load(TURN)
+        return await self.load(AS_INVOCATION)
 
     def forget(self) -> None:
         cache.forget(("shop", self.name["user_id"], "s"))
@@ -83,14 +85,14 @@ async def chat(person: User) -> Chat:
 
 
 async def rows_read(chat: Chat) -> tuple[int, int]:
-    """How many events, and how many bytes of them, the query of a turn reads."""
+    """Return number and size of the events that the query of an invocation reads."""
     key = ("shop", int(chat.name["user_id"]), "s")
     loaded = await event_log.load(key, without_summed_up=True)
     assert loaded is not None
     return len(loaded.events), sum(map(len, loaded.events))
 
 
-async def test_what_a_turn_reads_does_not_grow_with_the_session(chat: Chat) -> None:
+async def test_an_invocation_of_a_long_session_reads_no_more_than_of_a_short_one(chat: Chat) -> None:
     read = []
     for turn in range(1, 16):
         await chat.say(f"message {turn:02}")
@@ -103,7 +105,7 @@ async def test_what_a_turn_reads_does_not_grow_with_the_session(chat: Chat) -> N
     assert row.state == {"count": 15} == (await chat.load_afresh()).state
 
 
-async def test_another_process_reads_all_of_a_session_that_has_no_summary(chat: Chat) -> None:
+async def test_another_process_reads_all_events_of_a_session_without_a_summary(chat: Chat) -> None:
     for turn in range(2):
         await chat.say(f"message {turn}")
     everything = (await chat.load()).events
@@ -113,7 +115,7 @@ async def test_another_process_reads_all_of_a_session_that_has_no_summary(chat: 
 
 
 async def test_a_summary_whose_end_is_not_in_the_log_hides_nothing(chat: Chat) -> None:
-    """One that was copied from elsewhere."""
+    """As when the summary was copied from another session."""
     for turn in range(3):
         await chat.say(f"message {turn}")
     everything = (await chat.load()).events
@@ -129,32 +131,32 @@ async def test_a_summary_whose_end_is_not_in_the_log_hides_nothing(chat: Chat) -
     assert (await rows_read(chat))[0] == len(everything) + 1
 
 
-async def test_a_process_that_served_the_session_forgets_what_was_summed_up(chat: Chat) -> None:
+async def test_a_process_with_a_cached_history_drops_the_summarized_events(chat: Chat) -> None:
     for turn in range(7):
         await chat.say(f"message {turn}")
-    await chat.load(TURN)
+    await chat.load(AS_INVOCATION)
     history = cache.get(("shop", chat.name["user_id"], "s"))
     assert history is not None and len(history.events) == 2 + 4
     assert story(chat.model.requests[-1].contents)[0] == "model: 17 events"
 
 
-async def test_a_session_that_is_asked_for_has_all_its_events(chat: Chat) -> None:
-    """S2: only a turn leaves some out."""
+async def test_a_session_loaded_by_get_session_has_all_its_events(chat: Chat) -> None:
+    """Only an invocation leaves summarized events out (contract S2)."""
     for turn in range(4):
         await chat.say(f"message {turn}")
     turn_events = (await chat.load_afresh()).events
     everything = (await chat.load()).events
     assert len(everything) == 4 * 4 + 1
-    assert without_superseded(everything) == turn_events == (await chat.load(TURN)).events
+    assert without_superseded(everything) == turn_events == (await chat.load(AS_INVOCATION)).events
     assert len((await chat.load(GetSessionConfig(num_recent_events=15))).events) == 15
 
 
-async def test_a_rewind_brings_back_what_a_summary_stood_for(chat: Chat) -> None:
-    """R3: in the process that did it, and in others."""
+async def test_a_rewind_to_before_a_summary_brings_the_summarized_events_back(chat: Chat) -> None:
+    """In the process that rewinds, and in others."""
     ids = [await chat.say(f"message {turn}") for turn in range(4)]
     await chat.load_afresh()
     await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=ids[1])
-    events = (await chat.load(TURN)).events
+    events = (await chat.load(AS_INVOCATION)).events
     assert [event.text() for event in events if event.text()] == ["message 0", "done"]
     assert (await chat.load_afresh()).events == events
     await chat.say("again")
@@ -162,8 +164,7 @@ async def test_a_rewind_brings_back_what_a_summary_stood_for(chat: Chat) -> None
     assert (await chat.load_afresh()).state == {"count": 2}
 
 
-async def test_a_rewind_after_a_summary_leaves_it_in_force(chat: Chat) -> None:
-    """R3."""
+async def test_a_rewind_to_after_a_summary_keeps_the_summary(chat: Chat) -> None:
     ids = [await chat.say(f"message {turn}") for turn in range(4)]
     await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=ids[3])
     events = (await chat.load_afresh()).events
@@ -171,8 +172,7 @@ async def test_a_rewind_after_a_summary_leaves_it_in_force(chat: Chat) -> None:
     assert (await rows_read(chat))[0] == 2 + 4 + 1
 
 
-async def test_a_session_whose_first_message_was_rewound_is_compacted_like_any_other(chat: Chat) -> None:
-    """R3."""
+async def test_a_session_whose_first_message_was_rewound_is_compacted(chat: Chat) -> None:
     first = await chat.say("rewound")
     await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=first)
     for turn in range(3):
@@ -181,8 +181,8 @@ async def test_a_session_whose_first_message_was_rewound_is_compacted_like_any_o
     assert len((await chat.load_afresh()).events) == 2
 
 
-async def test_a_summary_is_stored_while_someone_else_writes(chat: Chat) -> None:
-    """design.md, "One writer per session": it says nothing, so it needs no lease."""
+async def test_a_summary_is_stored_while_another_process_has_the_lease(chat: Chat) -> None:
+    """A summary has no content, so it needs no lease."""
     chat.runner._compacts = False
     ids = [await chat.say(f"message {turn}") for turn in range(3)]
     row = await models.Session.objects.aget(key="s")

@@ -1,4 +1,4 @@
-"""Compaction on the site (R4): beside the answers, under no lease, by processes that may go at any moment."""
+"""Compaction on the site: beside the answers, without a lease, in processes that may die (contract R4)."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ ONE, TWO, THREE = ([f"message {number}", f"answer {number}"] for number in (1, 2
 
 
 class Summarizer(BaseEventsSummarizer):
-    """Names what it was told; takes its time while `gate` is shut."""
+    """Summarizes events by their texts; waits while `gate` is clear."""
 
     def __init__(self) -> None:
-        self.told: list[list[str]] = []
+        self.summarized: list[list[str]] = []
         self.begun = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
 
     async def maybe_summarize_events(self, *, events: list[RuntimeEvent]) -> RuntimeEvent | None:
-        told = [event.text() for event in events if event.text()]
-        self.told.append(told)
+        summarized = [event.text() for event in events if event.text()]
+        self.summarized.append(summarized)
         self.begun.set()
         await self.gate.wait()
         compaction = EventCompaction(
-            start_timestamp=0.0, end_timestamp=0.0, compacted_content=text_content(", ".join(told))
+            start_timestamp=0.0, end_timestamp=0.0, compacted_content=text_content(", ".join(summarized))
         )
         return RuntimeEvent(author="user", actions=EventActions(compaction=compaction))
 
 
 class Chat:
-    """A conversation that is summed up after every second message."""
+    """A session that is compacted after every second message."""
 
     def __init__(self, person: User, session: Session, model: ScriptedModel, summarizer: Summarizer) -> None:
         self.person = person
@@ -55,22 +55,22 @@ class Chat:
         self.summarizer = summarizer
 
     async def say(self, number: int) -> None:
-        """Say something and wait for the answer, not for a summary."""
+        """Send a message and wait for the answer, but not for the compaction."""
         self.model.turns = [f"answer {number}"]
         await use_cases.send_message(self.person, self.session.pk, f"m{number}", f"message {number}")
         async with asyncio.timeout(20):
-            await worker().ended()
+            await worker().wait_until_idle()
 
-    async def when_beside_is_done(self) -> None:
-        await asyncio.gather(*worker()._beside)
+    async def wait_for_compactions(self) -> None:
+        await asyncio.gather(*worker()._compaction_tasks)
 
     async def texts(self) -> list[str]:
-        """What the log says, and "summary" for each summary."""
+        """Return the text of each event, "summary" for summaries."""
         events = Event.objects.filter(session=self.session).order_by("seq")
         return [event.text or "summary" async for event in events]
 
-    async def seen_next(self) -> list[str]:
-        """What the model is sent with the next message."""
+    async def next_request(self) -> list[str]:
+        """Send a message, and return the contents of its model request."""
         await self.say(9)
         return story(self.model.requests[-1].contents)
 
@@ -85,7 +85,7 @@ async def chat(person: User, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[C
     summarizer.gate.set()
 
 
-async def test_no_answer_waits_for_a_summary(chat: Chat) -> None:
+async def test_no_answer_waits_for_a_compaction(chat: Chat) -> None:
     chat.summarizer.gate.clear()
     await chat.say(1)
     await chat.say(2)
@@ -93,10 +93,10 @@ async def test_no_answer_waits_for_a_summary(chat: Chat) -> None:
     await chat.say(3)
     assert await chat.texts() == [*ONE, *TWO, *THREE]
     chat.summarizer.gate.set()
-    await chat.when_beside_is_done()
+    await chat.wait_for_compactions()
     assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
-    assert chat.summarizer.told == [[*ONE, *TWO]]
-    assert await chat.seen_next() == [
+    assert chat.summarizer.summarized == [[*ONE, *TWO]]
+    assert await chat.next_request() == [
         "model: message 1, answer 1, message 2, answer 2",
         "user: message 3",
         "model: answer 3",
@@ -104,7 +104,7 @@ async def test_no_answer_waits_for_a_summary(chat: Chat) -> None:
     ]
 
 
-async def test_a_process_that_stops_while_it_sums_up_leaves_it_to_the_next(chat: Chat) -> None:
+async def test_a_compaction_whose_process_shuts_down_is_left_to_the_next_invocation(chat: Chat) -> None:
     chat.summarizer.gate.clear()
     await chat.say(1)
     await chat.say(2)
@@ -113,15 +113,15 @@ async def test_a_process_that_stops_while_it_sums_up_leaves_it_to_the_next(chat:
     chat.summarizer.gate.set()
     assert await chat.texts() == [*ONE, *TWO]
     await chat.say(3)
-    await chat.when_beside_is_done()
+    await chat.wait_for_compactions()
     assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
-    assert chat.summarizer.told == [[*ONE, *TWO], [*ONE, *TWO, *THREE]]
+    assert chat.summarizer.summarized == [[*ONE, *TWO], [*ONE, *TWO, *THREE]]
     everything = "model: message 1, answer 1, message 2, answer 2, message 3, answer 3"
-    assert await chat.seen_next() == [everything, "user: message 9"]
+    assert await chat.next_request() == [everything, "user: message 9"]
 
 
-async def test_a_summary_that_was_made_and_not_stored_is_made_once_more(chat: Chat) -> None:
-    """The process is gone between the two."""
+async def test_a_summary_that_was_not_stored_is_made_again(chat: Chat) -> None:
+    """The process shuts down between the summarizer and the append."""
     chat.summarizer.gate.clear()
     await chat.say(1)
     await chat.say(2)
@@ -132,7 +132,7 @@ async def test_a_summary_that_was_made_and_not_stored_is_made_once_more(chat: Ch
         await close_worker()
     assert await chat.texts() == [*ONE, *TWO]
     await chat.say(3)
-    await chat.when_beside_is_done()
+    await chat.wait_for_compactions()
     assert await chat.texts() == [*ONE, *TWO, *THREE, "summary"]
     everything = "model: message 1, answer 1, message 2, answer 2, message 3, answer 3"
-    assert await chat.seen_next() == [everything, "user: message 9"]
+    assert await chat.next_request() == [everything, "user: message 9"]

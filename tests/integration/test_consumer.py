@@ -1,4 +1,4 @@
-"""The websocket protocol of design.md, frame by frame, through Channels' own test client."""
+"""Websocket protocol, frame by frame, through Channels' test client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,16 +15,19 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, User
+from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.chat import viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.live.process import live
-from sessions_app.models import Event, Invocation, ScheduledTask, Session
+from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
+from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -39,19 +42,19 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
 
 @pytest.fixture
 async def session(person: User, model: ScriptedModel) -> Session:
-    """A conversation with an agent that says "one two three"."""
+    """A session whose agent says "one two three"."""
     return await use_cases.create_session(person, "echo")
 
 
 class Tab:
-    """A browser's end of the socket."""
+    """The browser's end of a socket."""
 
     def __init__(self, user: Any, session: Session) -> None:
         self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
         self.socket.scope["user"] = user
 
     async def open(self, after: int = 0) -> dict[str, Any]:
-        """Connect and say hello; returns the `ready` frame."""
+        """Connect and send `hello`; return the `ready` frame."""
         connected, _ = await self.socket.connect()
         assert connected
         await self.send(type="hello", after=after)
@@ -65,8 +68,8 @@ class Tab:
         return frame
 
     async def until_done(self) -> list[dict[str, Any]]:
-        """The frames up to the end of an invocation."""
-        frames = []
+        """Return the frames up to the end of an invocation."""
+        frames: list[dict[str, Any]] = []
         while not frames or frames[-1].get("status") not in ("completed", "failed", "cancelled"):
             frames.append(await self.receive())
         return frames
@@ -77,7 +80,7 @@ class Tab:
         return int(message["code"])
 
     async def leave(self) -> None:
-        """Disconnect, unless a frame that never came has ended the socket."""
+        """Disconnect, unless a timeout has ended the socket."""
         if not self.socket.future.cancelled():
             await self.socket.disconnect()
 
@@ -86,7 +89,7 @@ class Tab:
 async def open_tab(
     person: User, session: Session, after: int = 0
 ) -> AsyncIterator[tuple[Tab, dict[str, Any]]]:
-    """A tab that was greeted, and its `ready` frame."""
+    """Open a tab; yield it with its `ready` frame."""
     tab = Tab(person, session)
     try:
         yield tab, await tab.open(after)
@@ -96,7 +99,7 @@ async def open_tab(
 
 @pytest.fixture
 async def tab(person: User, session: Session) -> AsyncIterator[Tab]:
-    """A tab that was greeted."""
+    """An open tab that has received `ready`."""
     async with open_tab(person, session) as (opened, _):
         yield opened
 
@@ -114,7 +117,7 @@ async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, ses
     assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
 
 
-async def test_a_message_sent_twice_starts_one_invocation_and_is_told_both_times(
+async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_twice(
     session: Session, tab: Tab
 ) -> None:
     await tab.send(type="message", id="m1", text="hi")
@@ -125,7 +128,9 @@ async def test_a_message_sent_twice_starts_one_invocation_and_is_told_both_times
     assert await Invocation.objects.filter(session=session).acount() == 1
 
 
-async def test_who_comes_back_gets_what_is_missing_once_and_in_order(person: User, session: Session) -> None:
+async def test_a_reconnecting_tab_gets_the_missing_events_once_and_in_order(
+    person: User, session: Session
+) -> None:
     async with open_tab(person, session) as (first, _):
         for number in range(3):
             await first.send(type="message", id=f"m{number}", text="hi")
@@ -135,22 +140,21 @@ async def test_who_comes_back_gets_what_is_missing_once_and_in_order(person: Use
         assert [(await second.receive())["seq"] for _ in range(4)] == [3, 4, 5, 6]
 
 
-async def test_an_event_of_another_version_of_the_site_holds_up_none_behind_it(
+async def test_an_event_of_another_version_of_the_site_does_not_stop_later_events(
     person: User, session: Session, tab: Tab
 ) -> None:
     await tab.send(type="message", id="m1", text="hi")
     await tab.until_done()
     stored = await Event.objects.aget(session=session, seq=1)
-    await Event.objects.filter(pk=stored.pk).aupdate(body={**stored.body, "actions": {"unheardOf": 1}})
+    body = {**stored.body, "actions": {"unheardOf": 1}}
+    await tamper_async(lambda: Event.objects.filter(pk=stored.pk).update(body=body))
     async with open_tab(person, session) as (other, _):
         first, second = await other.receive(), await other.receive()
     assert (first["seq"], second["seq"]) == (1, 2)
     assert "another version of the site" in first["html"] and "one two three" in second["html"]
 
 
-async def test_a_message_that_replaces_another_tells_from_where_on_nothing_counts(
-    person: User, session: Session
-) -> None:
+async def test_an_edited_message_sends_the_first_rewound_event(person: User, session: Session) -> None:
     async with open_tab(person, session) as (tab, _):
         for number in range(2):
             await tab.send(type="message", id=f"m{number}", text="hi")
@@ -158,19 +162,17 @@ async def test_a_message_that_replaces_another_tells_from_where_on_nothing_count
         replaced = frames[-1]["id"]
         await tab.send(type="message", id="m3", text="hello", replaces=replaced)
         events = [frame for frame in await tab.until_done() if frame["type"] == "event"]
-        told = [(frame["seq"], frame.get("rewound_from")) for frame in events]
-        assert told == [(5, 3), (6, None), (7, None)]
+        sent = [(frame["seq"], frame.get("rewound_from")) for frame in events]
+        assert sent == [(5, 3), (6, None), (7, None)]
         await tab.send(type="message", id="m4", text="late", replaces=replaced)
         refusal = await tab.receive()
         assert (refusal["code"], refusal["in_reply_to"]) == ("not_found", "m4")
     async with open_tab(person, session, after=4) as (away, _):
-        caught_up = [await away.receive() for _ in range(3)]
-        assert caught_up == events
+        missed = [await away.receive() for _ in range(3)]
+        assert missed == events
 
 
-async def test_a_message_that_replaces_another_is_refused_while_an_answer_is_written(
-    tab: Tab, model: ScriptedModel
-) -> None:
+async def test_an_edited_message_is_refused_while_an_invocation_runs(tab: Tab, model: ScriptedModel) -> None:
     await tab.send(type="message", id="m1", text="hi")
     replaced = (await tab.until_done())[-1]["id"]
     model.rule, model.turns = None, [hold := asyncio.Event()]
@@ -204,7 +206,9 @@ async def test_a_bad_frame_is_answered_with_an_error_and_the_socket_stays_open(t
     assert (await tab.receive())["type"] == "pong"
 
 
-async def test_too_large_and_too_many_close_with_their_codes(person: User, session: Session) -> None:
+async def test_frames_above_the_size_or_rate_limit_close_the_socket_with_their_codes(
+    person: User, session: Session
+) -> None:
     async with open_tab(person, session) as (tab, _):
         await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
         assert (await tab.receive())["type"] == "error"
@@ -217,7 +221,7 @@ async def test_too_large_and_too_many_close_with_their_codes(person: User, sessi
         assert await tab.close_code() == 4429
 
 
-async def test_a_stranger_learns_nothing_but_the_close_code(person: User, session: Session) -> None:
+async def test_a_stranger_gets_nothing_but_the_close_code(person: User, session: Session) -> None:
     stranger = await get_user_model().objects.acreate_user("eve")
     for user, code in ((stranger, 4404), (AnonymousUser(), 4401)):
         tab = Tab(user, session)
@@ -228,7 +232,7 @@ async def test_a_stranger_learns_nothing_but_the_close_code(person: User, sessio
     assert await gone.close_code() == 4404
 
 
-async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cancels_one(
+async def test_scheduled_tasks_are_sent_with_ready_and_when_one_is_cancelled(
     person: User, session: Session
 ) -> None:
     at = datetime(2040, 1, 1, 9, tzinfo=UTC)
@@ -242,9 +246,9 @@ async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cance
         time_zone="UTC",
     )
     async with open_tab(person, session) as (here, ready), open_tab(person, session) as (there, _):
-        (told,) = ready["schedules"]
-        assert (told["id"], told["status"], told["how_often"]) == (task.pk, "active", "every day")
-        assert "&lt;b&gt;" in told["html"] and "2040-01-01T09:00:00" in told["html"]
+        (schedule,) = ready["schedules"]
+        assert (schedule["id"], schedule["status"], schedule["how_often"]) == (task.pk, "active", "every day")
+        assert "&lt;b&gt;" in schedule["html"] and "2040-01-01T09:00:00" in schedule["html"]
         await there.send(type="cancel_schedule", id=task.pk)
         for tab in (here, there):
             frame = await tab.receive()
@@ -255,7 +259,7 @@ async def test_scheduled_tasks_are_told_at_the_beginning_and_when_somebody_cance
         assert ready["schedules"] == []
 
 
-async def test_who_joins_in_the_middle_gets_the_text_so_far(
+async def test_a_tab_that_opens_during_an_answer_gets_the_text_so_far(
     person: User, session: Session, tab: Tab, model: ScriptedModel
 ) -> None:
     model.pause = 0.1
@@ -269,16 +273,115 @@ async def test_who_joins_in_the_middle_gets_the_text_so_far(
     assert partials[0]["offset"] == 0 and partials[0]["text"].startswith("one")
 
 
-async def test_who_was_not_told_what_runs_is_greeted_anew(person: User, session: Session, tab: Tab) -> None:
+async def test_a_tab_that_missed_a_notice_is_greeted_again(person: User, session: Session, tab: Tab) -> None:
     await Invocation.objects.acreate(
         session=session, invocation_id="e-elsewhere", client_id="m", message={}, status="running"
     )
     session_status = await event_log.session_status(session.pk, person.pk)
     assert session_status is not None
-    for _ in range(2):  # once may be a notice that is on its way
-        live().hub.session_status(session.pk, session_status)
+    for _ in range(2):  # A single difference may be a notice that is on its way.
+        live().hub.receive_status(session.pk, session_status)
     ready = await tab.receive()
     assert (ready["type"], ready["invocation"]) == ("ready", {"id": "e-elsewhere", "status": "running"})
-    live().hub.session_status(session.pk, session_status)
+    live().hub.receive_status(session.pk, session_status)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"
+
+
+async def test_an_unexpected_error_of_a_frame_is_told_with_a_reference_and_the_socket_stays_open(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*args: object) -> None:
+        raise KeyError("odd row")
+
+    monkeypatch.setattr(use_cases, "send_message", fail)
+    await tab.send(type="message", id="m1", text="hi")
+    frame = await tab.receive()
+    assert (frame["type"], frame["code"], frame["in_reply_to"]) == ("error", "internal", "m1")
+    assert frame["message"].endswith("Try again.") and "odd row" not in frame["message"]
+    assert reference_of(frame) in caplog.text and "odd row" in caplog.text
+    await tab.send(type="ping")
+    assert (await tab.receive())["type"] == "pong"
+
+
+async def test_an_unexpected_error_of_a_greeting_is_told_and_the_browser_is_asked_to_connect_again(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*args: object) -> None:
+        raise ValueError("odd row")
+
+    monkeypatch.setattr(viewer, "tasks_of_session", fail)
+    tab = Tab(person, session)
+    frame = await tab.open()
+    assert frame["type"] == "error" and reference_of(frame) in caplog.text
+    assert await tab.close_code() == 4503
+
+
+async def test_an_unexpected_error_while_catching_up_is_told_and_the_browser_is_asked_to_connect_again(
+    tab: Tab, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*args: object) -> None:
+        raise ValueError("odd row")
+
+    monkeypatch.setattr(event_log, "events_after", fail)
+    live().hub.receive_log_position(session.pk, 9)
+    frame = await tab.receive()
+    assert frame["type"] == "error" and reference_of(frame) in caplog.text
+    assert await tab.close_code() == 4503
+
+
+def reference_of(frame: dict[str, Any]) -> str:
+    """Return the reference to the log in an `error` frame."""
+    return str(frame["message"]).split("reference ")[1].split(")")[0]
+
+
+async def test_ready_has_the_open_and_latest_jobs_without_their_results(
+    person: User, session: Session
+) -> None:
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    await ToolJob.objects.abulk_create(
+        ToolJob(
+            session=session,
+            call_id=f"c{number}",
+            tool_name="count",
+            status="succeeded" if number else "running",
+            finished_at=long_ago + timedelta(hours=number) if number else None,
+            result={"secret": "x" * 10_000},
+        )
+        for number in range(200)
+    )
+    async with open_tab(person, session) as (_, ready):
+        calls = [job["call_id"] for job in ready["jobs"]]
+    assert calls == ["c0", *(f"c{number}" for number in range(199, 150, -1))]
+    assert "x" * 100 not in json.dumps(ready)
+
+
+async def test_repeated_hellos_send_no_event_again_and_are_answered_together(
+    person: User, session: Session
+) -> None:
+    async with open_tab(person, session) as (tab, _):
+        await tab.send(type="message", id="m1", text="hi")
+        await tab.until_done()
+        for _ in range(50):
+            await tab.send(type="hello", after=0)
+        await tab.send(type="message", id="m2", text="hi")
+        frames = await tab.until_done()
+        while frames[-1]["type"] != "ready":
+            frames.append(await tab.receive())
+        assert await tab.socket.receive_nothing(timeout=1.5)
+    assert [frame["seq"] for frame in frames if frame["type"] == "event"] == [3, 4]
+    assert len([frame for frame in frames if frame["type"] == "ready"]) == 1
+
+
+async def test_streamed_text_above_the_memory_for_it_is_shown_only_when_complete(
+    person: User, session: Session, model: ScriptedModel, settings: Settings
+) -> None:
+    settings.ADK = {"streamed_bytes": 2_000}
+    model.rule, model.pause = lambda request: "word " * 1_000, 0.0001
+    async with open_tab(person, session) as (tab, _):
+        await tab.send(type="message", id="m1", text="hi")
+        frames = await tab.until_done()
+    streamed = "".join(frame["text"] for frame in frames if frame["type"] == "partial")
+    (answer,) = [frame for frame in frames if frame["type"] == "event" and frame["seq"] == 2]
+    whole = answer["event"]["content"]["parts"][0]["text"]
+    assert len(streamed) < len(whole) // 2 and whole.startswith(streamed[:100])

@@ -1,4 +1,4 @@
-"""A7, C2: on PostgreSQL the histories of a process are shared by its requests; what a callback edits stays its own."""
+"""Edits of a model callback do not reach the process's shared history (contract A7, C2)."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def redact(llm_request: LlmRequest, **_: Any) -> None:
         for part in content.parts or []:
             if part.text:
                 part.text += "#"
-            if part.function_call:
+            if part.function_call and part.function_call.args:
                 part.function_call.args["word"]["text"] += "#"
 
 
-async def test_what_a_callback_edits_adds_up_neither_within_a_turn_nor_from_turn_to_turn(
+async def test_edits_of_a_callback_do_not_add_up_within_an_invocation_or_across_invocations(
     person: User,
 ) -> None:
     model = ScriptedModel(turns=[call("look_up", word={"text": "x"}), "one", "two", "three"])
     agent = LlmAgent(name="clerk", model=model, tools=[look_up], before_model_callback=redact)
     sessions = DjangoSessionService()
     runner = Runner(app_name="shop", agent=agent, session_service=sessions)
-    ids = {"user_id": str(person.pk), "session_id": "s"}
+    ids: dict[str, Any] = {"user_id": str(person.pk), "session_id": "s"}
     await sessions.create_session(app_name="shop", **ids)
     for message in ("a", "b", "c"):
-        async for _event in runner.run_async(**ids, new_message=say(message)):
+        async for _ in runner.run_async(**ids, new_message=say(message)):
             pass
     sent = [part for content in model.requests[-1].contents for part in content.parts or []]
     assert [part.text for part in sent if part.text] == ["a#", "one#", "b#", "two#", "c#"]

@@ -1,4 +1,4 @@
-"""What has begun ends, whatever goes wrong with its end; and what waited for an answer ends with it (R2, T5)."""
+"""Ends of invocations: every one ends, even if its end cannot be written, and waiting ones end with their answer."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 BROKEN = ConnectionError("the model is away")
-OF_ANOTHER_VERSION = {
+UNREADABLE = {
     "author": "words",
     "content": {"role": "model", "parts": [{"text": {"bold": "Hello."}}]},
 }
@@ -30,13 +31,13 @@ SAID = {"role": "user", "parts": [{"text": "are you there?"}]}
 
 
 def ask_somebody(about: str) -> None:
-    """Ask somebody, who takes their time."""
+    """Ask somebody, who answers later."""
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
-    tools = [LongRunningFunctionTool(ask_somebody)]
+    tools = [LongRunningFunctionTool(ask_somebody, answered_by="person")]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     return scripted
@@ -50,58 +51,58 @@ async def statuses(session: Session) -> list[str]:
     return [row.status for row in await rows_of(session)]
 
 
-async def when_asked(model: ScriptedModel, times: int) -> None:
-    while len(model.requests) < times:
+async def wait_for_requests(model: ScriptedModel, count: int) -> None:
+    while len(model.requests) < count:
         await asyncio.sleep(0.01)
 
 
-async def greeted(person: User, model: ScriptedModel) -> Session:
-    """A conversation with one answer in it."""
+async def greet(person: User, model: ScriptedModel) -> Session:
+    """Return a session with one answered message."""
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hi")
-    await worker().ended()
+    await worker().wait_until_idle()
     return session
 
 
-async def put_last_event(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-    """What a process of another version of the site has in the log, for one that reads it anew; returns what was."""
+async def replace_last_event(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    """Replace the last event in the log by the given body, and return its former body."""
     event = await Event.objects.filter(session=session).alatest("seq")
-    await Event.objects.filter(pk=event.pk).aupdate(body=body)
+    await tamper_async(lambda: Event.objects.filter(pk=event.pk).update(body=body))
     cache.forget((session.app_name, str(session.user_id), session.key))
     return dict(event.body)
 
 
 class TestEndsThatCannotBeWritten:
-    """The row tells how it ended, and the session goes on."""
+    """The invocation's row shows the end, and the session goes on."""
 
-    async def test_it_fails_once_with_a_sentence_and_the_next_has_its_turn(
+    async def test_the_invocation_fails_once_with_a_sentence_and_the_next_one_runs(
         self, person: User, model: ScriptedModel, caplog: pytest.LogCaptureFixture
     ) -> None:
-        session = await greeted(person, model)
-        await put_last_event(session, OF_ANOTHER_VERSION)
+        session = await greet(person, model)
+        await replace_last_event(session, UNREADABLE)
         watcher = Mock()
         live().hub.watch(session.pk, watcher)
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
-        await worker().ended()
+        await worker().wait_until_idle()
         _, *rows = await rows_of(session)
         assert [(row.status, row.attempts) for row in rows] == [("failed", 1)] * 2
         for row in rows:
             assert "Something went wrong" in row.error_message and row.invocation_id in row.error_message
             assert f"The log of invocation {row.invocation_id} could not be closed" in caplog.text
-        told = [notice.args[0].fields for notice in watcher.notice.call_args_list]
-        ends = [fields["error"] for fields in told if fields["status"] == "failed"]
+        notices = [call.args[0] for call in watcher.on_notice.call_args_list]
+        ends = [notice.error for notice in notices if notice.status == "failed"]
         assert ends == [row.error_message for row in rows]
         await session.arefresh_from_db()
         assert session.lease_owner == ""
 
-    async def test_a_reason_that_is_known_is_told_all_the_same(
+    async def test_a_known_reason_is_kept_when_the_log_cannot_be_written(
         self, person: User, model: ScriptedModel
     ) -> None:
-        """It was taken up too often: here by processes that could not read the log either."""
-        session = await greeted(person, model)
-        await put_last_event(session, OF_ANOTHER_VERSION)
+        """The invocation was resumed too often, by processes that could not read the log either."""
+        session = await greet(person, model)
+        await replace_last_event(session, UNREADABLE)
         await Invocation.objects.acreate(
             session=session, invocation_id="e-2", client_id="m2", message=SAID, attempts=8
         )
@@ -109,126 +110,130 @@ class TestEndsThatCannotBeWritten:
         row = await Invocation.objects.aget(invocation_id="e-2")
         assert (row.status, row.error_code) == ("failed", "INTERRUPTED")
 
-    async def test_a_model_whose_error_postgresql_cannot_hold_fails_like_any_other(
+    async def test_an_error_text_that_postgresql_cannot_store_is_replaced(
         self, person: User, model: ScriptedModel
     ) -> None:
         model.turns = [LlmResponse(error_code="BAD\0", error_message="It broke: \0 and \ud800.")]
         session = await use_cases.create_session(person, "words")
         await use_cases.send_message(person, session.pk, "m1", "hi")
-        await worker().ended()
+        await worker().wait_until_idle()
         row = await Invocation.objects.aget(session=session)
         assert (row.status, row.error_code) == ("failed", "BAD\ufffd")
         assert row.error_message == "It broke: \ufffd and \ufffd."
 
-    async def test_what_was_said_to_an_app_that_is_gone_fails_and_so_does_the_next(
+    async def test_messages_to_an_app_that_is_no_longer_registered_fail(
         self, person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        session = await greeted(person, model)
+        session = await greet(person, model)
         monkeypatch.setattr(agent_registry, "apps", lambda: {})
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed", "failed"]
         last = await Event.objects.filter(session=session).alatest("seq")
         assert last.body["errorCode"] == "NotFoundError"
 
-    async def test_what_a_later_version_can_read_again_goes_on(
+    async def test_a_retry_succeeds_when_the_log_is_readable_again(
         self, person: User, model: ScriptedModel
     ) -> None:
-        session = await greeted(person, model)
-        before = await put_last_event(session, OF_ANOTHER_VERSION)
+        session = await greet(person, model)
+        before = await replace_last_event(session, UNREADABLE)
         failed, _ = await use_cases.send_message(person, session.pk, "m2", "are you there?")
-        await worker().ended()
-        await put_last_event(session, before)
+        await worker().wait_until_idle()
+        await replace_last_event(session, before)
         model.turns = ["Yes."]
         await use_cases.retry(person, session.pk, failed)
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "completed"]
         last = await Event.objects.filter(session=session).alatest("seq")
         assert last.text == "Yes."
 
 
-class TestWhatWaitsForAnAnswer:
-    """It waits no more when the answer is in the log, however the invocation ended that brought it."""
+class TestWaitingInvocations:
+    """A waiting invocation is completed when its answer is in the log, however the answering invocation ended."""
 
-    async def test_the_answering_invocation_was_stopped(self, person: User, model: ScriptedModel) -> None:
-        session, calls = await asked(person, model)
-        answering = await answered(person, session, model, calls[0], asyncio.Event())
-        await when_asked(model, 2)
-        await use_cases.cancel(person, session.pk, answering)
-        await worker().ended()
-        assert await statuses(session) == ["completed", "cancelled"]
-
-    async def test_it_failed(self, person: User, model: ScriptedModel) -> None:
-        session, calls = await asked(person, model)
-        await answered(person, session, model, calls[0], BROKEN)
-        await worker().ended()
-        assert await statuses(session) == ["completed", "failed"]
-
-    async def test_the_model_could_not_answer(self, person: User, model: ScriptedModel) -> None:
-        session, calls = await asked(person, model)
-        refusal = LlmResponse(content=text_content("Half an"), error_code="OTHER", error_message="It broke.")
-        await answered(person, session, model, calls[0], refusal)
-        await worker().ended()
-        assert await statuses(session) == ["completed", "failed"]
-
-    async def test_it_was_to_be_stopped_before_another_process_took_it_up(
+    async def test_completes_when_the_answering_invocation_is_cancelled(
         self, person: User, model: ScriptedModel
     ) -> None:
-        """The answer is written with its end."""
-        session, calls = await asked(person, model)
-        answering = await answered(person, session, model, calls[0], "Never said.")
-        await worker().close()  # it had not begun
+        session, calls = await ask(person, model)
+        answering = await answer(person, session, model, calls[0], asyncio.Event())
+        await wait_for_requests(model, 2)
+        await use_cases.cancel(person, session.pk, answering)
+        await worker().wait_until_idle()
+        assert await statuses(session) == ["completed", "cancelled"]
+
+    async def test_completes_when_the_answering_invocation_fails(
+        self, person: User, model: ScriptedModel
+    ) -> None:
+        session, calls = await ask(person, model)
+        await answer(person, session, model, calls[0], BROKEN)
+        await worker().wait_until_idle()
+        assert await statuses(session) == ["completed", "failed"]
+
+    async def test_completes_when_the_model_reports_an_error(
+        self, person: User, model: ScriptedModel
+    ) -> None:
+        session, calls = await ask(person, model)
+        refusal = LlmResponse(content=text_content("Half an"), error_code="OTHER", error_message="It broke.")
+        await answer(person, session, model, calls[0], refusal)
+        await worker().wait_until_idle()
+        assert await statuses(session) == ["completed", "failed"]
+
+    async def test_completes_when_the_answering_invocation_is_cancelled_before_another_process_claims_it(
+        self, person: User, model: ScriptedModel
+    ) -> None:
+        """The answer is committed together with the end."""
+        session, calls = await ask(person, model)
+        answering = await answer(person, session, model, calls[0], "Never said.")
+        await worker().close()  # The invocation had not begun.
         await use_cases.cancel(person, session.pk, answering)
         await InvocationWorker(live()).run_queue(session.pk)
         assert await statuses(session) == ["completed", "cancelled"]
 
-    async def test_it_was_stopped_while_it_waited_for_its_turn(
+    async def test_completes_when_the_answering_invocation_is_cancelled_in_the_queue(
         self, person: User, model: ScriptedModel
     ) -> None:
-        """The answer is not lost: the model reads it with the next message."""
-        session, calls = await asked(person, model)
+        """The answer is not lost: the model gets it with the next message."""
+        session, calls = await ask(person, model)
         end = asyncio.Event()
         model.turns = [end]
         await use_cases.send_message(person, session.pk, "m2", "meanwhile")
-        await when_asked(model, 2)
-        answering = await answered(person, session, model, calls[0], "Never said.")
+        await wait_for_requests(model, 2)
+        answering = await answer(person, session, model, calls[0], "Never said.")
         await use_cases.cancel(person, session.pk, answering)
         end.set()
-        await worker().ended()
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "completed", "cancelled"]
         assert model.turns == ["Never said."]
         model.turns = ["I see."]
         await use_cases.send_message(person, session.pk, "m3", "and?")
-        await worker().ended()
+        await worker().wait_until_idle()
         assert "many" in str(model.requests[-1].contents)
 
-    async def test_it_waits_on_for_answers_that_are_still_to_come(
-        self, person: User, model: ScriptedModel
-    ) -> None:
-        session, calls = await asked(person, model, "ants", "bees")
-        await answered(person, session, model, calls[0], BROKEN)
-        await worker().ended()
+    async def test_keeps_waiting_for_the_other_answers(self, person: User, model: ScriptedModel) -> None:
+        session, calls = await ask(person, model, "ants", "bees")
+        await answer(person, session, model, calls[0], BROKEN)
+        await worker().wait_until_idle()
         assert await statuses(session) == ["waiting", "failed"]
-        await answered(person, session, model, calls[1], BROKEN)
-        await worker().ended()
+        await answer(person, session, model, calls[1], BROKEN)
+        await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed", "failed"]
 
 
-async def asked(person: User, model: ScriptedModel, *about: str) -> tuple[Session, list[str]]:
-    """A conversation in which somebody was asked about things, and the ids of these calls."""
+async def ask(person: User, model: ScriptedModel, *about: str) -> tuple[Session, list[str]]:
+    """Return a session whose agent called `ask_somebody`, and the ids of the calls."""
     model.turns = [[call("ask_somebody", about=thing) for thing in about or ("ants",)]]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "ask them")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["waiting"]
     event = await Event.objects.aget(session=session, kind="call")
     return session, [part["functionCall"]["id"] for part in event.body["content"]["parts"]]
 
 
-async def answered(person: User, session: Session, model: ScriptedModel, call_id: str, turn: Any) -> str:
-    """Somebody answers; the model then does what the turn says. Returns the id of the invocation that goes on."""
+async def answer(person: User, session: Session, model: ScriptedModel, call_id: str, turn: Any) -> str:
+    """Answer a call; the model then plays the turn. Return the id of the answering invocation."""
     model.turns = [turn]
-    answer = {"said": "many"}
-    begun, _ = await use_cases.answer_call(person, session.pk, call_id, "ask_somebody", answer)
-    return begun
+    response = {"said": "many"}
+    invocation_id, _ = await use_cases.answer_call(person, session.pk, call_id, "ask_somebody", response)
+    return invocation_id

@@ -1,4 +1,4 @@
-"""One writer per session: two processes that reach for the same invocation never interleave (design.md)."""
+"""One writer per session: two processes that claim the same invocation never interleave their events."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ RIVAL = "import django; django.setup(); from tests.integration.rival import main
 
 
 def is_overtaken(number: int) -> bool:
-    """Whether the lease of the round runs out in the middle of writing."""
+    """Return True when the lease of the round expires between two events."""
     return number % 20 == 19
 
 
 @dataclass(frozen=True)
 class Written:
-    """An event of the log: of which invocation it is, and who wrote it, under which lease."""
+    """An event of the log, with its writer and the writer's lease."""
 
     id: str
     invocation_id: str
@@ -45,7 +45,7 @@ class Written:
 
 
 class Rival:
-    """A process that takes part; ended, it has told what it did."""
+    """A process that claims and writes; at its end it reports."""
 
     def __init__(self, session: Session) -> None:
         url = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
@@ -59,27 +59,27 @@ class Rival:
         )
 
     def begin(self, word: str) -> None:
-        """Let it do its part of a round."""
+        """Start the process's part of a round."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
 
-    def hear(self) -> Any:
-        """What it says next: that its part is over, or at the end what it did."""
+    def read(self) -> Any:
+        """Return the next line of the process: "done" after a round, the report at the end."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, "The process has died: what it said of that stands above."
+        assert line, "The process has died; its traceback stands above."
         return json.loads(line)
 
     def end(self) -> dict[str, Any]:
-        """Let it tell what it did, and go."""
+        """Let the process exit, and return its report."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        told: dict[str, Any] = self.hear()
-        return told
+        report: dict[str, Any] = self.read()
+        return report
 
     def close(self) -> None:
-        """Whatever happened, it is gone."""
+        """Kill the process if it still runs."""
         with self._process:
             self._process.kill()
 
@@ -95,19 +95,25 @@ def two_rivals(session: Session) -> Iterator[list[Rival]]:
 
 
 def play(session: Session, rivals: list[Rival]) -> None:
-    """Round after round, both are told at once that there is something to run."""
+    """Queue an invocation in each round, and start both processes at once."""
     with asyncio.Runner() as loop:
         for number in range(ROUNDS):
-            names = {"invocation_id": f"e-{number}", "client_id": f"m{number}"}
-            loop.run(invocation_queue.enqueue(session.pk, user_id=session.user_id, message={}, **names))
+            queueing = invocation_queue.enqueue(
+                session.pk,
+                user_id=session.user_id,
+                invocation_id=f"e-{number}",
+                client_id=f"m{number}",
+                message={},
+            )
+            loop.run(queueing)
             for rival in rivals:
                 rival.begin("overtake" if is_overtaken(number) else "duel")
-            assert [rival.hear() for rival in rivals] == ["done", "done"]
+            assert [rival.read() for rival in rivals] == ["done", "done"]
         loop.run(close_pool())
 
 
 def log_of(session: Session) -> list[Written]:
-    """What is stored, in order, without a gap."""
+    """Return the stored events, after a check that their `seq` has no gaps."""
     rows = list(Row.objects.filter(session=session).order_by("seq"))
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
     return [
@@ -116,23 +122,23 @@ def log_of(session: Session) -> list[Written]:
     ]
 
 
-def test_two_processes_that_reach_for_the_same_invocation_a_thousand_times_never_interleave(
+def test_two_processes_that_claim_the_same_invocations_a_thousand_times_never_interleave(
     person: User,
 ) -> None:
     session = Session.objects.create(app_name="fence", user=person, key="fence")
     with two_rivals(session) as rivals:
         play(session, rivals)
-        told = [rival.end() for rival in rivals]
+        reports = [rival.end() for rival in rivals]
 
     log = log_of(session)
     leases = [(lease, list(events)) for lease, events in groupby(log, lambda event: event.lease)]
     assert [lease for lease, _ in leases] == sorted({event.lease for event in log}), "leases are interleaved"
     assert all(len({event.owner for event in events}) == 1 for _, events in leases)
-    # What its owner was told is stored, and nothing else.
-    stored = {int(lease): ids for one in told for lease, ids in one["stored"].items()}
+    # The log has the events that the lease holders saw committed, and no others.
+    stored = {int(lease): ids for report in reports for lease, ids in report["stored"].items()}
     assert {lease: [event.id for event in events] for lease, events in leases} == stored
 
-    # Of each invocation the last lease wrote all of it, a lease before only where it ran out.
+    # The last lease of an invocation wrote all its events; an earlier lease wrote some only where it expired.
     written = {f"e-{number}": list[int]() for number in range(ROUNDS)}
     for _, events in leases:
         written[events[0].invocation_id].append(len(events))
@@ -144,9 +150,9 @@ def test_two_processes_that_reach_for_the_same_invocation_a_thousand_times_never
     assert {id for id, sizes in written.items() if len(sizes) > 1} <= overtaken
     statuses = Invocation.objects.filter(session=session).values_list("invocation_id", "status", "attempts")
     assert set(statuses) == {(id, "completed", 2 if id in overtaken else 1) for id in written}
-    assert [one["ended_in_vain"] for one in told] == [0, 0]
+    assert [report["ended_in_vain"] for report in reports] == [0, 0]
 
-    assert [one["known"] for one in told] == [[event.id for event in log]] * 2
-    # Both took part, and leases ran out in the middle of writing.
-    assert all(one["stored"] and one["refused"] for one in told)
+    assert [report["known"] for report in reports] == [[event.id for event in log]] * 2
+    # Both processes wrote, and leases expired between two events.
+    assert all(report["stored"] and report["refused"] for report in reports)
     assert any(len(sizes) == 2 for sizes in written.values())

@@ -1,4 +1,4 @@
-"""The demo help desk on the site, with the model that needs no key: what is scheduled is done by the agent for it."""
+"""The demo help desk with its keyless model: a scheduled task is executed by the agent that is responsible for it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tests.integration.job_helpers import run_queue, talk
 pytestmark = pytest.mark.usefixtures("background_end")
 
 
-def test_an_order_is_looked_up_when_it_is_time(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduled_order_lookup_is_done_by_the_orders_agent(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
     monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": App(name="help_desk", root_agent=desk)})
     monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
     session_id = talk(person, "help_desk", "In one minute, check the status of order 1003")
     assert ScheduledTask.objects.get().task == "check the status of order 1003"
     ScheduledTask.objects.update(next_at=timezone.now())
-    firing.fire_due()
+    firing.fire_due_tasks()
     run_queue(session_id)
     last = Event.objects.filter(session_id=session_id).latest("seq")
     assert last.author == "orders" and "1003" in (last.text or "")

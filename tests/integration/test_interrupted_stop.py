@@ -1,4 +1,4 @@
-"""A message that interrupts an answer does not hide who had it stopped before (docs/limits.md; spec R2)."""
+"""An interrupting message keeps the record of an earlier cancel (docs/limits.md, contract R2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes import ScriptedModel
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
-async def test_staff_that_asked_first_are_remembered_when_the_person_interrupts(
+async def test_an_earlier_cancel_by_staff_is_remembered_when_the_person_interrupts(
     person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(queue_policy="interrupt")
@@ -31,14 +31,18 @@ async def test_staff_that_asked_first_are_remembered_when_the_person_interrupts(
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "first")
     while not scripted.requests:
         await asyncio.sleep(0.01)
-    await cancel_requests.request_cancel(  # the process that runs it has not heard of it yet
+    await cancel_requests.request_cancel(  # Only the row: the process that runs the invocation does not know yet.
         session.pk, invocation_id, by=staff.pk, reason="It loops", error_code="", error_message=""
     )
-    asked = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at
+    requested_at = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at
     await use_cases.send_message(person, session.pk, "m2", "second")
-    await worker().ended()
+    await worker().wait_until_idle()
     row = await Invocation.objects.aget(invocation_id=invocation_id)
-    assert (row.cancelled_by_id, row.cancel_reason, row.cancel_requested_at) == (staff.pk, "It loops", asked)
+    assert (row.cancelled_by_id, row.cancel_reason, row.cancel_requested_at) == (
+        staff.pk,
+        "It loops",
+        requested_at,
+    )
     assert (row.status, row.error_message) == ("cancelled", "Stopped by staff")
     end = await Event.objects.filter(session=session, body__interrupted=True).aget()
     assert end.body["customMetadata"] == {"adk_stopped_by": "staff"}

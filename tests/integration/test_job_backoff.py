@@ -1,4 +1,4 @@
-"""A job that is tried again waits, longer each time, and nobody sends it before (docs/long-running-jobs.md)."""
+"""Retries of a job: increasing delays, during which the sweep does not send the job."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
-MOST_RETRIES = 4
+MAX_RETRIES = 4
 
 
-@job_tool(retry_on=(OSError,), max_retries=MOST_RETRIES)
+@job_tool(retry_on=(OSError,), max_retries=MAX_RETRIES)
 def fetch_archive(year: int) -> dict[str, Any]:
     """Fetch it."""
     raise OSError("the archive does not answer")
@@ -36,7 +36,7 @@ def model(
 
 @pytest.fixture
 def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> ToolJob:
-    """A job that was sent an hour ago, so long does it take."""
+    """A job that was sent an hour ago."""
     model.turns = [call("fetch_archive", year=1999), "It is on its way."]
     session_id = talk(person, "reports", "fetch the archive")
     long_ago = timezone.now() - timedelta(hours=1)
@@ -45,49 +45,49 @@ def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> To
     return ToolJob.objects.select_related("session").get(session_id=session_id)
 
 
-def seconds_until_next(job: ToolJob) -> float:
-    """The job fails; so long is it until Celery gives it to a worker again."""
+def run_until_retry(job: ToolJob) -> float:
+    """Run the job, which fails, and return the seconds until Celery retries it."""
     with pytest.raises(Retry) as retry:
         run_task(job)
     assert isinstance(retry.value.when, float)
     return retry.value.when
 
 
-def test_attempts_lie_further_and_further_apart_and_the_sweep_does_not_send_the_job_before(
+def test_delays_increase_and_the_sweep_does_not_send_the_job_during_a_delay(
     job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]]
 ) -> None:
-    waits = []
-    for _ in range(MOST_RETRIES):
-        waits.append(seconds_until_next(job))
+    delays = []
+    for _ in range(MAX_RETRIES):
+        delays.append(run_until_retry(job))
         sweep_jobs()
     assert broker == []
-    assert waits == sorted(waits) and waits[-1] >= 4 * waits[0]
+    assert delays == sorted(delays) and delays[-1] >= 4 * delays[0]
     run_task(job)
     model.turns = ["It did not work."]
     run_queue(job.session_id)
     job.refresh_from_db()
-    assert (job.status, job.attempts) == (JobStatus.FAILED, MOST_RETRIES + 1)
+    assert (job.status, job.attempts) == (JobStatus.FAILED, MAX_RETRIES + 1)
     assert [response["response"]["status"] for response in responses(job.session)] == ["error"]
 
 
-def test_a_job_that_was_lost_while_it_waited_is_sent_again_when_its_time_is_long_past(
+def test_the_sweep_sends_a_job_again_when_its_retry_is_long_overdue(
     job: ToolJob, broker: list[tuple[str, str]]
 ) -> None:
-    seconds_until_next(job)
+    run_until_retry(job)
     ToolJob.objects.update(sent_at=timezone.now() - timedelta(minutes=2))
     sweep_jobs()
     sweep_jobs()
     assert broker == [(str(job.pk), job.task_name)]
 
 
-def test_who_notes_late_that_a_job_was_sent_does_not_shorten_the_wait(job: ToolJob) -> None:
-    seconds_until_next(job)
+def test_a_late_mark_as_sent_does_not_shorten_the_delay(job: ToolJob) -> None:
+    run_until_retry(job)
     job.refresh_from_db()
     due = job.sent_at
 
-    async def note(job_id: UUID) -> None:
+    async def mark(job_id: UUID) -> None:
         await leases.mark_sent(job_id)
 
-    threads.run(note(job.pk))
+    threads.run(mark(job.pk))
     job.refresh_from_db()
     assert due is not None and job.sent_at == due

@@ -1,6 +1,6 @@
-"""Jobs whose process was killed, whose worker died, or that nobody may begin any more: each ends, once, and it is told.
+"""Jobs whose process was killed, whose worker died, or that were cancelled: each ends once and is answered once.
 
-With a real worker: tests/stack/test_job_time_limits.py.
+tests/stack/test_job_time_limits.py covers time limits with a real worker.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from django.utils import timezone
 
 from sessions_app.jobs import job_tool, time_limit
 from sessions_app.jobs.run import process_name
-from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
-from sessions_app.jobs.time_limit import end_overdue
-from sessions_app.live.frames import Notice
+from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
+from sessions_app.jobs.time_limit import end_overdue_job
+from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
 RUNS: list[str] = []
-TOO_LONG = "The job took longer than it may."
+TIMED_OUT = "The job exceeded its time limit."
 
 
 @job_tool(time_limit=60)
@@ -44,7 +44,7 @@ def model(
 
 @pytest.fixture
 def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> ToolJob:
-    """A job of an hour ago; process 7 is at it."""
+    """A job of an hour ago that runs in process 7."""
     model.turns = [call("count_ants", hill="north"), "It is on its way."]
     session_id = talk(person, "reports", "count the ants")
     long_ago = timezone.now() - timedelta(hours=1)
@@ -61,58 +61,58 @@ def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> To
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, job: ToolJob) -> list[tuple[str, str]]:
-    """Status and error of the job, as those who watch are told."""
+def published(monkeypatch: pytest.MonkeyPatch, job: ToolJob) -> list[tuple[str, str]]:
+    """Status and error of each job notice to the connections of the session."""
     notices: list[tuple[str, str]] = []
 
-    def note(hub: Hub, session_id: object, notice: Notice) -> None:
-        if notice.kind == "job":
-            notices.append((notice.fields["status"], notice.fields["error"]))
+    def record(hub: Hub, session_id: object, notice: Notice) -> None:
+        if isinstance(notice, JobFrame):
+            notices.append((notice.status, notice.error))
 
-    monkeypatch.setattr(Hub, "publish_notice", note)
+    monkeypatch.setattr(Hub, "publish_notice", record)
     return notices
 
 
-def lose(**changed: Any) -> None:
-    """Nobody has heard of the job's worker for long."""
+def expire_heartbeat(**changed: Any) -> None:
+    """Make the last heartbeat an hour old."""
     ToolJob.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1), **changed)
 
 
-def answers(job: ToolJob, model: ScriptedModel) -> list[dict[str, Any]]:
-    """What the model is told, after all that is queued has run."""
+def delivered_responses(job: ToolJob, model: ScriptedModel) -> list[dict[str, Any]]:
+    """Run the queue and return the function responses of the job."""
     model.turns = ["I see."]
     run_queue(job.session_id)
     return [response["response"] for response in responses(job.session)]
 
 
-def test_a_job_whose_process_was_killed_for_its_limit_has_failed_and_is_not_tried_again(
-    job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]], told: list[tuple[str, str]]
+def test_a_job_whose_process_was_killed_for_its_time_limit_fails_and_is_not_retried(
+    job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]], published: list[tuple[str, str]]
 ) -> None:
-    end_overdue(job.pk, process_name("jobs@here", 7))
+    end_overdue_job(job.pk, process_name("jobs@here", 7))
     for _ in range(2):
         sweep_jobs()
         run_task(job)
-    assert told == [("failed", TOO_LONG)]
-    assert answers(job, model) == [{"status": "error", "error": TOO_LONG}]
+    assert published == [("failed", TIMED_OUT)]
+    assert delivered_responses(job, model) == [{"status": "error", "error": TIMED_OUT}]
     assert RUNS == [] and broker == []
 
 
-def test_a_process_that_is_killed_late_does_not_end_the_attempt_that_has_taken_over(job: ToolJob) -> None:
-    end_overdue(job.pk, process_name("jobs@here", 8))
+def test_a_process_that_is_killed_late_does_not_end_a_later_attempt(job: ToolJob) -> None:
+    end_overdue_job(job.pk, process_name("jobs@here", 8))
     job.refresh_from_db()
     assert job.status == JobStatus.RUNNING and not job.error
 
 
-def test_a_job_that_was_to_be_stopped_when_its_process_was_killed_is_cancelled(
+def test_a_job_with_a_cancel_request_is_cancelled_when_its_process_is_killed(
     job: ToolJob, model: ScriptedModel
 ) -> None:
     ToolJob.objects.update(cancel_requested_at=timezone.now(), cancelled_by=job.session.user)
-    end_overdue(job.pk, process_name("jobs@here", 7))
+    end_overdue_job(job.pk, process_name("jobs@here", 7))
     sweep_jobs()
-    assert answers(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
+    assert delivered_responses(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
 
 
-def test_a_row_names_the_process_that_is_at_the_job(job: ToolJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_row_names_the_process_that_runs_the_job(job: ToolJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getpid", lambda: 4711)
     ToolJob.objects.update(status=JobStatus.QUEUED)
     run_task(job)
@@ -120,40 +120,42 @@ def test_a_row_names_the_process_that_is_at_the_job(job: ToolJob, monkeypatch: p
     assert job.worker.endswith("process 4711")
 
 
-def test_who_watches_is_told_that_the_worker_died_and_the_job_is_sent_again(
-    job: ToolJob, broker: list[tuple[str, str]], told: list[tuple[str, str]]
+def test_a_job_whose_worker_died_is_published_and_sent_again(
+    job: ToolJob, broker: list[tuple[str, str]], published: list[tuple[str, str]]
 ) -> None:
-    lose()
+    expire_heartbeat()
     sweep_jobs()
-    assert told == [("queued", "The worker died; the job is tried again.")]
+    assert published == [("queued", "The worker died; the job will be retried.")]
     assert broker == [(str(job.pk), job.task_name)]
 
 
-def test_a_job_at_which_workers_die_again_and_again_fails_and_the_model_is_told_once(
-    job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]], told: list[tuple[str, str]]
+def test_a_job_fails_after_the_last_worker_died_and_is_answered_once(
+    job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]], published: list[tuple[str, str]]
 ) -> None:
-    error = f"The worker died at attempt {MOST_ATTEMPTS}; the job is not tried again."
-    lose(attempts=MOST_ATTEMPTS)
+    error = f"The worker died in attempt {MAX_ATTEMPTS}; the job will not be retried."
+    expire_heartbeat(attempts=MAX_ATTEMPTS)
     for _ in range(2):
         sweep_jobs()
         run_task(job)
-    assert set(told) == {("failed", error)}
-    assert answers(job, model) == [{"status": "error", "error": error}]
+    assert set(published) == {("failed", error)}
+    assert delivered_responses(job, model) == [{"status": "error", "error": error}]
     assert RUNS == [] and broker == []
 
 
-def test_a_job_of_a_call_that_was_undone_ends_with_its_worker(job: ToolJob, model: ScriptedModel) -> None:
-    lose(delivered_at=timezone.now())
+def test_a_job_of_a_rewound_call_is_cancelled_when_its_worker_dies(
+    job: ToolJob, model: ScriptedModel
+) -> None:
+    expire_heartbeat(delivered_at=timezone.now())
     sweep_jobs()
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.finished_at is not None
-    assert answers(job, model) == []
+    assert delivered_responses(job, model) == []
 
 
-def test_a_job_that_was_to_be_stopped_ends_without_a_worker_which_would_drop_what_was_revoked(
+def test_a_job_with_a_cancel_request_is_ended_by_the_sweep_because_workers_drop_revoked_tasks(
     job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]]
 ) -> None:
-    lose(cancel_requested_at=timezone.now(), cancelled_by=job.session.user)
+    expire_heartbeat(cancel_requested_at=timezone.now(), cancelled_by=job.session.user)
     sweep_jobs()
-    assert answers(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
+    assert delivered_responses(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
     assert RUNS == [] and broker == []

@@ -1,4 +1,4 @@
-"""What a job says of its progress: cheap however often, never lost at the end, and never what breaks the page."""
+"""Progress of a job: few writes, the last value always written, and invalid numbers shown as indeterminate."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from sessions_app.jobs import job_tool, progress
-from sessions_app.live.notices import job_fields
+from sessions_app.live.notices import job_notice
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, talk
 
 PAGES = 10_000
-HANDFUL = 20
-ODD = {
+MAX_UPDATES = 20
+NOT_FINITE = {
     "done is NaN": (nan, 10),
     "total is NaN": (1, nan),
     "done is infinite": (inf, 10),
@@ -37,10 +37,10 @@ def write_book(end: str = "") -> dict[str, Any]:
         progress(page, PAGES, f"Page {page}")
     if end == "fails":
         raise ValueError("no ink")
-    if end == "is tried again":
+    if end == "is retried":
         raise OSError("no paper")
-    if end in ODD:
-        progress(*ODD[end], end)
+    if end in NOT_FINITE:
+        progress(*NOT_FINITE[end], end)
     return {}
 
 
@@ -53,19 +53,19 @@ def model(
 
 @pytest.fixture
 def updates(model: ScriptedModel) -> Iterator[list[str]]:
-    """The statements that threads of their own, as that which reports, update jobs with."""
-    seen: list[str] = []
+    """Updates of jobs by connections that are opened during the test, such as the reporter's."""
+    statements: list[str] = []
 
-    def note(execute: Any, sql: str, *rest: Any) -> Any:
+    def record(execute: Any, sql: str, *rest: Any) -> Any:
         if sql.startswith('UPDATE "sessions_app_tooljob"'):
-            seen.append(sql)
+            statements.append(sql)
         return execute(sql, *rest)
 
     def watch(connection: BaseDatabaseWrapper, **_: object) -> None:
-        connection.execute_wrappers.append(note)
+        connection.execute_wrappers.append(record)
 
     connection_created.connect(watch)
-    yield seen
+    yield statements
     connection_created.disconnect(watch)
 
 
@@ -80,19 +80,19 @@ def run_job(person: User, model: ScriptedModel, **args: Any) -> ToolJob:
 
 @pytest.mark.parametrize(
     ("end", "status"),
-    [("", JobStatus.SUCCEEDED), ("fails", JobStatus.FAILED), ("is tried again", JobStatus.QUEUED)],
+    [("", JobStatus.SUCCEEDED), ("fails", JobStatus.FAILED), ("is retried", JobStatus.QUEUED)],
 )
-def test_thousands_of_steps_are_written_a_few_times_and_the_last_one_always(
+def test_thousands_of_steps_cause_few_updates_and_the_last_one_is_always_written(
     person: User, model: ScriptedModel, updates: list[str], end: str, status: JobStatus
 ) -> None:
     job = run_job(person, model, end=end)
     assert job.status == status
     assert (job.progress_done, job.progress_total, job.progress_message) == (PAGES, PAGES, f"Page {PAGES}")
-    assert 1 <= len(updates) < HANDFUL
+    assert 1 <= len(updates) < MAX_UPDATES
 
 
-@pytest.mark.parametrize("end", list(ODD))
-def test_numbers_that_are_not_finite_say_that_nobody_knows(
+@pytest.mark.parametrize("end", list(NOT_FINITE))
+def test_numbers_that_are_not_finite_are_stored_as_unknown_progress(
     person: User, model: ScriptedModel, end: str
 ) -> None:
     job = run_job(person, model, end=end)
@@ -113,10 +113,10 @@ def test_numbers_that_are_not_finite_say_that_nobody_knows(
         (5.0, 8.0, 62),
     ],
 )
-def test_whatever_a_row_has_the_card_shows_a_share_or_none(
+def test_the_card_shows_a_percentage_or_an_indeterminate_bar_for_every_stored_number(
     done: float, total: float, percent: int | None
 ) -> None:
     job = ToolJob(status=JobStatus.RUNNING, progress_done=done, progress_total=total, session_id=uuid4())
-    fields = job_fields(job)
-    assert fields["percent"] == percent
-    assert ("value=" in fields["html"]) == (percent is not None)
+    notice = job_notice(job)
+    assert notice.percent == percent
+    assert ("value=" in notice.html) == (percent is not None)

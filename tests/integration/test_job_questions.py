@@ -1,4 +1,4 @@
-"""A job asks the person and waits, without a process, for as long as it takes (docs/long-running-jobs.md)."""
+"""Questions of jobs: the job pauses without a process, and one answer by the owner resumes it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runtime.errors import ConfigurationError
-from sessions_app import celery_dispatch, jobs, use_cases
+from sessions_app import celery_dispatch, use_cases
 from sessions_app.db import threads
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.jobs import ask, confirm, job_tool, progress
-from sessions_app.jobs.sweeper import MOST_ATTEMPTS, sweep_jobs
+from sessions_app.jobs.questions import JobQuestion
+from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
 from sessions_app.models import Invocation, JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+from tests.integration.rewind_helpers import go_back
 
 RUNS: list[str] = []
 SENT: list[str] = []
@@ -34,13 +36,13 @@ def send_report(customers: int) -> dict[str, Any]:
     Args:
         customers: How many.
     """
-    RUNS.append("begun")
+    RUNS.append("run")
     progress(1, 3, "Counting")
     if not confirm(f"Send the report to {customers} customers?"):
         return {"summary": "Nothing was sent."}
     language = ask("In which language?", ["English", "German"])
-    if RUNS.count("begun") == 3:
-        raise OSError("the post is closed")
+    if RUNS.count("run") == 3:
+        raise OSError("the mail server is down")
     signature = ask("Signed by whom?")
     SENT.append(language)
     return {"summary": f"Sent in {language}, signed {signature}."}
@@ -59,30 +61,36 @@ def model(
 def job(person: User, model: ScriptedModel, broker: list[tuple[str, str]]) -> ToolJob:
     """A job that waits for an answer to its first question."""
     model.turns = [call("send_report", customers=214), "It asks you first."]
-    made = ToolJob.objects.get(session_id=talk(person, "reports", "send the report"))
-    run_task(made)
-    made.refresh_from_db()
+    job = ToolJob.objects.get(session_id=talk(person, "reports", "send the report"))
+    run_task(job)
+    job.refresh_from_db()
     broker.clear()
-    return made
+    return job
+
+
+def open_question(job: ToolJob) -> dict[str, Any]:
+    question: dict[str, Any] | None = job.question
+    assert question is not None
+    return question
 
 
 def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
-    """The person answers in a tab."""
+    """Answer question `number` as the user."""
     threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
     job.refresh_from_db()
 
 
-def answers_to_the_call(job: ToolJob) -> list[dict[str, Any]]:
-    """What came from outside, after all that is queued has run."""
+def delivered_responses(job: ToolJob) -> list[dict[str, Any]]:
+    """Run the queue and return the function responses of the job."""
     run_queue(job.session_id)
     return [response["response"] for response in responses(job.session)]
 
 
 def test_a_question_leaves_the_job_waiting_and_frees_the_worker(job: ToolJob) -> None:
     assert (job.status, job.attempts) == (JobStatus.WAITING, 0)
-    assert job.question["text"] == "Send the report to 214 customers?"
+    assert open_question(job)["text"] == "Send the report to 214 customers?"
     assert (job.progress_done, job.progress_message) == (1, "Counting")
-    assert job.delivered_at is None and answers_to_the_call(job) == []
+    assert job.delivered_at is None and delivered_responses(job) == []
     assert Invocation.objects.get(client_id="m1").status == "waiting"
 
 
@@ -93,27 +101,27 @@ def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_onc
     assert job.status == JobStatus.QUEUED and job.question is None
     run_task(job)
     job.refresh_from_db()
-    assert job.question["options"] == ["English", "German"]
+    assert open_question(job)["options"] == ["English", "German"]
     answer(person, job, 1, "German")
-    ToolJob.objects.update(status=JobStatus.RUNNING, attempts=1)  # a worker has it, and is killed
-    run_task(job)  # the broker delivers it again
+    ToolJob.objects.update(status=JobStatus.RUNNING, attempts=1)  # a worker claimed the job and was killed
+    run_task(job)  # the broker delivers the task again
     assert len(RUNS) == 2
     ToolJob.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     sweep_jobs()
     with pytest.raises(Retry):
-        run_task(job)  # this time the post is closed
+        run_task(job)  # this attempt fails
     run_task(job)
     job.refresh_from_db()
-    assert job.question["kind"] == "text"
+    assert open_question(job)["kind"] == "text"
     answer(person, job, 2, "Ada")
     for _ in range(3):
         run_task(job)
     model.turns = ["All is sent."]
-    (told,) = answers_to_the_call(job)
-    assert told == {"status": "succeeded", "summary": "Sent in German, signed Ada."}
+    (response,) = delivered_responses(job)
+    assert response == {"status": "succeeded", "summary": "Sent in German, signed Ada."}
     assert SENT == ["German"]
     job.refresh_from_db()
-    assert [(one["answer"], one["by"]) for one in job.answers] == [
+    assert [(answered["answer"], answered["by"]) for answered in job.answers] == [
         (True, "ada"),
         ("German", "ada"),
         ("Ada", "ada"),
@@ -122,33 +130,37 @@ def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_onc
 
 
 def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None:
-    async def from_all_tabs() -> list[Any]:
+    async def answer_in_all_tabs() -> list[Any]:
         tabs = (use_cases.answer_job(person, job.session_id, job.pk, 0, said) for said in (True, False) * 3)
         return await asyncio.gather(*tabs, return_exceptions=True)
 
-    refused = [error for error in threads.run(from_all_tabs()) if error is not None]
+    refused = [error for error in threads.run(answer_in_all_tabs()) if error is not None]
     assert [type(error) for error in refused] == [ConflictError] * 5
     job.refresh_from_db()
     assert len(job.answers) == 1
     run_task(job)
-    with pytest.raises(ConflictError, match="answered already"):
-        answer(person, job, 0, True)  # from a tab that has not heard of the second question
+    with pytest.raises(
+        ConflictError, match=r"answered already|has ended"
+    ):  # It has ended when a no came first.
+        answer(person, job, 0, True)  # from a tab that does not show the second question yet
 
 
-def test_an_answer_that_does_not_fit_is_refused_and_the_job_waits_on(person: User, job: ToolJob) -> None:
+def test_an_invalid_answer_is_refused_and_the_job_still_waits(person: User, job: ToolJob) -> None:
     with pytest.raises(InvalidInputError, match="yes or no"):
         answer(person, job, 0, "perhaps")
     answer(person, job, 0, True)
     run_task(job)
     with pytest.raises(InvalidInputError, match="English, German"):
         answer(person, job, 1, "Latin")
-    with pytest.raises(InvalidInputError, match="in words"):
+    with pytest.raises(InvalidInputError, match="with text"):
         answer(person, job, 1, True)
     job.refresh_from_db()
     assert job.status == JobStatus.WAITING and len(job.answers) == 1
 
 
-def test_only_the_person_asked_may_answer_and_nobody_forges_the_result(person: User, job: ToolJob) -> None:
+def test_only_the_owner_may_answer_and_nobody_can_forge_the_function_response(
+    person: User, job: ToolJob
+) -> None:
     stranger = get_user_model().objects.create_user("eve")
     with pytest.raises(NotFoundError):
         answer(stranger, job, 0, True)
@@ -159,7 +171,7 @@ def test_only_the_person_asked_may_answer_and_nobody_forges_the_result(person: U
     assert job.status == JobStatus.WAITING
 
 
-def test_a_waiting_job_is_left_alone_for_days_by_the_sweeper_and_the_broker(
+def test_neither_the_sweep_nor_a_delivery_runs_a_waiting_job(
     job: ToolJob, broker: list[tuple[str, str]]
 ) -> None:
     long_ago = timezone.now() - timedelta(days=9)
@@ -170,22 +182,22 @@ def test_a_waiting_job_is_left_alone_for_days_by_the_sweeper_and_the_broker(
     assert job.status == JobStatus.WAITING and broker == [] and len(RUNS) == 1
 
 
-def test_an_answered_job_that_could_not_be_sent_is_sent_by_the_sweeper(
+def test_the_sweep_sends_an_answered_job_that_could_not_be_sent(
     person: User, job: ToolJob, broker: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(job_id: str | UUID, task_name: str) -> None:
-        raise ConnectionError("the broker is away")
+    def fail_to_send(job_id: str | UUID, task_name: str) -> None:
+        raise ConnectionError("the broker is down")
 
-    monkeypatch.setattr(celery_dispatch, "send_job", away)
+    monkeypatch.setattr(celery_dispatch, "send_job", fail_to_send)
     ToolJob.objects.update(created_at=timezone.now() - timedelta(days=9))
     answer(person, job, 0, True)
     sweep_jobs()
     assert broker == [(str(job.pk), job.task_name)]
 
 
-def test_questions_use_up_no_attempts(person: User, job: ToolJob) -> None:
+def test_questions_do_not_count_as_attempts(person: User, job: ToolJob) -> None:
     long_ago = timezone.now() - timedelta(hours=1)
-    ToolJob.objects.update(attempts=MOST_ATTEMPTS - 1)
+    ToolJob.objects.update(attempts=MAX_ATTEMPTS - 1)
     answer(person, job, 0, True)
     run_task(job)
     ToolJob.objects.update(status=JobStatus.RUNNING, heartbeat_at=long_ago)
@@ -194,14 +206,14 @@ def test_questions_use_up_no_attempts(person: User, job: ToolJob) -> None:
     assert job.status == JobStatus.QUEUED
 
 
-def test_a_waiting_job_can_be_cancelled_and_the_model_is_told(
+def test_a_waiting_job_can_be_cancelled_and_the_model_receives_a_response(
     person: User, job: ToolJob, model: ScriptedModel
 ) -> None:
     threads.run(use_cases.cancel_job(person, job.session_id, job.pk))
     with pytest.raises(ConflictError, match="has ended"):
         answer(person, job, 0, True)
     model.turns = ["As you wish."]
-    assert [told["status"] for told in answers_to_the_call(job)] == ["cancelled"]
+    assert [response["status"] for response in delivered_responses(job)] == ["cancelled"]
 
 
 def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
@@ -213,38 +225,38 @@ def test_a_job_that_is_cancelled_before_it_asks_does_not_wait(
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.question is None
     model.turns = ["As you wish."]
-    assert len(answers_to_the_call(job)) == 1
+    assert len(delivered_responses(job)) == 1
 
 
-def test_going_back_to_before_the_call_cancels_the_job_that_waits(person: User, job: ToolJob) -> None:
+def test_a_rewind_before_the_call_cancels_the_waiting_job(person: User, job: ToolJob) -> None:
     first = Invocation.objects.get(client_id="m1").invocation_id
-    threads.run(use_cases.rewind(person, job.session_id, first))
+    threads.run(go_back(person, job.session_id, first))
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED and job.question is None
-    assert answers_to_the_call(job) == []
+    assert delivered_responses(job) == []
 
 
-def test_a_question_in_other_words_is_asked_anew(person: User, job: ToolJob) -> None:
+def test_a_question_with_a_changed_text_is_asked_again(person: User, job: ToolJob) -> None:
     answer(person, job, 0, True)
     ToolJob.objects.update(args={"customers": 300})
     run_task(job)
     job.refresh_from_db()
-    assert job.question["text"] == "Send the report to 300 customers?"
+    assert open_question(job)["text"] == "Send the report to 300 customers?"
 
 
-def test_staff_see_what_was_asked_and_who_answered_when(
+def test_staff_see_the_question_the_answer_and_who_answered(
     person: User, job: ToolJob, admin_client: Any
 ) -> None:
     page = f"/admin/sessions_app/tooljob/{job.pk}/change/"
     assert "Send the report to 214 customers?" in admin_client.get(page).content.decode()
     answer(person, job, 0, True)
-    shown = admin_client.get(page).content.decode()
-    assert "Send the report to 214 customers? <b>yes</b> (ada, " in shown
+    html = admin_client.get(page).content.decode()
+    assert "Send the report to 214 customers? <b>yes</b> (ada, " in html
 
 
-def test_questions_are_for_jobs_only_and_say_something() -> None:
-    with pytest.raises(ConfigurationError, match="run as a job"):
+def test_questions_need_a_job_and_a_text() -> None:
+    with pytest.raises(ConfigurationError, match="only inside a job"):
         confirm("Really?")
     for text, options in ((" ", ()), ("How?", ("by post", ""))):
         with pytest.raises(ConfigurationError, match="empty"):
-            jobs.questions.Question(text, "choice", options)
+            JobQuestion(text, "choice", options)

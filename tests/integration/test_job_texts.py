@@ -1,7 +1,8 @@
-"""PostgreSQL has no room for NUL and for half a surrogate pair: texts of jobs have U+FFFD there, and no job is lost."""
+"""Texts of jobs that PostgreSQL cannot store: NUL and lone surrogates are replaced by U+FFFD, and no job is lost."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,40 +14,45 @@ from sessions_app import use_cases
 from sessions_app.db import threads
 from sessions_app.jobs import ask, confirm, job_tool, progress, save_artifact
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.ownership import own_session
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 
-ODD = "a\0b\ud800"
+UNSTORABLE = "a\0b\ud800"
 STORED = "a\ufffdb\ufffd"
 RUNS: list[str] = []
 
 
-def _tell() -> dict[str, Any]:
-    progress(1, 2, ODD)
+def _report_progress() -> dict[str, Any]:
+    progress(1, 2, UNSTORABLE)
     return {}
 
 
 def _fail() -> dict[str, Any]:
-    raise ValueError(ODD)
+    raise ValueError(UNSTORABLE)
 
 
 def _be_unreachable() -> dict[str, Any]:
-    raise OSError(ODD)
+    raise OSError(UNSTORABLE)
 
 
 def _ask() -> dict[str, Any]:
-    return {"agreed": confirm(ODD), "chosen": ask("Which?", [ODD, "another"]), "said": ask("What?")}
+    return {
+        "agreed": confirm(UNSTORABLE),
+        "chosen": ask("Which?", [UNSTORABLE, "another"]),
+        "said": ask("What?"),
+    }
 
 
 def _save() -> dict[str, Any]:
-    return {"version": save_artifact(ODD, types.Part(text="what is in it"))}
+    return {"version": save_artifact(UNSTORABLE, types.Part(text="what is in it"))}
 
 
-DEEDS = {
+ACTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "return NUL": lambda: {"text": "a\0b", "deep": [{"a\0b": "a\0b"}]},
-    "return much NUL": lambda: {"text": "a\0b" * 50_000},
-    "return half a pair": lambda: {"text": ODD},
-    "tell": _tell,
+    "return a large text with NUL": lambda: {"text": "a\0b" * 50_000},
+    "return a lone surrogate": lambda: {"text": UNSTORABLE},
+    "report progress": _report_progress,
     "fail": _fail,
     "be unreachable": _be_unreachable,
     "ask": _ask,
@@ -58,7 +64,7 @@ DEEDS = {
 def read_file(what: str, note: str = "") -> dict[str, Any]:
     """Read a file that is no text."""
     RUNS.append(note)
-    return DEEDS[what]()
+    return ACTIONS[what]()
 
 
 @pytest.fixture
@@ -70,7 +76,7 @@ def model(
 
 
 def run_job(person: User, model: ScriptedModel, **args: Any) -> ToolJob:
-    """The job, after a worker has run it."""
+    """Let the model start the job, run it and return its row."""
     model.turns = [call("read_file", **args), "It is on its way."]
     job = ToolJob.objects.select_related("session").get(session_id=talk(person, "reports", "read it"))
     run_task(job)
@@ -78,73 +84,77 @@ def run_job(person: User, model: ScriptedModel, **args: Any) -> ToolJob:
     return job
 
 
-def answer_to_call(job: ToolJob, model: ScriptedModel) -> dict[str, Any]:
+def delivered_response(job: ToolJob, model: ScriptedModel) -> dict[str, Any]:
     model.turns = ["I see."]
     run_queue(job.session_id)
     (response,) = responses(job.session)
-    answered: dict[str, Any] = response["response"]
-    return answered
+    body: dict[str, Any] = response["response"]
+    return body
 
 
-def test_a_result_is_kept_and_told(person: User, model: ScriptedModel) -> None:
+def test_a_result_is_stored_and_delivered(person: User, model: ScriptedModel) -> None:
     job = run_job(person, model, what="return NUL")
-    kept = {"text": "a\ufffdb", "deep": [{"a\ufffdb": "a\ufffdb"}]}
-    assert (job.status, job.attempts, job.result) == (JobStatus.SUCCEEDED, 1, kept)
-    assert answer_to_call(job, model) == {"status": "succeeded", **kept}
+    stored = {"text": "a\ufffdb", "deep": [{"a\ufffdb": "a\ufffdb"}]}
+    assert (job.status, job.attempts, job.result) == (JobStatus.SUCCEEDED, 1, stored)
+    assert delivered_response(job, model) == {"status": "succeeded", **stored}
 
 
-def test_a_result_that_becomes_a_file_is_told(person: User, model: ScriptedModel) -> None:
-    job = run_job(person, model, what="return much NUL")
+def test_a_result_that_is_saved_as_a_file_is_delivered(person: User, model: ScriptedModel) -> None:
+    job = run_job(person, model, what="return a large text with NUL")
     assert (job.status, job.attempts) == (JobStatus.SUCCEEDED, 1)
-    assert answer_to_call(job, model)["file"] in job.artifacts
+    assert delivered_response(job, model)["file"] in job.artifacts
 
 
 @pytest.mark.parametrize(
     ("what", "error"),
     [
         ("fail", STORED),
-        ("return half a pair", "is not JSON"),
+        ("return a lone surrogate", "is not JSON"),
         ("save", "cannot be stored"),
     ],
 )
-def test_a_failure_is_told_and_the_job_has_run_once(
+def test_a_failure_is_delivered_and_not_retried(
     person: User, model: ScriptedModel, what: str, error: str
 ) -> None:
     job = run_job(person, model, what=what)
     assert (job.status, job.attempts) == (JobStatus.FAILED, 1)
-    assert error in job.error
-    assert answer_to_call(job, model) == {"status": "error", "error": job.error}
+    assert job.error == "The job failed."
+    assert error in job.error_detail
+    assert delivered_response(job, model) == {"status": "error", "error": job.error}
 
 
-def test_what_a_job_is_tried_again_for_is_kept(person: User, model: ScriptedModel) -> None:
+def test_the_error_before_a_retry_is_stored(person: User, model: ScriptedModel) -> None:
     with pytest.raises(Retry):
         run_job(person, model, what="be unreachable")
     job = ToolJob.objects.get()
-    assert (job.status, job.attempts, job.error) == (JobStatus.QUEUED, 1, STORED)
+    assert (job.status, job.attempts) == (JobStatus.QUEUED, 1)
+    assert job.error == "The job failed. It will be retried."
+    assert STORED in job.error_detail
 
 
-def test_progress_is_shown(person: User, model: ScriptedModel) -> None:
-    job = run_job(person, model, what="tell")
+def test_progress_messages_are_stored(person: User, model: ScriptedModel) -> None:
+    job = run_job(person, model, what="report progress")
     assert (job.status, job.progress_message) == (JobStatus.SUCCEEDED, STORED)
 
 
-def test_questions_are_asked_and_their_answers_found_again(person: User, model: ScriptedModel) -> None:
+def test_questions_and_answers_are_stored_and_matched(person: User, model: ScriptedModel) -> None:
     job = run_job(person, model, what="ask")
-    for number, (text, said) in enumerate([(STORED, True), ("Which?", STORED), ("What?", ODD)]):
+    dialogue: list[tuple[str, bool | str]] = [(STORED, True), ("Which?", STORED), ("What?", UNSTORABLE)]
+    for number, (text, answer) in enumerate(dialogue):
         assert job.question is not None and job.question["text"] == text
-        threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
+        threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, answer))
         run_task(job)
         job.refresh_from_db()
     assert job.result == {"agreed": True, "chosen": STORED, "said": STORED}
 
 
-def test_what_the_model_passes_arrives(person: User, model: ScriptedModel) -> None:
-    job = run_job(person, model, what="tell", note=ODD)
+def test_arguments_are_stored(person: User, model: ScriptedModel) -> None:
+    job = run_job(person, model, what="report progress", note=UNSTORABLE)
     assert job.status == JobStatus.SUCCEEDED and RUNS == [STORED]
 
 
-def test_what_a_person_says_begins_a_conversation(person: User, model: ScriptedModel) -> None:
+def test_a_message_is_stored_and_titles_the_session(person: User, model: ScriptedModel) -> None:
     model.turns = ["I see."]
-    session_id = talk(person, "reports", ODD)
+    session_id = talk(person, "reports", UNSTORABLE)
     assert ToolJob.objects.count() == 0
-    assert threads.run(use_cases.get_session(person, session_id)).title == STORED
+    assert threads.run(own_session(person, session_id)).title == STORED

@@ -1,4 +1,4 @@
-"""Several jobs of one turn of the model that end in another order, while a message is being answered."""
+"""Several jobs of one model turn that end in another order while another invocation runs."""
 
 from __future__ import annotations
 
@@ -35,27 +35,34 @@ def model(
     return clerk_with(write_chapter, monkeypatch)
 
 
-def test_each_is_answered_once_and_one_by_one_in_the_order_of_their_ends(
+def test_each_job_is_answered_once_in_the_order_in_which_the_jobs_end(
     person: User, model: ScriptedModel, broker: list[tuple[str, str]]
 ) -> None:
-    held = asyncio.Event()
+    release_model = asyncio.Event()
     chapters = [call("write_chapter", f"c{number}", number=number) for number in (1, 2, 3)]
-    model.turns = [chapters, "All three are on their way.", held, "The third.", "The first.", "The second."]
+    model.turns = [
+        chapters,
+        "All three are on their way.",
+        release_model,
+        "The third.",
+        "The first.",
+        "The second.",
+    ]
     session_id = talk(person, "reports", "three chapters")
     jobs = {job.args["number"]: job for job in ToolJob.objects.select_related("session")}
     assert sorted(broker) == sorted((str(job.pk), job.task_name) for job in jobs.values())
 
     threads.run(use_cases.send_message(person, session_id, "m2", "And the cover?"))
     for number in (3, 1, 2):
-        for _ in range(2):  # the broker may deliver it twice
+        for _ in range(2):  # the broker may deliver a task twice
             run_task(jobs[number])
             sweep_jobs()
     assert responses(jobs[1].session) == []
     assert Invocation.objects.get(client_id="m2").status == "running"
 
     async def release() -> None:
-        held.set()
-        await worker().ended()
+        release_model.set()
+        await worker().wait_until_idle()
 
     threads.run(release())
     for job in jobs.values():
@@ -71,7 +78,7 @@ def test_each_is_answered_once_and_one_by_one_in_the_order_of_their_ends(
     assert [event.text or event.kind for event in later] == [
         "And the cover?", "released", "response", "The third.", "response", "The first.", "response", "The second."
     ]  # fmt: skip
-    begun = Invocation.objects.order_by("id").values_list("client_id", "status")
-    assert list(begun) == [
+    rows = Invocation.objects.order_by("id").values_list("client_id", "status")
+    assert list(rows) == [
         (client_id, "completed") for client_id in ("m1", "m2", *(f"job:{jobs[n].pk}" for n in (3, 1, 2)))
     ]

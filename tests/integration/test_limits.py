@@ -1,4 +1,4 @@
-"""Who is answered when: queue policies, limits on invocations at once, and on what one may use (design.md)."""
+"""Queue policies, limits on concurrent invocations, and limits on cost (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -57,29 +57,29 @@ async def test_a_second_message_waits_for_its_turn(person: User, model: Scripted
     await use_cases.send_message(person, session.pk, "m2", "second")
     assert await statuses(session) == ["running", "queued"]
     first.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
-async def test_an_app_that_rejects_takes_no_second_message_but_the_first_one_again(
+async def test_the_reject_policy_refuses_a_second_message_and_accepts_a_repeated_one(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(apps={"words": {"queue_policy": "reject"}})
     first = asyncio.Event()
     model.turns = [first, "two"]
     session = await use_cases.create_session(person, "words")
-    known = await use_cases.send_message(person, session.pk, "m1", "first")
+    sent = await use_cases.send_message(person, session.pk, "m1", "first")
     with pytest.raises(ConflictError, match="still being answered"):
         await use_cases.send_message(person, session.pk, "m2", "second")
-    assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == known[0]
+    assert (await use_cases.send_message(person, session.pk, "m1", "first"))[0] == sent[0]
     first.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     await use_cases.send_message(person, session.pk, "m2", "second")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await texts(session) == ["first", "released", "second", "two"]
 
 
-async def test_where_messages_interrupt_the_newest_stops_what_came_before(
+async def test_the_interrupt_policy_cancels_all_older_invocations(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(queue_policy="interrupt")
@@ -87,13 +87,13 @@ async def test_where_messages_interrupt_the_newest_stops_what_came_before(
     session = await use_cases.create_session(person, "words")
     for number in (1, 2, 3):
         await use_cases.send_message(person, session.pk, f"m{number}", f"message {number}")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["cancelled", "cancelled", "completed"]
     assert (await texts(session))[-2:] == ["message 3", "three"]
-    assert (await Event.objects.filter(session=session).order_by("seq").afirst()).text == "message 1"  # type: ignore[union-attr]
+    assert (await Event.objects.aget(session=session, seq=1)).text == "message 1"
 
 
-async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
+async def test_the_interrupt_policy_keeps_queued_answers(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(queue_policy="interrupt")
@@ -103,14 +103,14 @@ async def test_an_answer_that_waits_for_its_turn_is_not_interrupted(
     answer = {"role": "user", "parts": [{"text": "a job's result"}]}
     await worker().start(session.pk, user_id=person.pk, client_id="job:1", message=answer)
     await use_cases.send_message(person, session.pk, "m2", "message 2")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["cancelled", "completed", "completed"]
 
 
-async def test_a_person_has_only_so_many_messages_answered_at_once(
+async def test_a_persons_invocations_at_once_are_limited(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    """The message is kept, and an event says why it is not answered."""
+    """The message is kept, and an error event names the reason."""
     configure(invocations_of_person=2)
     model.turns = [asyncio.Event(), asyncio.Event(), "now"]
     sessions = [await use_cases.create_session(person, "words") for _ in range(3)]
@@ -127,7 +127,7 @@ async def test_a_person_has_only_so_many_messages_answered_at_once(
     assert await statuses(sessions[2]) == ["failed", "completed"]
 
 
-async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
+async def test_the_limit_holds_for_messages_sent_in_the_same_instant(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=3)
@@ -136,13 +136,13 @@ async def test_of_many_that_begin_in_the_same_instant_only_so_many_run(
     sessions = [await use_cases.create_session(person, "words") for _ in range(10)]
     await asyncio.gather(*(use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions))
     end.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (
         sorted([(await statuses(session))[0] for session in sessions]) == ["completed"] * 3 + ["failed"] * 7
     )
 
 
-async def test_an_app_answers_only_so_many_at_once_and_another_app_is_not_concerned(
+async def test_an_apps_invocations_at_once_are_limited_apart_from_other_apps(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(apps={"words": {"invocations_of_app": 1}})
@@ -151,14 +151,14 @@ async def test_an_app_answers_only_so_many_at_once_and_another_app_is_not_concer
     other = await use_cases.create_session(person, "other")
     await use_cases.send_message(person, busy.pk, "m1", "hello")
     for session in (refused, other):
-        begun = await use_cases.send_message(person, session.pk, "m1", "hello")
-        await worker()._running[begun[0]].task
+        sent = await use_cases.send_message(person, session.pk, "m1", "hello")
+        await worker()._running[sent[0]].task
     assert "Send this again in a moment" in (await texts(refused))[1]
     assert await statuses(other) == ["completed"]
 
 
 def costly(prompt: int, cached: int, written: int) -> LlmResponse:
-    """A call of the tool by a model that says what it used."""
+    """Return a model's call of the tool, with its usage."""
     usage = types.GenerateContentResponseUsageMetadata(
         prompt_token_count=prompt,
         cached_content_token_count=cached,
@@ -169,7 +169,7 @@ def costly(prompt: int, cached: int, written: int) -> LlmResponse:
     return LlmResponse(content=content, usage_metadata=usage, model_version="gemini-9-flash-001")
 
 
-async def test_what_costs_too_much_is_stopped_with_a_sentence(
+async def test_an_invocation_above_its_cost_limit_fails_with_a_sentence(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     prices = {"gemini-9": {"input": 100.0, "output": 100.0}, "gemini-9-flash": {"input": 1.0, "output": 2.0}}
@@ -177,13 +177,13 @@ async def test_what_costs_too_much_is_stopped_with_a_sentence(
     model.turns = [costly(1_000_000, 0, 500_000), costly(400_000, 0, 100_000), "never"]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["failed"]
     assert (await texts(session))[-1] == "This cost more than 2.5, so it was stopped. Ask for less at once."
     assert len(model.requests) == 2
 
 
-async def test_input_from_the_models_cache_costs_what_its_price_says(
+async def test_cached_input_is_counted_at_its_own_price(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     prices = {"gemini-9": {"input": 1.0, "output": 2.0, "cached_input": 0.1}}
@@ -191,5 +191,5 @@ async def test_input_from_the_models_cache_costs_what_its_price_says(
     model.turns = [costly(1_000_000, 900_000, 100_000), "An ant."]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["completed"]

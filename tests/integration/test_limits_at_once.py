@@ -1,4 +1,4 @@
-"""How many run at once is limited for whatever begins: at once, when its turn comes, or once more (docs/limits.md)."""
+"""Limits on concurrent invocations: for new, queued and retried invocations alike (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Configure = Callable[..., None]
 BROKEN = ConnectionError("the model is away")
 
 
-class Custom(BaseAgent):
-    """Breaks at its first run; records no state."""
+class StatelessAgent(BaseAgent):
+    """Fails in its first run; records no state."""
 
     runs: list[str] = []
 
@@ -47,14 +47,14 @@ class Custom(BaseAgent):
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     words = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    custom = App(name="custom", root_agent=Custom(name="custom", runs=[]))
+    custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": words, "custom": custom})
     return scripted
 
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement that the hot path sends."""
+    """The statements that the connection pool executes."""
     sent: list[str] = []
     execute = AsyncConnection.execute
 
@@ -70,45 +70,45 @@ async def statuses(session: Session) -> list[str]:
     return [row.status async for row in Invocation.objects.filter(session=session).order_by("id")]
 
 
-async def last_said(session: Session) -> str:
+async def last_text(session: Session) -> str:
     event = await Event.objects.filter(session=session).alatest("seq")
     return str(event.text or event.body.get("errorMessage"))
 
 
-async def when_at_rest(session: Session) -> None:
-    """Wait until nothing runs in the session; elsewhere something may."""
+async def wait_until_settled(session: Session) -> None:
+    """Wait until no invocation of the session runs or is queued."""
     while set(await statuses(session)) & {"queued", "running"}:
         await asyncio.sleep(0.01)
 
 
-async def when_asked(model: ScriptedModel, times: int) -> None:
+async def wait_for_requests(model: ScriptedModel, times: int) -> None:
     while len(model.requests) < times:
         await asyncio.sleep(0.01)
 
 
-async def one_is_busy(person: User, model: ScriptedModel) -> tuple[Session, asyncio.Event]:
-    """A conversation whose answer is being written until the event is set."""
+async def start_answer(person: User, model: ScriptedModel) -> tuple[Session, asyncio.Event]:
+    """Return a session with an invocation that runs until the returned event is set."""
     end = asyncio.Event()
-    asked = len(model.requests)
+    requests_before = len(model.requests)
     model.turns = [end]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
-    await when_asked(model, asked + 1)
+    await wait_for_requests(model, requests_before + 1)
     return session, end
 
 
-async def failed(person: User, model: ScriptedModel, app: str) -> tuple[Session, str]:
-    """A conversation whose answer failed, and the invocation's id."""
+async def fail_once(person: User, model: ScriptedModel, app: str) -> tuple[Session, str]:
+    """Return a session with a failed invocation, and its id."""
     model.turns = [BROKEN]
     session = await use_cases.create_session(person, app)
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["failed"]
     return session, invocation_id
 
 
-async def has_waited(person: User, app: str, client_id: str) -> Session:
-    """A session in which something is queued, and no process knows of it."""
+async def queue_only(person: User, app: str, client_id: str) -> Session:
+    """Return a session with a queued invocation that no process was told of."""
     session = await use_cases.create_session(person, app)
     await invocation_queue.enqueue(
         session.pk,
@@ -120,51 +120,51 @@ async def has_waited(person: User, app: str, client_id: str) -> Session:
     return session
 
 
-async def test_what_is_tried_again_counts_like_any_other(
+async def test_a_retry_counts_towards_the_limit(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=1)
-    session, invocation_id = await failed(person, model, "words")
-    _, end = await one_is_busy(person, model)
+    session, invocation_id = await fail_once(person, model, "words")
+    _, end = await start_answer(person, model)
     await use_cases.retry(person, session.pk, invocation_id)
-    await when_at_rest(session)
+    await wait_until_settled(session)
     assert await statuses(session) == ["failed"]
-    assert "Wait until one of them is complete" in await last_said(session)
+    assert "Wait until one of them is complete" in await last_text(session)
     end.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     model.turns = ["Hello."]
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker().ended()
-    assert (await statuses(session), await last_said(session)) == (["completed"], "Hello.")
+    await worker().wait_until_idle()
+    assert (await statuses(session), await last_text(session)) == (["completed"], "Hello.")
 
 
-async def test_what_is_sent_once_more_for_an_agent_that_cannot_go_on_counts_too(
+async def test_a_message_that_a_retry_sends_again_counts_towards_the_limit(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=1)
-    session, invocation_id = await failed(person, model, "custom")
-    await one_is_busy(person, model)
+    session, invocation_id = await fail_once(person, model, "custom")
+    await start_answer(person, model)
     await use_cases.retry(person, session.pk, invocation_id)
-    await when_at_rest(session)
+    await wait_until_settled(session)
     assert await statuses(session) == ["failed", "failed"]
-    assert "Wait until one of them is complete" in await last_said(session)
+    assert "Wait until one of them is complete" in await last_text(session)
 
 
-async def test_of_three_messages_that_are_sent_at_once_where_there_is_no_room_none_is_answered(
+async def test_several_messages_above_the_limit_all_fail(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=1)
-    busy, _ = await one_is_busy(person, model)
+    busy, _ = await start_answer(person, model)
     session = await use_cases.create_session(person, "words")
     for number in range(3):
         await use_cases.send_message(person, session.pk, f"m{number}", "hello")
-    await when_at_rest(session)
+    await wait_until_settled(session)
     assert await statuses(session) == ["failed"] * 3
     assert await statuses(busy) == ["running"]
     assert len(model.requests) == 1
 
 
-async def test_what_waits_for_its_turn_in_one_conversation_takes_no_more_than_one_place(
+async def test_the_queue_of_a_session_counts_as_one_invocation(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=1, invocations_of_app=1)
@@ -172,11 +172,11 @@ async def test_what_waits_for_its_turn_in_one_conversation_takes_no_more_than_on
     session = await use_cases.create_session(person, "words")
     for number in range(3):
         await use_cases.send_message(person, session.pk, f"m{number}", "hello")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["completed"] * 3
 
 
-async def test_what_is_said_while_the_answer_before_it_ends_does_not_count_that_one(
+async def test_an_invocation_that_ends_meanwhile_is_not_counted(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=1, invocations_of_app=1)
@@ -187,63 +187,68 @@ async def test_what_is_said_while_the_answer_before_it_ends_does_not_count_that_
         sending = asyncio.create_task(use_cases.send_message(person, session.pk, "m1", "hello"))
         await blocked(1)
     await sending
-    await worker().ended()
+    await worker().wait_until_idle()
     assert await statuses(session) == ["completed"]
 
 
 @pytest.mark.parametrize("limit", ["invocations_of_person", "invocations_of_app"])
-async def test_of_many_whose_turn_comes_in_the_same_instant_only_so_many_run(
+async def test_the_limit_holds_for_sessions_claimed_in_the_same_instant(
     person: User, model: ScriptedModel, configure: Configure, limit: str
 ) -> None:
     configure(**{limit: 3})
     end = asyncio.Event()
     model.turns = [end] * 10
-    sessions = [await has_waited(person, "words", "m1") for _ in range(10)]
+    sessions = [await queue_only(person, "words", "m1") for _ in range(10)]
     await asyncio.gather(*(worker().start_next(session.pk) for session in sessions))
     end.set()
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (
         sorted([(await statuses(session))[0] for session in sessions]) == ["completed"] * 3 + ["failed"] * 7
     )
 
 
 @pytest.mark.parametrize("kind", ["answer:1", "job:1", "schedule:1:1"])
-async def test_what_must_not_be_lost_is_answered_all_the_same(
+async def test_answers_and_scheduled_tasks_are_exempt_from_the_limit(
     person: User, model: ScriptedModel, configure: Configure, kind: str
 ) -> None:
     configure(invocations_of_person=1, invocations_of_app=1)
-    await one_is_busy(person, model)
+    await start_answer(person, model)
     model.turns = ["Noted.", "Noted, too."]
-    waited = await has_waited(person, "words", kind)
-    await worker().run_queue(waited.pk)
-    assert await statuses(waited) == ["completed"]
+    queued = await queue_only(person, "words", kind)
+    await worker().run_queue(queued.pk)
+    assert await statuses(queued) == ["completed"]
     at_once = await use_cases.create_session(person, "words")
     await worker().start(at_once.pk, user_id=person.pk, client_id=kind, message=content_to_json(say("hello")))
-    await when_at_rest(at_once)
+    await wait_until_settled(at_once)
     assert await statuses(at_once) == ["completed"]
 
 
-async def test_what_had_its_place_goes_on_in_another_process_although_it_was_taken_meanwhile(
+async def test_a_resumed_invocation_is_exempt_from_the_limit(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocations_of_person=1)
-    session, _ = await one_is_busy(person, model)
+    session, _ = await start_answer(person, model)
     past = timezone.now() - timedelta(seconds=1)
     await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
     assert await leases.take_back_expired() == [session.pk]
-    await one_is_busy(person, model)
+    await start_answer(person, model)
     model.turns = ["Hello."]
     await InvocationWorker(live()).run_queue(session.pk)
     assert await statuses(session) == ["completed"]
 
 
 @pytest.mark.parametrize(("limits", "locks"), [({}, 0), ({"invocations_of_person": 1}, 1)])
-async def test_a_limit_that_is_not_set_costs_no_statement(
-    person: User, model: ScriptedModel, configure: Configure, statements: list[str], limits: Any, locks: int
+async def test_without_a_limit_no_statement_is_added(
+    person: User,
+    model: ScriptedModel,
+    configure: Configure,
+    statements: list[str],
+    limits: dict[str, int],
+    locks: int,
 ) -> None:
     configure(**limits)
     model.turns = ["Hello."]
-    session = await has_waited(person, "words", "m1")
+    session = await queue_only(person, "words", "m1")
     statements.clear()
     task = await worker().start_next(session.pk)
     assert len(statements) == 1 + locks
@@ -254,4 +259,4 @@ async def test_a_limit_that_is_not_set_costs_no_statement(
     statements.clear()
     await use_cases.send_message(person, session.pk, "m1", "hello")
     assert len(statements) == 1 + locks
-    await worker().ended()
+    await worker().wait_until_idle()

@@ -1,4 +1,4 @@
-"""What one invocation may use: tokens and model calls, attempts after a crash included (docs/limits.md; spec L10)."""
+"""Limits on tokens and model calls of one invocation, resumed attempts included (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def delete_file(name: str) -> str:
 
 
 def using(tokens: int, said: str | None = None) -> LlmResponse:
-    """What a model answers, a call when it says nothing, and how many tokens that took."""
+    """Return a model's answer, or a call of the tool, that took so many tokens."""
     usage = types.GenerateContentResponseUsageMetadata(total_token_count=tokens)
     content = text_content(said) if said else types.Content(role="model", parts=[call("look_up", word="ant")])
     return LlmResponse(content=content, usage_metadata=usage)
 
 
-async def told(person: User, model: ScriptedModel, *turns: Any) -> tuple[Session, str]:
-    """A conversation with one message, whose answer has ended, and its invocation's id."""
+async def ask(person: User, model: ScriptedModel, *turns: Any) -> tuple[Session, str]:
+    """Send a message and wait for the end; return the session and the invocation's id."""
     model.turns = list(turns)
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     return session, invocation_id
 
 
@@ -71,16 +71,16 @@ async def log_of(session: Session) -> list[str]:
     return [event.text or event.body.get("errorMessage") or event.kind async for event in events]
 
 
-async def when_asked(model: ScriptedModel, times: int) -> None:
+async def wait_for_requests(model: ScriptedModel, times: int) -> None:
     while len(model.requests) < times:
         await asyncio.sleep(0.01)
 
 
-async def test_what_takes_too_many_tokens_is_stopped_with_a_sentence_and_the_message_is_kept(
+async def test_an_invocation_above_its_token_limit_fails_with_a_sentence_and_keeps_the_message(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocation_tokens=1000)
-    session, _ = await told(person, model, using(600), using(600), "Never said.")
+    session, _ = await ask(person, model, using(600), using(600), "Never said.")
     sentence = "This used more than 1000 tokens, so it was stopped. Ask for less at once."
     assert await outcome(session) == ("failed", sentence)
     assert await log_of(session) == ["what is an ant?", "call", "response", "call", "response", sentence]
@@ -88,77 +88,77 @@ async def test_what_takes_too_many_tokens_is_stopped_with_a_sentence_and_the_mes
     assert last.body["errorCode"] == "LIMIT"
 
 
-async def test_an_answer_that_is_complete_stays_however_many_tokens_it_took(
+async def test_a_final_response_above_the_token_limit_is_kept(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocation_tokens=1000)
-    session, _ = await told(person, model, using(600), using(600, "An insect."))
+    session, _ = await ask(person, model, using(600), using(600, "An insect."))
     assert await outcome(session) == ("completed", "")
 
 
-async def test_what_asks_the_model_too_often_is_stopped_with_a_sentence_for_people(
+async def test_an_invocation_above_its_limit_of_model_calls_fails_with_a_sentence(
     person: User, model: ScriptedModel, configure: Configure, caplog: pytest.LogCaptureFixture
 ) -> None:
     configure(apps={"words": {"invocation_model_calls": 2}})
     again = call("look_up", word="ant")
-    session, invocation_id = await told(person, model, again, again, "Never said.")
+    session, invocation_id = await ask(person, model, again, again, "Never said.")
     assert await outcome(session) == ("failed", TOO_OFTEN)
     assert await log_of(session) == ["what is an ant?", "call", "response", "call", "response", TOO_OFTEN]
     assert len(model.requests) == 2
     assert f"{invocation_id} was stopped" in caplog.text and "calls its tools in circles" in caplog.text
 
 
-async def test_the_next_message_has_all_of_it_again(
+async def test_limits_count_each_invocation_apart(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocation_model_calls=2, invocation_tokens=1000)
-    session, _ = await told(person, model, using(900), using(900, "An insect."))
+    session, _ = await ask(person, model, using(900), using(900, "An insect."))
     model.turns = [using(900), using(900, "Another one.")]
     await use_cases.send_message(person, session.pk, "m2", "and a bee?")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await log_of(session))[-1] == "Another one."
 
 
-async def handed_over(person: User, model: ScriptedModel, *turns: Any) -> Session:
-    """A conversation whose process was told to stop while the model was asked once more after these turns."""
+async def hand_over(person: User, model: ScriptedModel, *turns: Any) -> Session:
+    """Play the turns, then close the worker during the next model call."""
     model.turns = [*turns, asyncio.Event()]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await when_asked(model, len(turns) + 1)
+    await wait_for_requests(model, len(turns) + 1)
     await worker().close()
     return session
 
 
-async def test_model_calls_count_on_in_the_process_that_takes_it_up(
+async def test_a_resumed_invocation_goes_on_counting_model_calls(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocation_model_calls=3)
     again = call("look_up", word="ant")
-    session = await handed_over(person, model, again, again)
+    session = await hand_over(person, model, again, again)
     model.turns = [again, "Never said."]
     await InvocationWorker(live()).run_queue(session.pk)
     assert await outcome(session) == ("failed", TOO_OFTEN)
     assert model.turns == ["Never said."]
 
 
-async def test_tokens_count_on_in_the_process_that_takes_it_up(
+async def test_a_resumed_invocation_goes_on_counting_tokens(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocation_tokens=1000)
-    session = await handed_over(person, model, using(600))
+    session = await hand_over(person, model, using(600))
     model.turns = [using(600), "Never said."]
     await InvocationWorker(live()).run_queue(session.pk)
     assert (await outcome(session))[0] == "failed"
     assert model.turns == ["Never said."]
 
 
-async def test_what_is_tried_again_begins_to_count_anew(
+async def test_a_retried_invocation_counts_from_zero(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(invocation_model_calls=2)
     again = call("look_up", word="ant")
-    session, invocation_id = await told(person, model, again, again)
+    session, invocation_id = await ask(person, model, again, again)
     model.turns = [again, "An insect."]
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await outcome(session), (await log_of(session))[-1]) == (("completed", ""), "An insect.")

@@ -1,4 +1,4 @@
-"""F3, Q15: memory on PostgreSQL, what goes beyond the contract of every memory service (tests/contracts)."""
+"""Memory service on PostgreSQL, beyond the contract of all memory services in tests/contracts (contract F3, Q15)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 APP = "pets"
 
 
-async def remembered(person: User, *texts: str) -> Session:
+async def add_memory(person: User, *texts: str) -> Session:
     sessions = DjangoSessionService()
     session = await sessions.create_session(app_name=APP, user_id=str(person.pk))
     for text in texts:
@@ -32,16 +32,16 @@ async def remembered(person: User, *texts: str) -> Session:
     return session
 
 
-async def found(person: User, query: str, limit: int = 20) -> list[str | None]:
+async def search(person: User, query: str, limit: int = 20) -> list[str | None]:
     service = DjangoMemoryService(limit=limit)
     result = await service.search_memory(app_name=APP, user_id=str(person.pk), query=query)
     return [(entry.content.parts or [])[0].text for entry in result.memories]
 
 
 async def test_f3_most_words_first_then_the_newest_up_to_the_limit(person: User) -> None:
-    await remembered(person, "red bicycle", "red tea", "green tea")
-    assert await found(person, "red bicycle tea") == ["red tea", "red bicycle", "green tea"]
-    assert await found(person, "red bicycle tea", limit=1) == ["red tea"]
+    await add_memory(person, "red bicycle", "red tea", "green tea")
+    assert await search(person, "red bicycle tea") == ["red tea", "red bicycle", "green tea"]
+    assert await search(person, "red bicycle tea", limit=1) == ["red tea"]
 
 
 @pytest.mark.parametrize(
@@ -55,62 +55,64 @@ async def test_f3_most_words_first_then_the_newest_up_to_the_limit(person: User)
         ("the end", "The"),
     ],
 )
-async def test_q15_any_word_is_found_whatever_surrounds_it(person: User, text: str, query: str) -> None:
-    await remembered(person, text)
-    assert await found(person, query) == [text]
-    assert await found(person, f"'; \" {query} ((( -x !") == [text]
+async def test_q15_a_word_is_found_despite_the_characters_around_it(
+    person: User, text: str, query: str
+) -> None:
+    await add_memory(person, text)
+    assert await search(person, query) == [text]
+    assert await search(person, f"'; \" {query} ((( -x !") == [text]
 
 
 @pytest.mark.parametrize("query", ["", "   ", "?!", "\0", "absent"])
 async def test_f3_a_query_without_a_known_word_finds_nothing(person: User, query: str) -> None:
-    await remembered(person, "bicycle")
-    assert await found(person, query) == []
+    await add_memory(person, "bicycle")
+    assert await search(person, query) == []
 
 
 async def test_f3_a_whole_message_may_be_the_query(person: User) -> None:
-    await remembered(person, "bicycle")
-    assert await found(person, "bicycle " + " ".join(f"w{n}" for n in range(10_000))) == ["bicycle"]
+    await add_memory(person, "bicycle")
+    assert await search(person, "bicycle " + " ".join(f"w{n}" for n in range(10_000))) == ["bicycle"]
 
 
 async def test_f3_a_very_long_text_is_remembered(person: User) -> None:
     text = " ".join(f"word{n}" for n in range(200_000))
-    await remembered(person, text)
-    assert await found(person, "word7") == [text]
+    await add_memory(person, text)
+    assert await search(person, "word7") == [text]
 
 
-async def test_f3_a_session_that_is_added_by_several_at_once_is_remembered_once(person: User) -> None:
-    session = await remembered(person, "bicycle")
+async def test_f3_a_session_that_is_added_concurrently_is_remembered_once(person: User) -> None:
+    session = await add_memory(person, "bicycle")
     await asyncio.gather(*(DjangoMemoryService().add_session_to_memory(session) for _ in range(4)))
-    assert await found(person, "bicycle") == ["bicycle"]
+    assert await search(person, "bicycle") == ["bicycle"]
 
 
-async def test_f3_what_is_no_longer_in_the_session_is_forgotten(person: User) -> None:
-    session = await remembered(person, "red bicycle", "green bicycle")
+async def test_f3_events_that_are_no_longer_in_the_session_are_forgotten(person: User) -> None:
+    session = await add_memory(person, "red bicycle", "green bicycle")
     del session.events[0]
     await DjangoMemoryService().add_session_to_memory(session)
-    assert await found(person, "bicycle") == ["green bicycle"]
+    assert await search(person, "bicycle") == ["green bicycle"]
 
 
 async def test_f3_a_deleted_session_is_forgotten(person: User) -> None:
-    session = await remembered(person, "bicycle")
+    session = await add_memory(person, "bicycle")
     await DjangoSessionService().delete_session(app_name=APP, user_id=str(person.pk), session_id=session.id)
-    assert await found(person, "bicycle") == []
+    assert await search(person, "bicycle") == []
     with pytest.raises(SessionNotFoundError, match=session.id):
         await DjangoMemoryService().add_session_to_memory(session)
 
 
-async def test_f3_a_search_can_read_the_index_of_words(person: User) -> None:
+async def test_f3_a_search_uses_the_index_of_words(person: User) -> None:
     def plan() -> str:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             return MemoryEntry.objects.best_first(["bicycle"]).explain()
 
-    await remembered(person, "bicycle")
+    await add_memory(person, "bicycle")
     assert "memory_entry_words" in await in_thread(plan)
 
 
 async def test_f3_t9_an_agent_recalls_an_earlier_session(person: User) -> None:
-    await remembered(person, "My cat is called Mia.")
+    await add_memory(person, "My cat is called Mia.")
     model = ScriptedModel(turns=[call("load_memory", query="cat"), "Mia."])
     sessions = DjangoSessionService()
     runner = Runner(

@@ -1,9 +1,10 @@
-"""Invocations outlive their process (design.md, "One writer per session"; spec R1, R2)."""
+"""Recovery: an invocation outlives its process, and is resumed from its events (contract R1, R2)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,9 @@ from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import agent_registry, use_cases
+from sessions_app.conf import conf
 from sessions_app.db import leases
+from sessions_app.invocations import execution
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -32,8 +35,8 @@ def look_up(word: str) -> str:
     return f"{word} is a word"
 
 
-class Custom(BaseAgent):
-    """Waits, and records no state."""
+class StatelessAgent(BaseAgent):
+    """Waits forever, and records no state."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncIterator[RuntimeEvent]:  # type: ignore[override]
         yield RuntimeEvent(author=self.name, invocation_id=ctx.invocation_id, error_message=None)
@@ -45,7 +48,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     CALLS.clear()
     scripted = ScriptedModel()
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=[look_up]))
-    custom = App(name="custom", root_agent=Custom(name="custom"))
+    custom = App(name="custom", root_agent=StatelessAgent(name="custom"))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
     return scripted
 
@@ -54,53 +57,55 @@ async def events_of(session: Session) -> list[dict[str, Any]]:
     return [event.body async for event in Event.objects.filter(session=session).order_by("seq")]
 
 
-async def when_events(session: Session, count: int) -> None:
+async def wait_for_events(session: Session, count: int) -> None:
     """Wait until the log has so many events."""
     while await Event.objects.filter(session=session).acount() < count:
         await asyncio.sleep(0.01)
 
 
-async def stall() -> None:
-    """The process stands still, or is gone: its lease runs out."""
+async def expire_leases() -> None:
+    """Let the leases expire, as when their process stalls or dies."""
     past = timezone.now() - timedelta(seconds=1)
     await Session.objects.exclude(lease_owner="").aupdate(lease_expires_at=past)
 
 
-async def another_process(session: Session) -> None:
-    """A worker finds the lease expired and goes on."""
+async def resume_in_another_worker(session: Session) -> None:
+    """Free the expired lease, and run the session in another worker."""
     assert await leases.take_back_expired() == [session.pk]
     await InvocationWorker(live()).run_queue(session.pk)
 
 
-async def test_another_process_goes_on_without_running_tools_again_and_the_old_one_writes_no_more(
+async def test_another_process_resumes_without_repeating_tools_and_the_old_one_writes_no_more(
     person: User, model: ScriptedModel
 ) -> None:
-    standstill = asyncio.Event()
-    model.turns = [call("look_up", word="ant"), standstill]
+    stall = asyncio.Event()
+    model.turns = [call("look_up", word="ant"), stall]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await when_events(session, 3)
+    await wait_for_events(session, 3)
     task = worker()._running[invocation_id].task
-    await stall()
+    await expire_leases()
     model.turns = ["An ant is a word."]
-    await another_process(session)
-    standstill.set()
+    await resume_in_another_worker(session)
+    stall.set()
     await task
     events = await events_of(session)
     assert [event["author"] for event in events] == ["user", "words", "words", "words", "words"]
-    now_under = (await Session.objects.aget(pk=session.pk)).lease_token
-    assert events[3]["customMetadata"] == {"adk_resumed": now_under}
+    lease_token = (await Session.objects.aget(pk=session.pk)).lease_token
+    assert events[3]["customMetadata"] == {"adk_resumed": lease_token}
     assert events[4]["content"]["parts"][0]["text"] == "An ant is a word."
     assert CALLS == ["ant"]
     invocation = await Invocation.objects.aget(session=session)
     assert (invocation.status, invocation.attempts) == ("completed", 2)
 
 
-async def test_a_process_that_is_told_to_stop_hands_over_at_once(person: User, model: ScriptedModel) -> None:
+async def test_a_process_that_shuts_down_hands_its_invocation_over(
+    person: User, model: ScriptedModel
+) -> None:
     model.turns = [asyncio.Event()]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await when_events(session, 1)
+    await wait_for_events(session, 1)
     await worker().close()
     invocation = await Invocation.objects.aget(session=session)
     assert invocation.status == "queued"
@@ -115,23 +120,23 @@ async def test_a_process_that_is_told_to_stop_hands_over_at_once(person: User, m
     ]
 
 
-async def test_a_process_that_is_told_to_stop_hands_over_what_was_just_about_to_begin(
+async def test_a_process_that_shuts_down_hands_over_an_invocation_that_has_not_begun(
     person: User, model: ScriptedModel
 ) -> None:
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().close()  # the invocation's task has not run at all yet
+    await worker().close()  # The invocation's task has not run at all yet.
     assert await events_of(session) == []
     assert (await Invocation.objects.aget(session=session)).status == "queued"
     assert (await Session.objects.aget(pk=session.pk)).lease_owner == ""
 
 
-async def test_an_agent_that_recorded_no_state_fails_with_a_sentence(
+async def test_an_agent_that_records_no_state_is_not_resumed_and_fails_with_a_sentence(
     person: User, model: ScriptedModel
 ) -> None:
     session = await use_cases.create_session(person, "custom")
     await use_cases.send_message(person, session.pk, "m1", "go")
-    await when_events(session, 2)
+    await wait_for_events(session, 2)
     await worker().close()
     await InvocationWorker(live()).run_queue(session.pk)
     invocation = await Invocation.objects.aget(session=session)
@@ -139,8 +144,9 @@ async def test_an_agent_that_recorded_no_state_fails_with_a_sentence(
     assert "could not be taken up again" in (await events_of(session))[-1]["errorMessage"]
 
 
-async def test_a_stop_keeps_the_text_and_answers_open_calls(person: User, model: ScriptedModel) -> None:
-    """R2."""
+async def test_a_cancel_seals_open_calls_and_marks_the_end(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun = asyncio.Event()
 
     async def slow() -> str:
@@ -150,7 +156,7 @@ async def test_a_stop_keeps_the_text_and_answers_open_calls(person: User, model:
         return ""
 
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[slow]))
-    agent_registry.apps = lambda: {"words": app}  # type: ignore[assignment]
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     model.turns = [call("slow")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
@@ -164,15 +170,17 @@ async def test_a_stop_keeps_the_text_and_answers_open_calls(person: User, model:
     assert (await Invocation.objects.aget(session=session)).status == "cancelled"
 
 
-async def test_one_that_waits_and_whose_end_was_lost_waits_again(person: User, model: ScriptedModel) -> None:
-    """The server died between the last event and the end, or PostgreSQL lost the end, which waits for no disk."""
+async def test_a_waiting_invocation_whose_end_was_not_stored_waits_again(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process died between the last event and the end, or PostgreSQL lost the asynchronously committed end."""
 
     def ask_somebody() -> None:
         """Ask somebody."""
 
     tools = [LongRunningFunctionTool(ask_somebody)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=tools))
-    agent_registry.apps = lambda: {"words": app}  # type: ignore[assignment]
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     model.turns = [call("ask_somebody")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
@@ -184,14 +192,9 @@ async def test_one_that_waits_and_whose_end_was_lost_waits_again(person: User, m
     assert await events_of(session) == before
 
 
-async def test_what_takes_too_long_is_stopped_with_a_sentence(
+async def test_an_invocation_that_takes_too_long_fails_with_a_sentence(
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace
-
-    from sessions_app.conf import conf
-    from sessions_app.invocations import execution
-
     short = replace(conf(), invocation_seconds=0.05)
     monkeypatch.setattr(execution, "conf", lambda: short)
     model.turns = [asyncio.Event()]

@@ -1,4 +1,4 @@
-"""What processes tell each other over Redis (design.md, "Streaming: the channel layer is a hint")."""
+"""Relay: news between processes over Redis, gathered into few messages."""
 
 from __future__ import annotations
 
@@ -9,69 +9,80 @@ from uuid import UUID, uuid4
 
 import pytest
 from channels.layers import channel_layers, get_channel_layer
+from django.utils.safestring import mark_safe
 from pytest_django import Settings
 
-from sessions_app.conf import conf
-from sessions_app.live.frames import EventNews
+from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey
 
 AN_HOUR = 3_600.0
+NOTICES: list[Notice] = [
+    InvocationFrame("e-1", "m1", "failed", "It broke."),
+    JobFrame(
+        "j-1", "c1", "count", "running", 50, "half", "", {"number": 0}, {"a.csv": 1}, mark_safe("<p></p>")
+    ),
+    ScheduleFrame(1, "active", "Look", "2040-01-01T09:00:00+00:00", "once", "<p></p>"),
+]
 
 
 class Reader:
-    """Someone who watches, and notes the text."""
+    """A watcher that keeps the text frames."""
 
     def __init__(self) -> None:
         self.frames: asyncio.Queue[str] = asyncio.Queue()
 
-    def chunk(self, frame: str) -> None:
+    def on_text(self, frame: str) -> None:
         self.frames.put_nowait(frame)
 
-    def event(self, news: EventNews) -> None: ...
+    def on_event(self, seq: int, frame: str) -> None: ...
 
-    def hint(self, seq: int) -> None: ...
+    def on_log_position(self, seq: int) -> None: ...
 
-    def notice(self, frame: str) -> None: ...
+    def on_notice(self, notice: Notice, frame: str) -> None: ...
 
-    def gone(self) -> None: ...
+    def on_status(self, session_status: SessionStatus) -> None: ...
+
+    def on_deleted(self) -> None: ...
 
 
 class Listener(Hub):
-    """Another process's hub, which notes what it is told."""
+    """The hub of another process, which keeps the log positions and notices that it receives."""
 
     def __init__(self) -> None:
         super().__init__(Relay())
-        self.hints: asyncio.Queue[tuple[UUID, int]] = asyncio.Queue()
+        self.positions: asyncio.Queue[tuple[UUID, int]] = asyncio.Queue()
+        self.notices: asyncio.Queue[tuple[UUID, Notice]] = asyncio.Queue()
 
-    def hint(self, session_id: UUID, seq: int) -> None:
-        self.hints.put_nowait((session_id, seq))
+    def receive_log_position(self, session_id: UUID, seq: int) -> None:
+        self.positions.put_nowait((session_id, seq))
+
+    def receive_notice(self, session_id: UUID, notice: Notice) -> None:
+        self.notices.put_nowait((session_id, notice))
 
 
 @pytest.fixture(autouse=True)
 def own_layer(servers: None) -> Iterator[None]:
-    """A channel layer without connections of earlier loops."""
+    """Use a channel layer without connections of earlier event loops."""
     channel_layers.backends.clear()
     yield
     channel_layers.backends.clear()
 
 
 @pytest.fixture
-def gather_for_an_hour(settings: Settings) -> Iterator[None]:
+def relay_once_an_hour(settings: Settings) -> None:
     settings.ADK = {"relay_seconds": AN_HOUR}
-    conf.cache_clear()
-    yield
-    conf.cache_clear()
 
 
 @asynccontextmanager
 async def listening(relay: Relay, hub: Hub) -> AsyncIterator[None]:
-    """While the relay, which joins the others first, brings the hub what they tell."""
+    """Let the relay join the group and pass news to the hub, until the block ends."""
     layer = get_channel_layer()
-    others = await layer.connection(0).zcard(layer._group_key(GROUP))
+    members = await layer.connection(0).zcard(layer._group_key(GROUP))
     task = asyncio.create_task(relay.listen(hub))
-    while await layer.connection(0).zcard(layer._group_key(GROUP)) == others:
+    while await layer.connection(0).zcard(layer._group_key(GROUP)) == members:
         await asyncio.sleep(0.01)
     yield
     await relay.stop()
@@ -80,38 +91,45 @@ async def listening(relay: Relay, hub: Hub) -> AsyncIterator[None]:
 
 @pytest.fixture
 async def listener() -> AsyncIterator[Listener]:
-    """One that has joined."""
+    """A hub whose relay has joined the group."""
     hub = Listener()
     async with listening(Relay(), hub):
         yield hub
 
 
-async def test_after_silence_news_leave_at_once_and_what_follows_is_gathered(
-    gather_for_an_hour: None, listener: Listener
+async def test_the_first_news_after_a_silence_leave_at_once_and_later_news_are_gathered(
+    relay_once_an_hour: None, listener: Listener
 ) -> None:
-    here, session_id = Relay(), uuid4()
-    here.event(session_id, 1)
-    assert await asyncio.wait_for(listener.hints.get(), timeout=5) == (session_id, 1)
-    here.event(session_id, 2)
-    here.event(session_id, 3)
-    assert listener.hints.empty()
-    assert here._sending is not None
-    here._sending.cancel()
+    sender, session_id = Relay(), uuid4()
+    sender.send_log_position(session_id, 1)
+    assert await asyncio.wait_for(listener.positions.get(), timeout=5) == (session_id, 1)
+    sender.send_log_position(session_id, 2)
+    sender.send_log_position(session_id, 3)
+    assert listener.positions.empty()
+    assert sender._sending is not None
+    sender._sending.cancel()
 
 
-async def test_what_is_said_at_one_moment_goes_in_one_message(listener: Listener) -> None:
-    here, session_id = Relay(), uuid4()
+async def test_news_of_one_moment_are_sent_in_one_message(listener: Listener) -> None:
+    sender, session_id = Relay(), uuid4()
     for seq in (1, 2, 3):
-        here.event(session_id, seq)
-    await listener.hints.get()
-    assert listener.hints.qsize() == 2
+        sender.send_log_position(session_id, seq)
+    await listener.positions.get()
+    assert listener.positions.qsize() == 2
 
 
-async def test_who_watched_before_its_process_had_joined_gets_the_text_all_the_same() -> None:
-    session_id, reader, speaks, watches = uuid4(), Reader(), Relay(), Relay()
-    here, there = Hub(speaks), Hub(watches)
-    there.watch(session_id, reader)
-    async with listening(speaks, here):
-        here.publish_text(session_id, StreamKey(1, "e-1", "event", "agent", thought=False), "It takes ")
-        async with listening(watches, there):
+async def test_a_watcher_gets_text_that_was_sent_before_its_process_joined() -> None:
+    session_id, reader, sending, receiving = uuid4(), Reader(), Relay(), Relay()
+    local, remote = Hub(sending), Hub(receiving)
+    remote.watch(session_id, reader)
+    async with listening(sending, local):
+        local.publish_text(session_id, StreamKey(1, "e-1", "event", "agent", thought=False), "It takes ")
+        async with listening(receiving, remote):
             assert "It takes " in await asyncio.wait_for(reader.frames.get(), timeout=5)
+
+
+@pytest.mark.parametrize("notice", NOTICES, ids=lambda notice: notice.type)
+async def test_a_notice_arrives_as_it_was_sent(listener: Listener, notice: Notice) -> None:
+    session_id = uuid4()
+    Relay().send_notice(session_id, notice)
+    assert await asyncio.wait_for(listener.notices.get(), timeout=5) == (session_id, notice)

@@ -1,4 +1,4 @@
-"""On the site, too, an answer goes on with the invocation of its call where the app is resumable (spec R1, T5)."""
+"""In a resumable app an answer continues the invocation of its call, on the site too (contract R1, T5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bind(title: str) -> dict[str, Any]:
 def model(
     monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
 ) -> ScriptedModel:
-    """Of an agent that has a book bound, and of the one that sends it then."""
+    """The model of two agents in sequence: one has a book bound by a job, the next one sends it."""
     scripted = ScriptedModel()
     binder = LlmAgent(name="binder", model=scripted, tools=[bind])
     sender = LlmAgent(name="sender", model=scripted)
@@ -41,8 +41,8 @@ def model(
     return scripted
 
 
-def said() -> list[tuple[str, str]]:
-    """Who said what, the person aside."""
+def agent_texts() -> list[tuple[str, str]]:
+    """Return author and text of the agents' events."""
     events = Event.objects.exclude(text="").exclude(author="user").order_by("seq")
     return [(event.author, event.text) for event in events]
 
@@ -51,65 +51,59 @@ def statuses() -> list[str]:
     return list(Invocation.objects.order_by("id").values_list("status", flat=True))
 
 
-def when_bound(person: User, model: ScriptedModel) -> UUID:
-    """A session that waited for the job, which has ended; nobody has heard of that yet."""
+def bind_by_job(person: User, model: ScriptedModel) -> UUID:
+    """Return a session that waits for a job which has ended; its answer is queued."""
     model.turns = [call("bind", title="Ants")]
     session_id = talk(person, "shop", "Bind Ants and send it.")
-    assert (said(), statuses()) == ([], ["waiting"])
+    assert (agent_texts(), statuses()) == ([], ["waiting"])
     run_task(ToolJob.objects.get())
     return session_id
 
 
-def test_the_agents_behind_the_one_that_waited_have_their_turn_after_the_answer(
-    person: User, model: ScriptedModel
-) -> None:
-    session_id = when_bound(person, model)
+def test_the_agents_after_the_waiting_one_run_after_the_answer(person: User, model: ScriptedModel) -> None:
+    session_id = bind_by_job(person, model)
     model.turns = ["It is bound.", "It is sent."]
     run_queue(session_id)
-    assert said() == [("binder", "It is bound."), ("sender", "It is sent.")]
+    assert agent_texts() == [("binder", "It is bound."), ("sender", "It is sent.")]
     assert statuses() == ["completed", "completed"]
-    asked = Invocation.objects.get(client_id="m1")
-    assert set(Event.objects.values_list("invocation_id", flat=True)) == {asked.invocation_id}
+    first = Invocation.objects.get(client_id="m1")
+    assert set(Event.objects.values_list("invocation_id", flat=True)) == {first.invocation_id}
 
 
-def test_who_takes_up_the_answer_goes_on_there_and_asks_nobody_twice(
-    person: User, model: ScriptedModel
-) -> None:
-    session_id = when_bound(person, model)
+def test_a_resumed_answer_repeats_no_agent(person: User, model: ScriptedModel) -> None:
+    session_id = bind_by_job(person, model)
     model.turns = ["It is bound.", asyncio.Event()]
 
-    async def begin_and_close() -> None:
+    async def start_and_close_worker() -> None:
         await worker().start_next(session_id)
         while len(model.requests) < 3:
             await asyncio.sleep(0.01)
         await worker().close()
 
-    threads.run(begin_and_close())
+    threads.run(start_and_close_worker())
     assert statuses() == ["waiting", "queued"]
 
-    async def go_on() -> None:
+    async def resume() -> None:
         await InvocationWorker(live()).run_queue(session_id)
 
     model.turns = ["It is sent."]
-    threads.run(go_on())
-    assert said() == [("binder", "It is bound."), ("sender", "It is sent.")]
+    threads.run(resume())
+    assert agent_texts() == [("binder", "It is bound."), ("sender", "It is sent.")]
     assert statuses() == ["completed", "completed"]
 
 
-def test_an_answer_that_failed_is_tried_again_from_where_it_failed(
-    person: User, model: ScriptedModel
-) -> None:
-    session_id = when_bound(person, model)
+def test_a_failed_answer_is_retried_from_the_agent_that_failed(person: User, model: ScriptedModel) -> None:
+    session_id = bind_by_job(person, model)
     model.turns = ["It is bound.", RuntimeError("the post is closed")]
     run_queue(session_id)
     assert statuses() == ["completed", "failed"]
     failed = Invocation.objects.latest("id")
 
-    async def try_again() -> None:
+    async def retry() -> None:
         await use_cases.retry(person, session_id, failed.invocation_id)
-        await worker().ended()
+        await worker().wait_until_idle()
 
     model.turns = ["It is sent."]
-    threads.run(try_again())
-    assert [text for _, text in said()] == ["It is bound.", "It is sent."]
+    threads.run(retry())
+    assert [text for _, text in agent_texts()] == ["It is bound.", "It is sent."]
     assert statuses() == ["completed", "completed"]

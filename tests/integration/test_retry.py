@@ -1,4 +1,4 @@
-"""What failed is tried again: on its own row, from its events, and once (docs/resume.md; spec R1)."""
+"""Retry of a failed invocation: on its own row, from its events, and once (docs/resume.md, contract R1)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.worker import InvocationWorker, worker
-from sessions_app.jobs.answer import answer as answer_call_of_job
+from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.tool import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.rewind_helpers import go_back
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
-DELETED: list[str] = []
+CALLS: list[str] = []
 
 
 def broken() -> ConnectionError:
@@ -40,13 +41,13 @@ def broken() -> ConnectionError:
 
 def delete_file(name: str) -> str:
     """Delete a file."""
-    DELETED.append(name)
+    CALLS.append(name)
     return f"{name} is deleted"
 
 
 def look_up(word: str) -> str:
     """Look a word up."""
-    DELETED.append(word)
+    CALLS.append(word)
     return f"{word} is a word"
 
 
@@ -56,8 +57,8 @@ def count_words(book: str) -> dict[str, int]:
     return {"words": len(book)}
 
 
-class Short(BaseEventsSummarizer):
-    """Sums everything up in a word."""
+class OneWordSummarizer(BaseEventsSummarizer):
+    """Summarizes everything in one word."""
 
     async def maybe_summarize_events(self, *, events: list[RuntimeEvent]) -> RuntimeEvent | None:
         summary = EventCompaction(
@@ -66,8 +67,8 @@ class Short(BaseEventsSummarizer):
         return RuntimeEvent(author="user", actions=EventActions(compaction=summary))
 
 
-class Custom(BaseAgent):
-    """Breaks at its first run; records no state."""
+class StatelessAgent(BaseAgent):
+    """Fails in its first run; records no state."""
 
     runs: list[str] = []
 
@@ -81,33 +82,33 @@ class Custom(BaseAgent):
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    DELETED.clear()
+    CALLS.clear()
     scripted = ScriptedModel()
     tools = [FunctionTool(delete_file, require_confirmation=True), look_up, count_words]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
-    custom = App(name="custom", root_agent=Custom(name="custom", runs=[]))
+    custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
     monkeypatch.setattr("sessions_app.celery_dispatch.send_job", lambda job_id, task_name: None)
-    monkeypatch.setattr("sessions_app.jobs.answer.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
     return scripted
 
 
-async def told(person: User, model: ScriptedModel, *turns: Any, app: str = "words") -> tuple[Session, str]:
-    """A session with one invocation, and its id."""
+async def ask(person: User, model: ScriptedModel, *turns: Any, app: str = "words") -> tuple[Session, str]:
+    """Send a message and wait for the end; return the session and the invocation's id."""
     model.turns = list(turns)
     session = await use_cases.create_session(person, app)
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await worker().ended()
+    await worker().wait_until_idle()
     return session, invocation_id
 
 
 async def retry(person: User, session: Session, invocation_id: str) -> None:
     await use_cases.retry(person, session.pk, invocation_id)
-    await worker().ended()
+    await worker().wait_until_idle()
 
 
 async def log_of(session: Session) -> list[str]:
-    """Author and what each event says."""
+    """Return author and text, or kind, of each event."""
     rows = [row async for row in Event.objects.filter(session=session).order_by("seq")]
     return [f"{row.author}: {row.text if row.kind == 'message' else row.kind}" for row in rows]
 
@@ -116,8 +117,10 @@ async def statuses(session: Session) -> list[str]:
     return [row.status async for row in session.invocations.order_by("id")]
 
 
-async def test_a_message_is_answered_at_last_and_was_said_once(person: User, model: ScriptedModel) -> None:
-    session, invocation_id = await told(person, model, broken())
+async def test_a_retried_message_is_answered_and_stands_in_the_log_once(
+    person: User, model: ScriptedModel
+) -> None:
+    session, invocation_id = await ask(person, model, broken())
     assert await statuses(session) == ["failed"]
     model.turns = ["An insect."]
     await retry(person, session, invocation_id)
@@ -127,23 +130,23 @@ async def test_a_message_is_answered_at_last_and_was_said_once(person: User, mod
     assert (row.status, row.error_code, row.error_message, row.attempts) == ("completed", "", "", 1)
 
 
-async def test_tools_that_ran_are_not_run_again_and_text_that_was_cut_off_is_not_the_models(
+async def test_a_retry_repeats_no_tools_and_hides_interrupted_text_from_the_model(
     person: User, model: ScriptedModel
 ) -> None:
     cut = LlmResponse(content=text_content("Half an "), error_code="OTHER", error_message="It broke.")
-    session, invocation_id = await told(person, model, call("look_up", word="ant"), cut)
+    session, invocation_id = await ask(person, model, call("look_up", word="ant"), cut)
     model.turns = ["An insect."]
     await retry(person, session, invocation_id)
-    assert DELETED == ["ant"]
+    assert CALLS == ["ant"]
     assert [content.role for content in model.requests[-1].contents] == ["user", "model", "user"]
     assert (await log_of(session))[-1] == "words: An insect."
 
 
-async def test_the_answer_to_a_job_that_failed_is_given_at_last(person: User, model: ScriptedModel) -> None:
-    session, _ = await told(person, model, call("count_words", book="Tea"), "I am counting.")
+async def test_a_failed_answer_to_a_job_is_retried(person: User, model: ScriptedModel) -> None:
+    session, _ = await ask(person, model, call("count_words", book="Tea"), "I am counting.")
     job = await ToolJob.objects.aget(session=session)
     await ToolJob.objects.aupdate(status=JobStatus.SUCCEEDED, result={"words": 3})
-    await in_thread(answer_call_of_job, job.pk)
+    await in_thread(queue_response, job.pk)
     model.turns = [broken()]
     await worker().run_queue(session.pk)
     assert await statuses(session) == ["completed", "failed"]
@@ -152,46 +155,43 @@ async def test_the_answer_to_a_job_that_failed_is_given_at_last(person: User, mo
     await retry(person, session, failed.invocation_id)
     assert await statuses(session) == ["completed", "completed"]
     assert (await log_of(session))[-3:] == ["user: response", "words: error", "words: It has three words."]
-    last = model.requests[-1].contents[-1]
-    assert last.parts[0].function_response.response == {"status": "succeeded", "words": 3}
+    (part,) = model.requests[-1].contents[-1].parts or []
+    assert part.function_response is not None
+    assert part.function_response.response == {"status": "succeeded", "words": 3}
 
 
-async def test_an_approval_goes_on_and_what_it_let_run_is_not_run_again(
+async def test_a_retried_confirmation_does_not_repeat_the_confirmed_call(
     person: User, model: ScriptedModel
 ) -> None:
-    session, _ = await told(person, model, call("delete_file", name="a.txt"))
-    asked = await Event.objects.filter(session=session).alatest("seq")
-    call_id = asked.body["content"]["parts"][0]["functionCall"]["id"]
+    session, _ = await ask(person, model, call("delete_file", name="a.txt"))
+    question = await Event.objects.filter(session=session).alatest("seq")
+    call_id = question.body["content"]["parts"][0]["functionCall"]["id"]
     model.turns = [broken()]
     yes = {"confirmed": True, "payload": None}
     failed, _ = await use_cases.answer_call(person, session.pk, call_id, REQUEST_CONFIRMATION, yes)
-    await worker().ended()
+    await worker().wait_until_idle()
     model.turns = ["It is gone."]
     await retry(person, session, failed)
-    assert DELETED == ["a.txt"]
+    assert CALLS == ["a.txt"]
     assert (await log_of(session))[-1] == "words: It is gone."
     assert await statuses(session) == ["completed", "completed"]
 
 
-async def test_whoever_asks_twice_or_from_two_tabs_has_it_tried_once(
-    person: User, model: ScriptedModel
-) -> None:
-    session, invocation_id = await told(person, model, broken())
+async def test_concurrent_retries_run_the_invocation_once(person: User, model: ScriptedModel) -> None:
+    session, invocation_id = await ask(person, model, broken())
     model.turns = ["An insect.", "Never said."]
     results = await asyncio.gather(
         *(use_cases.retry(person, session.pk, invocation_id) for _ in range(5)), return_exceptions=True
     )
-    await worker().ended()
+    await worker().wait_until_idle()
     assert [type(result) for result in results if result] == [ConflictError] * 4
     assert (await log_of(session))[2:] == ["words: An insect."]
     with pytest.raises(ConflictError, match="did not fail"):
         await retry(person, session, invocation_id)
 
 
-async def test_what_fails_again_says_so_and_may_be_tried_once_more(
-    person: User, model: ScriptedModel
-) -> None:
-    session, invocation_id = await told(person, model, broken())
+async def test_a_retry_that_fails_may_be_retried(person: User, model: ScriptedModel) -> None:
+    session, invocation_id = await ask(person, model, broken())
     model.turns = [broken(), "An insect."]
     await retry(person, session, invocation_id)
     assert await statuses(session) == ["failed"]
@@ -199,8 +199,10 @@ async def test_what_fails_again_says_so_and_may_be_tried_once_more(
     assert (await log_of(session))[1:] == ["words: error", "words: error", "words: An insect."]
 
 
-async def test_a_retry_whose_process_is_stopped_goes_on_elsewhere(person: User, model: ScriptedModel) -> None:
-    session, invocation_id = await told(person, model, call("look_up", word="ant"), broken())
+async def test_a_retry_whose_process_shuts_down_is_resumed_by_another(
+    person: User, model: ScriptedModel
+) -> None:
+    session, invocation_id = await ask(person, model, call("look_up", word="ant"), broken())
     model.turns = [asyncio.Event()]
     await use_cases.retry(person, session.pk, invocation_id)
     while len(model.requests) < 3:
@@ -209,42 +211,42 @@ async def test_a_retry_whose_process_is_stopped_goes_on_elsewhere(person: User, 
     assert await statuses(session) == ["queued"]
     model.turns = ["An insect."]
     await InvocationWorker(live()).run_queue(session.pk)
-    assert DELETED == ["ant"]
+    assert CALLS == ["ant"]
     assert (await log_of(session))[-2:] == ["words: state", "words: An insect."]
 
 
-async def test_nothing_is_tried_again_after_something_newer_or_a_rewind(
+async def test_a_retry_is_refused_after_a_newer_message_or_a_rewind(
     person: User, model: ScriptedModel
 ) -> None:
-    session, invocation_id = await told(person, model, broken(), "An insect.")
+    session, invocation_id = await ask(person, model, broken(), "An insect.")
     await use_cases.send_message(person, session.pk, "m2", "hello?")
-    await worker().ended()
+    await worker().wait_until_idle()
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, session, invocation_id)
-    other, invocation_id = await told(person, model, broken())
-    await use_cases.rewind(person, other.pk, invocation_id)
+    other, invocation_id = await ask(person, model, broken())
+    await go_back(person, other.pk, invocation_id)
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, other, invocation_id)
     assert await statuses(session) == ["failed", "completed"] and await statuses(other) == ["failed"]
 
 
-async def test_what_failed_is_not_summed_up_until_it_is_answered(
+async def test_a_failed_invocation_is_not_compacted_until_it_is_answered(
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=Short())
+    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=OneWordSummarizer())
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
-    session, invocation_id = await told(person, model, broken())
-    await asyncio.gather(*worker()._beside)
+    session, invocation_id = await ask(person, model, broken())
+    await asyncio.gather(*worker()._compaction_tasks)
     assert await log_of(session) == ["user: what is an ant?", "words: error"]
     model.turns = ["An insect."]
     await retry(person, session, invocation_id)
-    await asyncio.gather(*worker()._beside)
+    await asyncio.gather(*worker()._compaction_tasks)
     assert (await log_of(session))[2:] == ["words: An insect.", "user: state"]
 
 
-async def test_nobody_tries_for_someone_else_or_what_is_not_there(person: User, model: ScriptedModel) -> None:
-    session, invocation_id = await told(person, model, broken())
+async def test_a_retry_needs_an_invocation_of_ones_own(person: User, model: ScriptedModel) -> None:
+    session, invocation_id = await ask(person, model, broken())
     stranger = await get_user_model().objects.acreate_user("eve")
     with pytest.raises(NotFoundError):
         await retry(stranger, session, invocation_id)
@@ -252,12 +254,12 @@ async def test_nobody_tries_for_someone_else_or_what_is_not_there(person: User, 
         await retry(person, session, "e-nothing")
 
 
-async def test_a_message_to_an_agent_that_recorded_no_state_is_sent_once_more(
+async def test_a_retry_of_an_agent_that_records_no_state_sends_the_message_again(
     person: User, model: ScriptedModel
 ) -> None:
-    session, invocation_id = await told(person, model, app="custom")
-    tries = (use_cases.retry(person, session.pk, invocation_id) for _ in range(3))
-    await asyncio.gather(*tries, return_exceptions=True)
-    await worker().ended()
+    session, invocation_id = await ask(person, model, app="custom")
+    retries = (use_cases.retry(person, session.pk, invocation_id) for _ in range(3))
+    await asyncio.gather(*retries, return_exceptions=True)
+    await worker().wait_until_idle()
     assert await statuses(session) == ["failed", "completed"]
     assert (await log_of(session))[3:] == ["user: what is an ant?", "custom: I begin.", "custom: I am done."]

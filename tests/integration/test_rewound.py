@@ -1,4 +1,4 @@
-"""The numbers of what was rewound, read from PostgreSQL, are those that the runtime's `drop_rewound` takes out (R3)."""
+"""`rewound_ranges` on PostgreSQL agrees with the runtime's `drop_rewound` (contract R3)."""
 
 import json
 import random
@@ -16,8 +16,8 @@ from sessions_app.models import Event, Session
 pytestmark = pytest.mark.django_db
 
 
-def some_log(chance: random.Random) -> list[RuntimeEvent]:
-    """Invocations, some of which go on after others, and rewinds to any of them, also to some that do not count."""
+def random_log(chance: random.Random) -> list[RuntimeEvent]:
+    """Return a log of interleaved invocations and of rewinds to any of them, rewound ones included."""
     log: list[RuntimeEvent] = []
     for number in range(chance.randint(1, 40)):
         names = [event.invocation_id for event in log] or ["none"]
@@ -31,13 +31,13 @@ def some_log(chance: random.Random) -> list[RuntimeEvent]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_same_events_count_as_for_the_agents(django_user_model: type[User], seed: int) -> None:
-    log = some_log(random.Random(seed))
+def test_the_same_events_remain_as_for_the_agents(django_user_model: type[User], seed: int) -> None:
+    log = random_log(random.Random(seed))
     person = django_user_model.objects.create(username="ada")
     session = Session.objects.create(app_name="a", user=person, key="k", last_seq=len(log))
     for seq, event in enumerate(log, start=1):
         Event.objects.create(session=session, seq=seq, body=json.loads(event_to_json(event)))
     for until in (len(log) // 2, len(log)):
-        counting = [log.index(event) + 1 for event in drop_rewound(log[:until])]
+        remaining = [log.index(event) + 1 for event in drop_rewound(log[:until])]
         parts = rewound_ranges(session.pk, until)
-        assert [seq for seq in range(1, until + 1) if not any(seq in part for part in parts)] == counting
+        assert [seq for seq in range(1, until + 1) if not any(seq in part for part in parts)] == remaining

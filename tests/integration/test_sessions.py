@@ -1,9 +1,9 @@
-"""The session and artifact services on PostgreSQL, beyond the contract that every service keeps (S2, S3, F1)."""
+"""The session and artifact services on PostgreSQL, beyond the contract of all services (contract S2, S3, F1)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
@@ -11,9 +11,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from runtime import types
-from runtime.events import Event, EventActions
+from runtime.events import Event
 from runtime.sessions import Session
 from sessions_app import conf, models
+from sessions_app.codec import event_to_json
+from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.staging import stage_job, staged_jobs, staging
@@ -21,34 +23,23 @@ from sessions_app.services import DjangoArtifactService, DjangoSessionService
 from sessions_app.services.history_cache import History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
+from tests.integration.session_helpers import (
+    APP,
+    create_session,
+    key_of,
+    load_session,
+    session_row,
+    text_event,
+    texts,
+)
+from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
-APP = "shop"
 
 
-def said(text: str, **delta: Any) -> Event:
-    return Event(author="clerk", content=text_content(text), actions=EventActions(state_delta=delta))
-
-
-async def opened(person: User, **kwargs: Any) -> Session:
-    return await DjangoSessionService().create_session(app_name=APP, user_id=str(person.pk), **kwargs)
-
-
-async def loaded(session: Session) -> Session:
-    found = await DjangoSessionService().get_session(
-        app_name=APP, user_id=session.user_id, session_id=session.id
-    )
-    assert found is not None
-    return found
-
-
-async def row_of(session: Session) -> models.Session:
-    return await models.Session.objects.aget(app_name=APP, user_id=session.user_id, key=session.id)
-
-
-async def appended_elsewhere(session: Session, *texts: str) -> None:
-    """What another process adds: this one's cache does not learn of it."""
-    row = await row_of(session)
+async def append_in_another_process(session: Session, *texts: str) -> None:
+    """Add events that this process's cache does not know of, as another process would."""
+    row = await session_row(session)
     for text in texts:
         row.last_seq += 1
         body = Event(author="clerk", content=text_content(text)).model_dump(
@@ -58,87 +49,99 @@ async def appended_elsewhere(session: Session, *texts: str) -> None:
     await row.asave(update_fields=["last_seq"])
 
 
-def texts(session: Session) -> list[str]:
-    return [event.text() for event in session.events]
-
-
 class TestCache:
-    """A process keeps the histories it has served and reads only what is new (design.md)."""
+    """A process caches the histories it has loaded and reads only new events."""
 
-    async def test_what_was_read_once_is_not_read_again(
+    async def test_cached_events_are_not_decoded_again(
         self, person: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        session = await opened(person)
-        await appended_elsewhere(session, "a", "b")
-        first = await loaded(session)
-        await appended_elsewhere(session, "c")
+        session = await create_session(person)
+        await append_in_another_process(session, "a", "b")
+        first = await load_session(session)
+        await append_in_another_process(session, "c")
         decoded: list[str] = []
         from_json = Event.model_validate_json
-        monkeypatch.setattr(
-            Event, "model_validate_json", lambda body: (decoded.append(body), from_json(body))[1]
-        )
-        second = await loaded(session)
+
+        def record(body: str) -> Event:
+            decoded.append(body)
+            return from_json(body)
+
+        monkeypatch.setattr(Event, "model_validate_json", record)
+        second = await load_session(session)
         assert texts(second) == ["a", "b", "c"]
         assert len(decoded) == 1
         assert second.events[0] is first.events[0]
 
-    async def test_what_another_process_appended_is_seen(self, person: User) -> None:
-        session = await opened(person)
-        await DjangoSessionService().append_event(session, said("a"))
-        await appended_elsewhere(session, "b")
-        assert texts(await loaded(session)) == ["a", "b"]
-        await DjangoSessionService().append_event(session, said("c"))
-        assert texts(session) == texts(await loaded(session)) == ["a", "b", "c"]
+    async def test_events_of_another_process_are_loaded(self, person: User) -> None:
+        session = await create_session(person)
+        await DjangoSessionService().append_event(session, text_event("a"))
+        await append_in_another_process(session, "b")
+        assert texts(await load_session(session)) == ["a", "b"]
+        await DjangoSessionService().append_event(session, text_event("c"))
+        assert texts(session) == texts(await load_session(session)) == ["a", "b", "c"]
 
-    async def test_a_session_made_anew_under_the_same_id_has_none_of_the_old_events(
+    async def test_a_new_session_with_a_deleted_sessions_id_has_none_of_its_events(
         self, person: User
     ) -> None:
-        session = await opened(person, session_id="s")
+        session = await create_session(person, session_id="s")
         for text in ("old 1", "old 2", "old 3"):
-            await DjangoSessionService().append_event(session, said(text))
-        await (
-            models.Session.objects.all().adelete()
-        )  # by another process: this one's cache does not learn of it
-        again = await opened(person, session_id="s")
+            await DjangoSessionService().append_event(session, text_event(text))
+        # As another process would: this process's cache does not learn of the deletion.
+        await tamper_async(models.Session.objects.all().delete)
+        again = await create_session(person, session_id="s")
         assert texts(again) == []
-        await appended_elsewhere(again, "new 1", "new 2", "new 3", "new 4")
-        assert texts(await loaded(again)) == ["new 1", "new 2", "new 3", "new 4"]
+        await append_in_another_process(again, "new 1", "new 2", "new 3", "new 4")
+        assert texts(await load_session(again)) == ["new 1", "new 2", "new 3", "new 4"]
 
-    def test_the_longest_unused_history_is_forgotten_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_events=4))
+    def test_the_least_recently_used_history_is_evicted_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
+        )
         cache = HistoryCache()
         for name in "ab":
-            cache.keep((APP, "1", name), History(_uuid(name), events=[said(name), said(name)]))
+            cache.keep((APP, "1", name), _history(name, "x" * 10_000, "y" * 10_000))
         cache.get((APP, "1", "a"))
-        cache.keep((APP, "1", "c"), History(_uuid("c"), events=[said("c")]))
+        cache.keep((APP, "1", "c"), _history("c", "z" * 10_000))
         assert [cache.get((APP, "1", name)) is None for name in "abc"] == [False, True, False]
+
+    def test_a_history_that_alone_is_larger_than_the_cache_is_not_kept(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
+        )
+        cache, name = HistoryCache(), (APP, "1", "a")
+        cache.keep(name, _history("a", "x" * 40_000))
+        assert cache.get(name) is not None
+        cache.extend(name, _uuid("a"), 1, _bodies("y" * 40_000))
+        assert cache.get(name) is None
 
     def test_a_history_with_a_gap_is_not_extended(self) -> None:
         cache, name = HistoryCache(), (APP, "1", "a")
-        history = History(_uuid("a"), events=[said("1")])
+        history = _history("a", "1")
         cache.keep(name, history)
-        cache.extend(name, _uuid("a"), 2, [said("3")])
+        cache.extend(name, _uuid("a"), 2, _bodies("3"))
         assert len(history.events) == 1
-        cache.extend(name, _uuid("a"), 0, [said("1"), said("2"), said("3")])
+        cache.extend(name, _uuid("a"), 0, _bodies("1", "2", "3"))
         assert [event.text() for event in history.events] == ["1", "2", "3"]
-        cache.extend(name, _uuid("b"), 3, [said("4")])
+        cache.extend(name, _uuid("b"), 3, _bodies("4"))
         assert cache.get(name) is None
 
 
-class TestCommitNews:
-    """What the service tells of a commit, and creates with it."""
+class TestCommits:
+    """Notifications and jobs that belong to a commit."""
 
-    async def test_on_commit_tells_what_is_stored(self, person: User) -> None:
-        told: list[CommittedEvent] = []
-        session = await opened(person)
-        service = DjangoSessionService(on_commit=told.append)
-        event = await service.append_event(session, said("a"))
-        fragment = said("fragment")
+    async def test_on_commit_gets_the_stored_event(self, person: User) -> None:
+        commits: list[CommittedEvent] = []
+        session = await create_session(person)
+        service = DjangoSessionService(on_commit=commits.append)
+        event = await service.append_event(session, text_event("a"))
+        fragment = text_event("fragment")
         fragment.partial = True
         await service.append_event(session, fragment)
-        [committed] = told
+        [committed] = commits
         assert (committed.session_id, committed.seq, committed.event) == (
-            (await row_of(session)).pk,
+            (await session_row(session)).pk,
             1,
             event,
         )
@@ -146,37 +149,38 @@ class TestCommitNews:
         assert Event.model_validate_json(committed.body) == Event.model_validate(row.body) == event
 
     async def test_a_staged_job_is_created_with_the_event_that_answers_its_call(self, person: User) -> None:
-        session = await opened(person)
+        session = await create_session(person)
         service = DjangoSessionService(staged_jobs=staged_jobs)
         with staging():
             stage_job(_job("c1"))
             stage_job(_job("c2"))
-            await service.append_event(session, said("about something else"))
+            await service.append_event(session, text_event("about something else"))
             assert not await models.ToolJob.objects.aexists()
-            await service.append_event(session, _answer("c1"))
+            await service.append_event(session, _response("c1"))
         with staging():
-            await service.append_event(session, _answer("c2"))
+            await service.append_event(session, _response("c2"))
         assert [job.call_id async for job in models.ToolJob.objects.all()] == ["c1"]
 
-    async def test_the_state_at_the_creation_is_kept(self, person: User) -> None:
-        """What an audit replays the deltas on."""
-        session = await opened(person, state={"a": 1})
-        await DjangoSessionService().append_event(session, said("x", a=2))
-        row = await row_of(session)
+    async def test_the_initial_state_is_kept(self, person: User) -> None:
+        """An audit applies the state deltas to the initial state."""
+        session = await create_session(person, state={"a": 1})
+        await DjangoSessionService().append_event(session, text_event("x", a=2))
+        row = await session_row(session)
         assert (row.initial_state, row.state) == ({"a": 1}, {"a": 2})
 
 
 class TestFiles:
-    """The bytes of artifacts (F1)."""
+    """Files of artifacts (contract F1)."""
 
     @pytest.mark.parametrize("filename", ["../../evil.txt", "user:report.pdf"])
     async def test_the_name_of_an_artifact_never_reaches_the_file_system(
         self, person: User, filename: str
     ) -> None:
-        session = await opened(person)
-        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        session = await create_session(person)
+        owner = key_of(session)
         await DjangoArtifactService().save_artifact(**owner, filename=filename, artifact=types.Part(text="x"))
         row = await models.Artifact.objects.aget()
+        assert row.file.name is not None
         assert "evil" not in row.file.name and "report" not in row.file.name and ".." not in row.file.name
         path = Path(row.file.path)
         assert path.read_bytes() == b"x"
@@ -184,44 +188,46 @@ class TestFiles:
         assert (row.size, len(row.sha256), row.filename) == (1, 64, filename)
 
     async def test_deleting_an_artifact_deletes_its_bytes(self, person: User) -> None:
-        session = await opened(person)
-        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        session = await create_session(person)
+        owner = key_of(session)
         await DjangoArtifactService().save_artifact(**owner, filename="a", artifact=types.Part(text="x"))
         path = Path((await models.Artifact.objects.aget()).file.path)
         await DjangoArtifactService().delete_artifact(**owner, filename="a")
         assert not path.exists()
         assert not await models.Artifact.objects.aexists()
 
-    async def test_the_bytes_go_with_the_session_and_with_the_user(self, person: User) -> None:
-        session = await opened(person)
-        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+    async def test_deleting_a_session_or_a_user_deletes_their_files(self, person: User) -> None:
+        session = await create_session(person)
+        owner = key_of(session)
         for name in ("a", "user:b"):
             await DjangoArtifactService().save_artifact(**owner, filename=name, artifact=types.Part(text="x"))
-        mine, users = [Path(row.file.path) async for row in models.Artifact.objects.order_by("filename")]
+        of_session, of_user = [
+            Path(row.file.path) async for row in models.Artifact.objects.order_by("filename")
+        ]
         await DjangoSessionService().delete_session(**owner)
-        assert (mine.exists(), users.exists()) == (False, True)
-        await person.adelete()
-        assert not users.exists()
+        assert (of_session.exists(), of_user.exists()) == (False, True)
+        await tamper_async(person.delete)
+        assert not of_user.exists()
 
-    async def test_bytes_stay_when_their_row_is_not_deleted_after_all(self, person: User) -> None:
-        def fail() -> None:
+    async def test_a_rolled_back_deletion_keeps_the_files(self, person: User) -> None:
+        def delete_and_roll_back() -> None:
             with transaction.atomic():
                 models.Session.objects.all().delete()
-                raise LookupError("not after all")
+                raise LookupError("roll back")
 
-        session = await opened(person)
-        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        session = await create_session(person)
+        owner = key_of(session)
         await DjangoArtifactService().save_artifact(**owner, filename="a", artifact=types.Part(text="x"))
         with pytest.raises(LookupError):
-            await in_thread(fail)
+            await in_thread(delete_and_roll_back)
         assert await DjangoArtifactService().load_artifact(**owner, filename="a") == types.Part(text="x")
 
     @pytest.mark.parametrize("filename", ["nul\0", "half\ud800", "x" * 1025])
     async def test_a_name_that_cannot_be_stored_is_refused_with_a_sentence(
         self, person: User, filename: str
     ) -> None:
-        session = await opened(person)
-        owner = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        session = await create_session(person)
+        owner = key_of(session)
         files = DjangoArtifactService()
         with pytest.raises(InvalidInputError, match="cannot be stored"):
             await files.save_artifact(**owner, filename=filename, artifact=types.Part(text="x"))
@@ -235,26 +241,36 @@ async def test_a_session_id_that_cannot_be_stored_is_refused_with_a_sentence(
     person: User, session_id: str
 ) -> None:
     with pytest.raises(InvalidInputError, match="cannot be stored"):
-        await opened(person, session_id=session_id)
+        await create_session(person, session_id=session_id)
 
 
-def _uuid(name: str) -> Any:
-    return f"uuid-{name}"
+def _uuid(name: str) -> UUID:
+    return UUID(int=ord(name))
 
 
-def _job(call_id: str) -> dict[str, Any]:
-    return {
-        "id": f"0c5d0b3e-0000-4000-8000-00000000000{call_id[-1]}",
-        "invocation_id": "e-1",
-        "call_id": call_id,
-        "tool_name": "write_report",
-        "task_name": "reports.write",
-        "agent_name": "clerk",
-        "args": {},
-    }
+def _bodies(*texts: str) -> list[str]:
+    return [event_to_json(text_event(text)) for text in texts]
 
 
-def _answer(call_id: str) -> Event:
+def _history(name: str, *texts: str) -> History:
+    history = History(_uuid(name))
+    history.add(0, _bodies(*texts))
+    return history
+
+
+def _job(call_id: str) -> StagedJob:
+    return StagedJob(
+        id=uuid4(),
+        invocation_id="e-1",
+        call_id=call_id,
+        tool_name="write_report",
+        task_name="reports.write",
+        agent_name="clerk",
+        args={},
+    )
+
+
+def _response(call_id: str) -> Event:
     response = types.FunctionResponse(id=call_id, name="write_report", response={"status": "pending"})
     part = types.Part(function_response=response)
     return Event(author="clerk", invocation_id="e-1", content=types.Content(role="user", parts=[part]))

@@ -1,4 +1,4 @@
-"""A turn through the invocation worker on PostgreSQL: what is stored, what watchers see."""
+"""Invocations through the worker on PostgreSQL: events, state and titles that are stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count(tool_context: ToolContext) -> int:
     """Count up."""
     for scope in ("", "user:", "app:"):
         tool_context.state[f"{scope}count"] = tool_context.state.get(f"{scope}count", 0) + 1
-    return tool_context.state["count"]
+    return int(tool_context.state["count"])
 
 
 @pytest.fixture
@@ -31,15 +31,14 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     return scripted
 
 
-async def test_a_turn_is_stored_event_by_event_with_the_state_before_each_change(
+async def test_events_are_stored_with_the_state_before_each_change(
     person: User, model: ScriptedModel
 ) -> None:
-    """S3, S4, S7, L3."""
     model.turns = [call("count"), "one two three", call("count"), "four"]
     session = await use_cases.create_session(person, "counter")
     for number in (1, 2):
         await use_cases.send_message(person, session.id, f"m{number}", "count!")
-        await worker().ended()
+        await worker().wait_until_idle()
     stored = await Session.objects.aget(pk=session.id)
     events = [event async for event in Event.objects.filter(session=session).order_by("seq")]
     assert [event.seq for event in events] == list(range(1, 9))
@@ -54,12 +53,12 @@ async def test_a_turn_is_stored_event_by_event_with_the_state_before_each_change
     assert len(model.requests[-1].contents) == 7
 
 
-async def test_what_postgresql_cannot_hold_is_replaced_in_the_message_and_in_the_title(
+async def test_characters_that_postgresql_cannot_store_are_replaced_in_message_and_title(
     person: User, model: ScriptedModel
 ) -> None:
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "counter")
     await use_cases.send_message(person, session.id, "m1", "hi\0")
-    await worker().ended()
+    await worker().wait_until_idle()
     assert (await Session.objects.aget(pk=session.id)).title == "hi\ufffd"
     assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"

@@ -1,4 +1,4 @@
-"""Where processes that a test starts find its database and Redis."""
+"""Environment of processes that a test starts on its own database and Redis."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import connection
 
 
-def of_the_tests() -> dict[str, str]:
-    """The variables that tell them."""
+def server_variables() -> dict[str, str]:
+    """Return the variables that point a process to the test database and its Redis."""
     url = urlsplit(settings.DATABASE_URL)
     database = url._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
     return {"DATABASE_URL": database, "REDIS_URL": settings.REDIS_URL}

@@ -1,4 +1,4 @@
-"""The site as `deploy/` runs it: web processes, a worker for each queue, a beat, on one PostgreSQL and Redis."""
+"""The site as `deploy/` runs it: web processes, workers for each queue and a beat, on one PostgreSQL and Redis."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -29,9 +30,13 @@ READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready
 
 
 class Fleet:
-    """A context manager. Processes have names of their kind and a number: `web1`, `web2`, `worker1` ..."""
+    """Processes named by their kind and a number: `web1`, `web2`, `worker1` …
 
-    def __init__(self, data: Path, **environment: str) -> None:
+    A context manager: starts the servers on entry; kills the processes and stops the servers on exit.
+    """
+
+    def __init__(self, data: Path, environment: Mapping[str, str]) -> None:
+        """Take the data directory and additional environment variables of the processes."""
         self.data = data
         self.ports: dict[str, int] = {}
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
@@ -45,14 +50,14 @@ class Fleet:
             "BIND": "127.0.0.1",
             "BEAT_SCHEDULE": str(data / "beat"),
             "CONCURRENCY": "1",
-            "PYTHONWARNINGS": "ignore",  # tests may run as root, which the worker warns of
+            "PYTHONWARNINGS": "ignore",  # Celery warns when tests run as root
             **environment,
         }
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._servers = ExitStack()
 
     def start(self, *names: str) -> None:
-        """Start these processes; they are ready when this returns."""
+        """Start the named processes; return when they are ready."""
         for name in names:
             kind = name.rstrip("0123456789")
             port = self.ports.setdefault(name, free_port()) if kind == "web" else 0
@@ -69,26 +74,26 @@ class Fleet:
             self._wait_for(name, READY[name.rstrip("0123456789")])
 
     def kill(self, name: str) -> None:
-        """End a process and its children without warning."""
+        """Kill a process and its children with SIGKILL."""
         os.killpg(self._processes[name].pid, signal.SIGKILL)
         self._processes.pop(name).wait()
 
     def stop(self, name: str) -> int:
-        """Ask a process to end, as a container's stop does; returns its exit code."""
+        """Stop a process with SIGTERM, as a container runtime does; return its exit code."""
         process = self._processes.pop(name)
         process.terminate()
         return process.wait(timeout=START_SECONDS)
 
     def log(self, name: str) -> str:
-        """What a process has written."""
+        """Return the output of a process."""
         return (self.data / f"{name}.log").read_text(errors="replace")
 
     def url(self, web: str) -> str:
-        """Where a web process listens."""
+        """Return the URL of a web process."""
         return f"http://127.0.0.1:{self.ports[web]}"
 
     def new_chat(self, web: str) -> tuple[str, str]:
-        """Sign a person in and begin a chat; returns its id and the cookies, which are good at every web process."""
+        """Sign in and start a chat; return the session id and the cookies, which all web processes accept."""
         credentials = json.loads((self.data / "credentials.json").read_text())
         with httpx.Client(base_url=self.url(web), follow_redirects=True) as client:
             client.get("/accounts/login/")
@@ -118,6 +123,6 @@ class Fleet:
     def _wait_for(self, name: str, text: str) -> None:
         deadline = time.monotonic() + START_SECONDS
         while text not in self.log(name):
-            assert self._processes[name].poll() is None, f"{name} has ended:\n{self.log(name)}"
+            assert self._processes[name].poll() is None, f"{name} exited:\n{self.log(name)}"
             assert time.monotonic() < deadline, f"{name} is not ready:\n{self.log(name)}"
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What fails under a site: a server or a web process that is killed without warning, and started again."""
+"""Outages of a site: kill PostgreSQL, Redis or a web process with SIGKILL, and restart it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from adk_site.embedded.paths import CHECKOUT, socket_dir
-from adk_site.embedded.server import kill_servers
+from adk_site.embedded.paths import CHECKOUT
+from adk_site.embedded.redis import Redis
 from tests.stack.stack import Stack
 from tests.stack.web_process import free_port, wait_until_listening, web_command
 
@@ -21,11 +21,11 @@ def kill_postgres(data: Path) -> None:
 
 def kill_redis(data: Path) -> None:
     """Kill the embedded Redis."""
-    kill_servers("redis-server", str(socket_dir(data)))
+    Redis(data).kill()
 
 
 def kill_tree(pid: int) -> None:
-    """SIGKILL for the process and its children, at once."""
+    """Send SIGKILL to the process and all its descendants, and wait until they are gone."""
     try:
         parent = psutil.Process(pid)
         family = [*parent.children(recursive=True), parent]
@@ -40,7 +40,7 @@ def kill_tree(pid: int) -> None:
 
 
 class Web:
-    """One more web process of a site, on a port of its own. A context manager: killed at the end."""
+    """Additional web process of a site, on its own port. A context manager: killed on exit."""
 
     def __init__(self, site: Stack) -> None:
         self.site = site
@@ -51,7 +51,7 @@ class Web:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it; it takes connections when this returns."""
+        """Start the process; return when it accepts connections."""
         with (self.site.data / "web2.log").open("ab") as log:
             self.process = subprocess.Popen(
                 web_command(self.port),
@@ -63,7 +63,7 @@ class Web:
         wait_until_listening(self.port)
 
     def kill(self) -> None:
-        """Kill it without warning."""
+        """Kill the process with SIGKILL."""
         self.process.kill()
         self.process.wait()
 

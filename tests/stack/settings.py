@@ -1,4 +1,4 @@
-"""The site's settings, but what dead processes left is taken up within seconds."""
+"""The site's settings with short leases: invocations of dead processes are resumed within seconds."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE

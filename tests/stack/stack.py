@@ -1,4 +1,4 @@
-"""The whole site as `make run` starts it, for tests to use, stop and kill."""
+"""The site as `make run` starts it; tests can start, stop and kill it."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -16,19 +17,21 @@ from adk_site.embedded.paths import CHECKOUT, socket_dir
 from tests.stack.web_process import START_SECONDS, free_port
 
 READY = "Ctrl-C stops everything"
-STOP_SECONDS = 20.0
+STOP_SECONDS = 60.0
 STARTED = re.compile(r"system +\| (\w+) started \(pid=(\d+)\)")
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "HOST")
 
 
 class Stack:
-    """One site with the data directory it is given. A context manager: started on entry, stopped on exit."""
+    """A site with its own data directory. A context manager: starts on entry, stops on exit."""
 
-    def __init__(self, data: Path, port: int | None = None, **environment: str) -> None:
-        """`environment` adds variables to those of the site's processes."""
+    def __init__(
+        self, data: Path, port: int | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Take the data directory, the port (a free one by default) and additional environment variables."""
         self.data = data.resolve()
         self.port = port or free_port()
-        self._environment = environment
+        self._environment = dict(environment or {})
         self._lines: list[str] = []
         self._changed = threading.Condition()
 
@@ -38,26 +41,26 @@ class Stack:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """User name -> password, of `demo` and `admin`."""
-        kept: dict[str, str] = json.loads((self.data / "credentials.json").read_text())
-        return kept
+        """Passwords of `demo` and `admin` by user name."""
+        passwords: dict[str, str] = json.loads((self.data / "credentials.json").read_text())
+        return passwords
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of the site's processes."""
+        """Environment variables of the site's processes."""
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         own = {"ADK_DATA_DIR": str(self.data), "PORT": str(self.port), "ADK_POSTGRES_FSYNC": "off"}
         return {**inherited, **own, **self._environment}
 
     @property
     def output(self) -> str:
-        """What the terminal shows so far."""
+        """The terminal output so far."""
         with self._changed:
             return "".join(self._lines)
 
     @property
     def pids(self) -> dict[str, int]:
-        """The pids of `web`, `worker`, `jobs` and `beat`."""
+        """Process ids of `web`, `worker`, `jobs` and `beat` by name."""
         return {name: int(pid) for name, pid in STARTED.findall(self.output)}
 
     def launch(self) -> None:
@@ -73,32 +76,32 @@ class Stack:
             text=True,
             start_new_session=True,
         )
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=self._read_output, daemon=True)
         self._reader.start()
 
     def start(self) -> None:
-        """Start the site; all of it is ready when this returns."""
+        """Start the site; return when all its processes are ready."""
         self.launch()
         self.wait_for(READY, START_SECONDS)
 
     def wait_for(self, text: str, seconds: float) -> None:
-        """Wait until the terminal shows `text`; fails with all it shows if it never does."""
+        """Wait until the output contains `text`; fail with the whole output after `seconds` or when the site ends."""
         with self._changed:
             self._changed.wait_for(lambda: text in "".join(self._lines) or self.has_ended, seconds)
-        assert text in self.output, f"{text!r} did not come:\n{self.output}"
+        assert text in self.output, f"{text!r} is missing in the output:\n{self.output}"
 
     @property
     def has_ended(self) -> bool:
         return self._lines[-1:] == [""]
 
     def wait(self) -> int:
-        """Wait until the site has ended; returns its exit code."""
+        """Wait until the site has ended; return its exit code."""
         code = self.process.wait(STOP_SECONDS)
         self._reader.join(STOP_SECONDS)
         return code
 
     def interrupt(self) -> int:
-        """Press Ctrl-C, which reaches the whole foreground group; returns the exit code."""
+        """Send SIGINT to the whole process group, as Ctrl-C does; return the exit code."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.wait()
 
@@ -114,11 +117,11 @@ class Stack:
         self.wait()
 
     def processes(self) -> list[psutil.Process]:
-        """Every live process of this site: of the tree, left over, or a server."""
+        """Return every live process of this site: children, orphans and embedded servers."""
         return [process for process in psutil.process_iter() if self._owns(process)]
 
     def kill(self) -> None:
-        """Kill -9 everything, the servers too."""
+        """Kill all processes with SIGKILL, the embedded servers too."""
         for process in self.processes():
             process.kill()
         self.wait()
@@ -134,14 +137,14 @@ class Stack:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         self.stop()
 
-    def _read(self) -> None:
+    def _read_output(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
-                self._add(line)
-        self._add("")
+                self._append_line(line)
+        self._append_line("")  # marks the end
 
-    def _add(self, line: str) -> None:
+    def _append_line(self, line: str) -> None:
         with self._changed:
             self._lines.append(line)
             self._changed.notify_all()
@@ -150,7 +153,7 @@ class Stack:
         try:
             if process.status() == psutil.STATUS_ZOMBIE:
                 return False
-            traces = " ".join([*process.cmdline(), process.environ().get("ADK_DATA_DIR", "")])
+            words = " ".join([*process.cmdline(), process.environ().get("ADK_DATA_DIR", "")])
         except psutil.Error:
             return False
-        return str(self.data) in traces or str(socket_dir(self.data)) in traces
+        return str(self.data) in words or str(socket_dir(self.data)) in words

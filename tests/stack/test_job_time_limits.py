@@ -1,6 +1,6 @@
-"""Contract: a job that does not end by itself is ended, once, by its limits or by whoever cancels it.
+"""Contract: a time limit or a cancellation ends a job that would not end by itself, and the job runs only once.
 
-A real Celery worker, as `deploy/run` stops it: at once.
+The tests use a real Celery worker with the SIGTERM behaviour of `deploy/run`.
 """
 
 from __future__ import annotations
@@ -19,83 +19,81 @@ from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.celery_worker import celery_worker
 from tests.integration.job_helpers import responses, talk
-from tests.stack import database
+from tests.stack.database import server_variables
 from tests.stack.limited.agents import app
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("celery")]
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
+TOOK_TOO_LONG = "The job exceeded its time limit."
+CANCELLED = "The job was cancelled."
 
 
 @pytest.fixture(scope="module")
 def celery(django_db_setup: None) -> Iterator[None]:
-    with celery_worker("tests.stack.limited.settings", REMAP_SIGTERM="SIGQUIT", **database.of_the_tests()):
+    environment = {**server_variables(), "REMAP_SIGTERM": "SIGQUIT"}
+    with celery_worker("tests.stack.limited.settings", environment):
         yield
 
 
 @pytest.fixture
-def begin(
-    transactional_db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def run_log(tmp_path: Path) -> Path:
+    """File with one line for each run of the job's function."""
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def start_job(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, run_log: Path
 ) -> Iterator[Callable[[str], ToolJob]]:
-    """Has the agent start a job; each run of its function is a line in `diary`."""
+    """Function that makes the agent call a job tool, and returns the job."""
     monkeypatch.setattr(agent_registry, "apps", lambda: {"limited": app})
     person = User.objects.create_user("ada")
 
     def start(tool: str) -> ToolJob:
-        session_id = talk(person, "limited", f"{tool} {tmp_path / 'diary'}")
+        session_id = talk(person, "limited", f"{tool} {run_log}")
         return ToolJob.objects.select_related("session").get(session_id=session_id)
 
     yield start
     threads.run(shut_down())
 
 
-def until(holds: Callable[[], object], job: ToolJob) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
+def wait_until(condition: Callable[[], object], job: ToolJob) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
         assert time.monotonic() < deadline, f"still {job.status} at attempt {job.attempts}: {job.error!r}"
         time.sleep(0.05)
         job.refresh_from_db()
 
 
-def until_answered(job: ToolJob) -> None:
-    until(lambda: not Invocation.objects.exclude(status="completed").exists(), job)
+def wait_until_answered(job: ToolJob) -> None:
+    wait_until(lambda: not Invocation.objects.exclude(status="completed").exists(), job)
     job.refresh_from_db()
 
 
-def what_came_of(job: ToolJob) -> tuple[JobStatus, str, list[str], str]:
-    """The job, what its call was answered with, and what the agent said then."""
-    said = Event.objects.filter(session=job.session).latest("seq").text or ""
-    answered = [response["response"]["status"] for response in responses(job.session)]
-    return JobStatus(job.status), job.error, answered, said
+def outcome(job: ToolJob) -> tuple[JobStatus, str, list[str], str]:
+    """Return the job's status and error, the statuses of its function responses, and the agent's last text."""
+    last_text = Event.objects.filter(session=job.session).latest("seq").text or ""
+    statuses = [response["response"]["status"] for response in responses(job.session)]
+    return JobStatus(job.status), job.error, statuses, last_text
 
 
-def test_a_function_is_told_of_its_soft_limit_and_has_failed(
-    begin: Callable[[str], ToolJob], tmp_path: Path
+@pytest.mark.parametrize("tool", ["soft_limited", "hard_limited"])
+def test_a_job_that_exceeds_its_time_limit_fails_and_does_not_run_again(
+    start_job: Callable[[str], ToolJob], run_log: Path, tool: str
 ) -> None:
-    job = begin("be_told")
-    until_answered(job)
-    error = "The job took longer than it may."
-    assert what_came_of(job) == (JobStatus.FAILED, error, ["error"], f"error: {error}")
-    assert (job.attempts, (tmp_path / "diary").read_text()) == (1, "begun\n")
+    job = start_job(tool)
+    wait_until_answered(job)
+    assert outcome(job) == (JobStatus.FAILED, TOOK_TOO_LONG, ["error"], f"error: {TOOK_TOO_LONG}")
+    assert (job.attempts, run_log.read_text()) == (1, "started\n")
 
 
-def test_a_function_that_is_killed_for_its_limit_has_failed_once_and_is_not_run_again(
-    begin: Callable[[str], ToolJob], tmp_path: Path
+def test_a_job_that_never_reports_progress_ends_when_it_is_cancelled(
+    start_job: Callable[[str], ToolJob], run_log: Path
 ) -> None:
-    job = begin("be_killed")
-    until_answered(job)
-    error = "The job took longer than it may."
-    assert what_came_of(job) == (JobStatus.FAILED, error, ["error"], f"error: {error}")
-    assert (job.attempts, (tmp_path / "diary").read_text()) == (1, "begun\n")
-
-
-def test_a_function_that_never_says_how_far_it_is_ends_when_the_job_is_cancelled(
-    begin: Callable[[str], ToolJob], tmp_path: Path
-) -> None:
-    job = begin("be_silent")
-    until((tmp_path / "diary").exists, job)
+    job = start_job("unlimited")
+    wait_until(run_log.exists, job)
     cancel_job(job.pk, by=job.session.user_id)
-    until_answered(job)
-    error = "The job was cancelled."
-    assert what_came_of(job) == (JobStatus.CANCELLED, error, ["cancelled"], f"cancelled: {error}")
-    assert (job.attempts, (tmp_path / "diary").read_text()) == (1, "begun\n")
+    wait_until_answered(job)
+    assert outcome(job) == (JobStatus.CANCELLED, CANCELLED, ["cancelled"], f"cancelled: {CANCELLED}")
+    assert (job.attempts, run_log.read_text()) == (1, "started\n")

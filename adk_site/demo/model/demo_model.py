@@ -1,4 +1,4 @@
-"""DemoModel: the rules behind the contract of a model."""
+"""`DemoModel`: the demo rules as a `BaseLlm`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import AsyncGenerator
 
 from adk_site.demo import DEMO_MODEL
 from adk_site.demo.model.choice import Call, Choice, choose
-from adk_site.demo.model.turn import read_turn
+from adk_site.demo.model.parsed_request import parse_request
 from runtime import types
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 
 
 class DemoModel(BaseLlm):
-    """Picks among the declared tools by the person's words; says honestly that it can do no more.
+    """Model that picks a declared function by the person's words, and says that it is a demo model.
 
-    One message leads to one call at most, and one hand-over to another agent before it. The usage that it reports
-    counts words, in the place of tokens.
+    One message leads to at most one transfer and then one function call. The reported usage counts words instead of
+    tokens.
 
     Attributes:
-        delay: seconds between two words of a streamed answer.
+        delay: Seconds between two words of a streamed answer.
     """
 
     model: str = DEMO_MODEL
@@ -33,9 +33,9 @@ class DemoModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """See `BaseLlm`; it never fails."""
-        later = {name for name, tool in llm_request.tools_dict.items() if tool.is_long_running}
-        choice = choose(read_turn(llm_request), later)
+        """Answer the request. Never yields an error response."""
+        long_running = {name for name, tool in llm_request.tools_dict.items() if tool.is_long_running}
+        choice = choose(parse_request(llm_request), long_running)
         if stream and not isinstance(choice, Call):
             for word in re.findall(r"\s*\S+", choice.text):
                 await asyncio.sleep(self.delay)
@@ -60,8 +60,8 @@ def _content(part: types.Part) -> types.Content:
 
 def _usage(request: LlmRequest, choice: Choice) -> types.GenerateContentResponseUsageMetadata:
     parts = [part for content in request.contents for part in content.parts or []]
-    asked = sum(len((part.text or "").split()) for part in parts)
-    answered = 1 if isinstance(choice, Call) else len(choice.text.split())
+    prompt = sum(len((part.text or "").split()) for part in parts)
+    answer = 1 if isinstance(choice, Call) else len(choice.text.split())
     return types.GenerateContentResponseUsageMetadata(
-        prompt_token_count=asked, candidates_token_count=answered, total_token_count=asked + answered
+        prompt_token_count=prompt, candidates_token_count=answer, total_token_count=prompt + answer
     )

@@ -1,4 +1,4 @@
-"""What the words say about when and how often: "every 10 minutes", "every day at 9", "in one minute", "3 times"."""
+"""Parse times and repetitions: "every 10 minutes", "every day at 9", "in one minute", "3 times"."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _IN = re.compile(rf"\bin\s+{_COUNT}\s+{_UNIT}\b", re.IGNORECASE)
 _TIMES = re.compile(rf"\b{_COUNT}\s+times\b", re.IGNORECASE)
 _PHRASES = (_EVERY_DAY_AT, _EVERY, _IN, _TIMES)
 
-WHEN = {"every", "run_at"}
-"""The parameters that say when something is to be done."""
-TASK = "task"
-"""The parameter of a tool that does later whatever it is told."""
-READ_HERE = WHEN | {"most_runs", "ends_at", "time_zone"}
+START_PARAMETERS = {"every", "run_at"}
+"""Names of parameters that take a start time."""
+TASK_PARAMETER = "task"
+"""Name of the parameter that takes the instruction of a scheduled task."""
+TIME_PARAMETERS = START_PARAMETERS | {"most_runs", "ends_at", "time_zone"}
 
 
-def says_when(words: str) -> bool:
-    """Whether something is to be done at another time than now."""
+def has_start_time(words: str) -> bool:
+    """True when the words name a later or repeated start."""
     return any(phrase.search(words) for phrase in (_EVERY_DAY_AT, _EVERY, _IN))
 
 
 def time_argument(name: str, words: str) -> str | int | None:
-    """The value of a parameter of `READ_HERE`; None when the words do not tell it."""
+    """Return the value of one of `TIME_PARAMETERS`, or None when the words do not contain one."""
     if name == "every" and (found := _EVERY_DAY_AT.search(words)):
         return f"{int(found[3] or 0)} {int(found[2])} * * {'1-5' if found[1] else '*'}"
     if name == "every" and (found := _EVERY.search(words)):
@@ -41,7 +41,7 @@ def time_argument(name: str, words: str) -> str | int | None:
 
 
 def without_times(words: str) -> str:
-    """What is to be done then."""
+    """Return the words without their phrases about time."""
     for phrase in _PHRASES:
         words = phrase.sub("", words)
     return " ".join(words.split()).strip(" ,:")

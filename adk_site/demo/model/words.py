@@ -1,10 +1,10 @@
-"""Words reduced to what can be compared."""
+"""Reduce texts to comparable word stems, and names to readable words."""
 
 from __future__ import annotations
 
 import re
 
-_EMPTY = """
+_STOP_WORDS = """
 a about agent all also am an and any anything are as at be because been but by can could did do does for from
 get give given go had has have help here hello her hey hi him his how i if in into is it its just know let like make
 many me mine more much my need no not now of off ok on once one only or other our out over person please question she
@@ -15,13 +15,13 @@ your
 
 
 def stems(text: str) -> set[str]:
-    """The words that carry meaning, without their usual endings."""
+    """Return the stems of all words of the text but its stop words."""
     found = re.findall(r"[^\W_]+", text.lower())
-    return {stem(word) for word in found if word not in _EMPTY and len(word) > 1}
+    return {stem(word) for word in found if word not in _STOP_WORDS and len(word) > 1}
 
 
 def stem(word: str) -> str:
-    """`orders`, `ordered` and `ordering` are one word to us; so are `sale` and `sales`."""
+    """Strip common endings, so that `orders`, `ordered` and `ordering` have the same stem."""
     for ending in ("s", "ing", "ed", "e"):
         if len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)
@@ -29,10 +29,10 @@ def stem(word: str) -> str:
 
 
 def readable(name: str) -> str:
-    """`order_status` as people write it."""
+    """Return a name such as `order_status` as separate words."""
     return name.replace("_", " ")
 
 
 def first_paragraph(text: str) -> str:
-    """The first paragraph on one line."""
+    """Return the first paragraph as one line."""
     return " ".join(text.strip().split("\n\n")[0].split())

@@ -1,1 +1,1 @@
-"""Questions of the framework to a person: confirmations and credentials, and their answers."""
+"""Requests to a person, for confirmations and credentials, and the answers to them."""

@@ -1,8 +1,9 @@
-"""What the person's answers to the framework's questions let run: a pure decision on events (spec T7, T8).
+"""Decision on the calls to rerun after a person answered requests: a pure function of events (contract T7, T8).
 
-    call -> "pending" -> adk_request_… -> the person's answer -> the call itself, with its recorded arguments -> result
+    call -> "pending" response -> adk_request_… call -> the person's answer -> the same call is rerun -> response
 
-A call is run again by the agent that made it, once for each question; nothing but the log tells whether that happened.
+A call is rerun by the agent that made it, with its recorded arguments, once per request. Only the events record
+whether it was rerun.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 
 Confirmations = Mapping[str, ToolConfirmation | None]
-"""The ids of calls that an answer lets run again, with what the person said to each; None: nothing was asked."""
+"""Answers by the id of the call to rerun; None for a call that needed a credential but no confirmation."""
 
 
 @dataclass(frozen=True)
 class NoAnswers:
-    """The message answers no question to this agent: the turn goes its usual way."""
+    """The message answers no request of this agent; the agent calls its model as usual."""
 
 
 @dataclass(frozen=True)
-class Spent:
-    """All that the message answers was settled before: there is nothing to run and nothing to say."""
+class AlreadyAnswered:
+    """The message answers only requests that were settled before; there is nothing to do."""
 
 
 @dataclass(frozen=True)
-class RunAgain:
-    """Calls to run again.
+class Rerun:
+    """Calls to rerun.
 
     Attributes:
-        calls: as the model made them.
-        confirmations: an entry for each of them.
+        calls: Calls as the model made them.
+        confirmations: An entry for each call.
     """
 
     calls: list[types.FunctionCall]
@@ -49,51 +50,51 @@ class RunAgain:
 def requests_to_person(
     calls: Sequence[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
-    """The framework's calls that ask the person for what these calls need, as their actions tell."""
+    """Return the framework's calls that ask the person for the confirmations and credentials in `actions`."""
     return confirmation_requests(calls, actions) + credential_requests(calls, actions)
 
 
 def decide_answers(
     events: Sequence[Event], invocation_id: str, agent_name: str
-) -> NoAnswers | Spent | RunAgain:
-    """What the answers in the invocation's messages come to for the agent.
+) -> NoAnswers | AlreadyAnswered | Rerun:
+    """Decide which of the agent's calls the answers in the invocation's latest message let run.
 
-    Only calls that the agent itself made, and that the framework itself asked about, are ever run: a history that a
-    client supplied executes no tool.
+    Only calls that the agent made and the framework requested input for are rerun, so that events supplied by a
+    client cannot execute a tool.
 
     Raises:
         InvalidAnswerError: an answer cannot be read.
     """
     message = next(
         (
-            e
-            for e in reversed(events)
-            if e.author == "user" and e.content and e.invocation_id == invocation_id
+            event
+            for event in reversed(events)
+            if event.author == "user" and event.content and event.invocation_id == invocation_id
         ),
         None,
     )
     if message is None or not any(_is_answer(response) for response in message.get_function_responses()):
         return NoAnswers()
-    log = _Log(invocation_id)
+    log = _RequestLog(invocation_id)
     for event in drop_rewound(events):
-        log.read(event)
-    if log.is_spent(message):
-        return Spent()
+        log.add(event)
+    if log.is_already_answered(message):
+        return AlreadyAnswered()
     calls = log.calls_to_run(agent_name)
-    return (
-        RunAgain(calls, {call.id or "": log.confirmation(call) for call in calls}) if calls else NoAnswers()
-    )
+    return Rerun(calls, {call.id or "": log.confirmation(call) for call in calls}) if calls else NoAnswers()
 
 
 @dataclass
-class _Question:
-    """One request to the person, and how far it got.
+class _Request:
+    """A request to the person and its progress.
 
     Attributes:
-        call: what it is about: the very call, since models may use an id again; None when its agent made no such call.
-        answer: the latest one before the call was run again.
-        is_fresh: whether that answer came in this invocation.
-        is_settled: whether the call was run again after an answer.
+        kind: Name of the framework call.
+        author: Agent that made the call.
+        call: The call object itself, because models may reuse ids; None when the agent made no such call.
+        answer: The latest answer before the call was rerun.
+        is_fresh: True when the answer came in this invocation.
+        is_settled: True when the call was rerun after an answer.
     """
 
     kind: str
@@ -104,79 +105,79 @@ class _Question:
     is_settled: bool = False
 
 
-class _Log:
-    """The framework's questions and their answers, read event by event."""
+class _RequestLog:
+    """Requests and their answers, collected event by event."""
 
     def __init__(self, invocation_id: str) -> None:
         self._invocation_id = invocation_id
-        self._questions: dict[str, _Question] = {}
+        self._requests: dict[str, _Request] = {}
         self._calls: dict[tuple[str, str], types.FunctionCall] = {}
-        self._late: set[tuple[str, str | None]] = set()
+        self._late_answers: set[tuple[str, str | None]] = set()
 
-    def read(self, event: Event) -> None:
-        """Take in the next event of the session."""
+    def add(self, event: Event) -> None:
+        """Add the next event of the session."""
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
                 self._calls[event.author, call.id] = call
             elif call.id and call.id in (event.long_running_tool_ids or ()):
-                self._ask(event.author, call)
+                self._record_request(event.author, call)
         for response in event.get_function_responses():
             if event.author == "user" and _is_answer(response):
-                self._answer(event, response)
+                self._record_answer(event, response)
             else:
-                self._settle(response)
+                self._record_rerun(response)
 
-    def is_spent(self, message: Event) -> bool:
-        """Whether the message has nothing but answers that came too late, or to no question."""
+    def is_already_answered(self, message: Event) -> bool:
+        """True when the message holds only answers that came too late or match no request."""
         parts = (message.content.parts or []) if message.content else []
         answered = [part.function_response for part in parts]
-        return all(response and (message.id, response.id) in self._late for response in answered)
+        return all(response and (message.id, response.id) in self._late_answers for response in answered)
 
     def calls_to_run(self, agent_name: str) -> list[types.FunctionCall]:
-        """The agent's calls that wait for nothing but to be run again, in the order in which they were asked about."""
+        """Return the agent's calls that are answered and not rerun yet, in the order of their requests."""
         calls: list[types.FunctionCall] = []
-        for question in self._questions.values():
-            if question.author == agent_name and question.is_fresh and not question.is_settled:
-                if question.call and not any(question.call is call for call in calls):
-                    calls.append(question.call)
+        for request in self._requests.values():
+            if request.author == agent_name and request.is_fresh and not request.is_settled:
+                if request.call and not any(request.call is call for call in calls):
+                    calls.append(request.call)
         return calls
 
     def confirmation(self, call: types.FunctionCall) -> ToolConfirmation | None:
-        """What the person said to the call, be it now or before a credential was asked for."""
-        for question in self._questions.values():
-            if question.call is call and question.kind == REQUEST_CONFIRMATION and question.answer:
-                return read_confirmation(question.answer)
+        """Return the person's confirmation of the call, given now or before a credential was requested."""
+        for request in self._requests.values():
+            if request.call is call and request.kind == REQUEST_CONFIRMATION and request.answer:
+                return read_confirmation(request.answer)
         return None
 
-    def _ask(self, author: str, request: types.FunctionCall) -> None:
-        """A question replaces an earlier one of its kind about the same call."""
-        call = self._calls.get((author, _id_of_original(request)))
-        kind = request.name or ""
-        for request_id, known in list(self._questions.items()):
-            if call is not None and known.call is call and known.kind == kind:
-                del self._questions[request_id]
-        self._questions[request.id or ""] = _Question(kind, author, call)
+    def _record_request(self, author: str, request_call: types.FunctionCall) -> None:
+        """Record a request; it replaces an earlier one of the same kind for the same call."""
+        call = self._calls.get((author, _id_of_requested_call(request_call)))
+        kind = request_call.name or ""
+        for request_id, earlier in list(self._requests.items()):
+            if call is not None and earlier.call is call and earlier.kind == kind:
+                del self._requests[request_id]
+        self._requests[request_call.id or ""] = _Request(kind, author, call)
 
-    def _answer(self, event: Event, response: types.FunctionResponse) -> None:
-        question = self._questions.get(response.id or "")
-        if question is None or question.is_settled or question.kind != response.name:
-            self._late.add((event.id, response.id))
+    def _record_answer(self, event: Event, response: types.FunctionResponse) -> None:
+        request = self._requests.get(response.id or "")
+        if request is None or request.is_settled or request.kind != response.name:
+            self._late_answers.add((event.id, response.id))
             return
-        question.answer = response
-        question.is_fresh = event.invocation_id == self._invocation_id
+        request.answer = response
+        request.is_fresh = event.invocation_id == self._invocation_id
 
-    def _settle(self, response: types.FunctionResponse) -> None:
-        for question in self._questions.values():
-            if question.answer and question.call and question.call.id == response.id:
-                question.is_settled = True
+    def _record_rerun(self, response: types.FunctionResponse) -> None:
+        for request in self._requests.values():
+            if request.answer and request.call and request.call.id == response.id:
+                request.is_settled = True
 
 
 def _is_answer(response: types.FunctionResponse) -> bool:
     return response.name in FRAMEWORK_CALLS
 
 
-def _id_of_original(request: types.FunctionCall) -> str:
-    args = request.args or {}
-    if request.name == REQUEST_CREDENTIAL:
+def _id_of_requested_call(request_call: types.FunctionCall) -> str:
+    args = request_call.args or {}
+    if request_call.name == REQUEST_CREDENTIAL:
         return str(args.get("functionCallId"))
     return str((args.get("originalFunctionCall") or {}).get("id"))

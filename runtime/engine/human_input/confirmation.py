@@ -1,7 +1,7 @@
-"""Confirmations: a call that waits for a person's yes or no (spec T7).
+"""Confirmations: a person allows or rejects a function call (contract T7).
 
-The call is answered with "pending", then the person is asked by a call of `adk_request_confirmation`. What the answer
-lets run is decided in `answers.py`; here is the gate that a call comes to, the first time and when it is run again.
+The call gets a "pending" response, then a call of `adk_request_confirmation` asks the person. `answers.py` decides
+which calls run after the answer; this module checks a call before it runs, the first time and when it is rerun.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ PENDING = {
 REJECTED = ToolError("The person rejected this call: it did not run.")
 
 
-async def stop_at_gate(tool: BaseTool, args: dict[str, Any], context: Context) -> dict[str, Any] | None:
-    """The response of a call that may not run, because nobody confirmed it or a person rejected it; else None.
+async def unconfirmed_response(
+    tool: BaseTool, args: dict[str, Any], context: Context
+) -> dict[str, Any] | None:
+    """Return the response of a call that is not confirmed or was rejected; None when the call may run.
 
-    A tool that asks by itself, through `request_confirmation`, gets the answer itself, be it yes or no.
+    A tool that calls `request_confirmation` itself runs after a yes and after a no, and reads the answer.
     """
     if not await tool.needs_confirmation(args=args, tool_context=context):
         return None
@@ -46,25 +48,25 @@ async def stop_at_gate(tool: BaseTool, args: dict[str, Any], context: Context) -
 def confirmation_requests(
     calls: Iterable[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
-    """The calls that ask the person, one for each of `calls` that is to be confirmed."""
-    asked = actions.requested_tool_confirmations
-    return [_request(call, asked[call.id]) for call in calls if call.id in asked]
+    """Return a confirmation request for each of the calls that needs one."""
+    requested = actions.requested_tool_confirmations
+    return [_request(call, requested[call.id]) for call in calls if call.id in requested]
 
 
 def read_confirmation(response: types.FunctionResponse) -> ToolConfirmation:
-    """What the person answered: the fields themselves, or as one JSON text under `response`.
+    """Return the person's answer, given as fields or as one JSON text under `response`.
 
     Raises:
-        InvalidAnswerError: it is neither.
+        InvalidAnswerError: the answer has neither form.
     """
-    given = response.response or {}
+    fields = response.response or {}
     try:
-        if set(given) == {"response"}:
-            return ToolConfirmation.model_validate(json.loads(given["response"]))
-        return ToolConfirmation.model_validate(given)
+        if set(fields) == {"response"}:
+            return ToolConfirmation.model_validate(json.loads(fields["response"]))
+        return ToolConfirmation.model_validate(fields)
     except (ValidationError, ValueError, TypeError) as error:
         raise InvalidAnswerError(
-            f"The answer to the confirmation {response.id!r} cannot be read: {error}. "
+            f"The answer to confirmation request {response.id!r} cannot be read: {error}. "
             'Send {"confirmed": true} or {"confirmed": false}, with a "payload" if one was asked for.'
         ) from error
 

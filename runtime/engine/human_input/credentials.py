@@ -1,9 +1,11 @@
-"""Credentials: a call that waits for what only the person can give (spec T8).
+"""Credentials: a function call needs a secret from the person (contract T8).
 
-The person is asked by a call of `adk_request_credential`, without secrets. The secret in the answer is taken out before
-anyone else sees the message: the stored event says only that something was given, plugins and models see that event,
-and the credential itself lives in the memory of the invocation that the answer starts. When that process dies before
-the call has run, the credential is gone and the tool asks again. Exchanging an OAuth code for a token is the tool's.
+A call of `adk_request_credential`, without secrets, asks the person. The secret is removed from the answer before
+plugins, models and the session service see it: the stored event only records that a credential was given. The
+credential itself is kept in the memory of the invocation that the answer starts. An application that takes the
+credentials out of the message itself gives them to `Runner.run_async`, also when it resumes the invocation. Otherwise
+a credential is lost when the process dies before the call has run, and the tool asks again. Exchanging an OAuth code
+for a token is left to the tool.
 """
 
 from __future__ import annotations
@@ -27,39 +29,41 @@ PENDING = {
     "status": "pending",
     "message": "This call requires a credential from the person. It has not run yet; do not call it again.",
 }
+_KEY, _GIVEN = "credentialKey", "given"
 _ANSWER: TypeAdapter[AuthConfig | AuthCredential] = TypeAdapter(AuthConfig | AuthCredential)
 
 
 def credential_requests(
     calls: Iterable[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
-    """The calls that ask the person, one for each of `calls` that needs a credential."""
-    asked = actions.requested_auth_configs
-    return [_request(call.id, asked[call.id]) for call in calls if call.id and call.id in asked]
+    """Return a credential request for each of the calls that needs one."""
+    requested = actions.requested_auth_configs
+    return [_request(call.id, requested[call.id]) for call in calls if call.id and call.id in requested]
 
 
-def take_credentials(
+def extract_credentials(
     message: types.Content, events: Sequence[Event]
 ) -> tuple[types.Content, dict[str, AuthCredential]]:
-    """The message as it may be stored and shown, and the credentials that were in it, by credential key.
+    """Return the message without secrets, and its credentials by credential key.
 
-    The key is that of the recorded request; what answers no recorded request is dropped.
+    The key is taken from the recorded request. Credentials that answer no recorded request are dropped. An answer whose
+    credential was taken out before stays as it is.
 
     Raises:
-        InvalidAnswerError: an answer is no credential.
+        InvalidAnswerError: an answer is not a credential.
     """
     parts: list[types.Part] = []
     credentials: dict[str, AuthCredential] = {}
     for part in message.parts or []:
         response = part.function_response
-        if response is None or response.name != REQUEST_CREDENTIAL:
+        if response is None or response.name != REQUEST_CREDENTIAL or _is_redacted(response):
             parts.append(part)
             continue
         key, given = _requested_key(response, events), _read_credential(response)
         if key and given:
             credentials[key] = given
-        kept = response.model_copy(update={"response": {"credentialKey": key, "given": given is not None}})
-        parts.append(part.model_copy(update={"function_response": kept}))
+        redacted = response.model_copy(update={"response": {_KEY: key, _GIVEN: given is not None}})
+        parts.append(part.model_copy(update={"function_response": redacted}))
     return message.model_copy(update={"parts": parts}), credentials
 
 
@@ -67,6 +71,11 @@ def _request(call_id: str, config: AuthConfig) -> types.FunctionCall:
     arguments = AuthToolArguments(function_call_id=call_id, auth_config=config)
     args = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
     return types.FunctionCall(id=new_call_id(), name=REQUEST_CREDENTIAL, args=args)
+
+
+def _is_redacted(response: types.FunctionResponse) -> bool:
+    fields = response.response or {}
+    return fields.keys() == {_KEY, _GIVEN} and isinstance(fields[_GIVEN], bool)
 
 
 def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
@@ -78,16 +87,16 @@ def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) ->
 
 
 def _read_credential(response: types.FunctionResponse) -> AuthCredential | None:
-    """None when the person gave nothing."""
+    """Return the credential, or None when the person gave none."""
     given: dict[str, Any] = response.response or {}
     try:
         if set(given) == {"response"}:
             given = json.loads(given["response"])
         answer = _ANSWER.validate_python(given) if given else None
     except (ValidationError, ValueError, TypeError):
-        # The error of the parser quotes its input, the secret with it.
+        # `from None`: the parser's error quotes its input, which holds the secret.
         raise InvalidAnswerError(
-            f"The answer to the credential request {response.id!r} cannot be read. "
+            f"The answer to credential request {response.id!r} cannot be read. "
             "Send the authConfig back with its exchangedAuthCredential filled in."
         ) from None
     return answer.exchanged_auth_credential if isinstance(answer, AuthConfig) else answer

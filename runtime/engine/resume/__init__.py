@@ -1,1 +1,1 @@
-"""Continuing an interrupted invocation from its events."""
+"""Resume: continuing an interrupted invocation from its events."""

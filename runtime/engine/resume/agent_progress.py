@@ -1,76 +1,77 @@
-"""Where the agents of an invocation are, as its events tell (spec R1).
+"""Progress of the agents of an invocation, read from its events (contract R1).
 
-What an agent was doing is told by its own events of the invocation, since it was last started: by a marker
-(`agent_state`) that a workflow agent above it left, or by a transfer.
+The progress of an agent follows from its own events since its latest start. A start is an `agent_state` event of a
+workflow agent above it, or a transfer to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from runtime.events.calls import answers_by_call, call_ids, is_pending, is_request, response_ids
+from runtime.context import AgentProtocol, InvocationContext
+from runtime.events.calls import answers_by_call, call_ids, is_framework_request, is_pending, response_ids
 from runtime.events.event import Event
-
-if TYPE_CHECKING:
-    from runtime.agents.base_agent import BaseAgent
-    from runtime.context import InvocationContext
 
 
 def has_begun(ctx: InvocationContext) -> bool:
-    """Whether the agent of this call has said anything since it was started."""
+    """True when the context's agent has committed an event since its latest start."""
     return bool(own_events(ctx))
 
 
 def has_escalated(ctx: InvocationContext) -> bool:
-    """Whether an agent below this one escalated since this one recorded its latest state."""
-    below = {agent.name for agent in ctx.agent.descendants()}
+    """True when an agent below the context's agent escalated since the latter recorded its latest state."""
+    descendants = {agent.name for agent in ctx.agent.descendants()}
     for event in reversed(ctx.events()):
         if event.author == ctx.agent.name and event.actions.agent_state is not None:
             return False
-        if event.author in below and event.actions.escalate:
+        if event.author in descendants and event.actions.escalate:
             return True
     return False
 
 
 def own_events(ctx: InvocationContext) -> list[Event]:
-    """What the agent of this call committed since it was last started: by a marker above it, or by a transfer."""
+    """Return the events that the context's agent committed since its latest start."""
     agent = ctx.agent
-    above = {ancestor.name for ancestor in _ancestors(agent)}
-    own: list[Event] = []
+    ancestors = {ancestor.name for ancestor in _ancestors(agent)}
+    own_since_start: list[Event] = []
     for event in ctx.events():
-        is_marker = event.author in above and event.actions.agent_state is not None
-        if is_marker or event.actions.transfer_to_agent == agent.name:
-            own = []
+        is_restart = event.author in ancestors and event.actions.agent_state is not None
+        if is_restart or event.actions.transfer_to_agent == agent.name:
+            own_since_start = []
         elif is_own(event, ctx):
-            own.append(event)
-    return own
+            own_since_start.append(event)
+    return own_since_start
 
 
-def latest_start(events: Sequence[Event]) -> int:
-    """Where what the invocation goes on with began: a position among its events.
+def find_latest_start(events: Sequence[Event]) -> int:
+    """Return the position of the event with which the work to resume began.
 
-    It is the first one, unless the person answers a call that nobody waits for any more, as when a report on the work
-    was answered before its result comes. The agents have gone on since, so such an answer is a start of its own, and
-    what is called and waited for from there on goes on with it.
+    This is 0, unless the person answers a call that is no longer pending, for example when a progress report was
+    answered before the result came. The agents have continued since then, so such an answer is a start of its own;
+    calls made after that start belong to it.
     """
     start = 0
-    started: dict[str, int] = {}
+    start_of_call: dict[str, int] = {}
     requests: set[str] = set()
     for position, event in enumerate(events):
-        if event.author == "user" and (answered := response_ids(event) & started.keys()):
+        if event.author == "user" and (answered := response_ids(event) & start_of_call.keys()):
             before = answers_by_call(events[:position])
-            waiting = [started[call_id] for call_id in answered if is_pending(before.get(call_id, []))]
-            start = min(waiting, default=position if answered - requests else start)
-        started.update(dict.fromkeys(call_ids(event), start))
-        requests |= call_ids(event) if is_request(event) else set()
+            pending_starts = [
+                start_of_call[call_id] for call_id in answered if is_pending(before.get(call_id, []))
+            ]
+            start = min(pending_starts, default=position if answered - requests else start)
+        start_of_call.update(dict.fromkeys(call_ids(event), start))
+        requests |= call_ids(event) if is_framework_request(event) else set()
     return start
 
 
-def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """The latest state of each agent, and the agents that ended.
+def recorded_states(
+    root: AgentProtocol, events: Sequence[Event]
+) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """Return the latest state of each agent, and the names of the agents that ended.
 
-    A new state of an agent is a new start for those below it, a transfer one for whom it goes to.
+    A new state of an agent restarts the agents below it; a transfer restarts its target.
     """
     states: dict[str, dict[str, Any]] = {}
     ended: set[str] = set()
@@ -80,50 +81,53 @@ def recorded_states(root: BaseAgent, events: Sequence[Event]) -> tuple[dict[str,
             states[event.author] = event.actions.agent_state
             ended.discard(event.author)
             agent = root.find_agent(event.author)
-            for below in agent.descendants() if agent else ():
-                states.pop(below.name, None)
-                ended.discard(below.name)
+            for descendant in agent.descendants() if agent else ():
+                states.pop(descendant.name, None)
+                ended.discard(descendant.name)
         if event.actions.end_of_agent:
             ended.add(event.author)
     return states, ended
 
 
-def latest_agent(top: BaseAgent, events: Sequence[Event], log: Sequence[Event]) -> BaseAgent | None:
-    """The agent at or below `top` that goes on after these events of the log; None when they are nobody's there.
+def find_latest_agent(
+    top: AgentProtocol, events: Sequence[Event], log: Sequence[Event]
+) -> AgentProtocol | None:
+    """Return the agent at or below `top` that continues after `events`, a part of `log`; None when there is none.
 
-    It is who asked for what the person answers, or whom the last event hands over to, or its author. Before it is
-    handed over, the person is asked for what calls beside the transfer need.
+    This is the agent whose call the person answered, or else the transfer target or author of the latest event. A
+    transfer does not count while its event asks the person for input to other calls.
     """
-    asked = {call_id: event.author for event in log for call_id in call_ids(event)}
+    callers = {call_id: event.author for event in log for call_id in call_ids(event)}
     for event in reversed(events):
         target = None if event.actions.asks_person() else event.actions.transfer_to_agent
         names = [target or event.author]
         if event.author == "user":
-            names = [asked[call_id] for call_id in response_ids(event) if call_id in asked]
+            names = [callers[call_id] for call_id in response_ids(event) if call_id in callers]
         agent = next((agent for name in names if (agent := top.find_agent(name))), None)
         if agent is not None:
             return agent
     return None
 
 
-def entry_of(agent: BaseAgent, began: BaseAgent) -> BaseAgent:
-    """Where to start so that `agent` goes on: the topmost workflow agent above it, which knows its place, or itself.
+def entry_agent(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
+    """Return the agent to run so that `agent` continues: the topmost workflow agent above it, or itself.
 
-    Those above the agent that `began` are not on the way.
+    Workflow agents find their place from their recorded state. Agents above `began`, the agent with which the
+    invocation began, are not considered.
     """
-    beyond = {above.name for above in _ancestors(began)}
-    way = [agent, *(above for above in _ancestors(agent) if above.name not in beyond)]
-    return next((above for above in reversed(way) if not above.offers_transfer), agent)
+    outside = {ancestor.name for ancestor in _ancestors(began)}
+    path = [agent, *(ancestor for ancestor in _ancestors(agent) if ancestor.name not in outside)]
+    return next((candidate for candidate in reversed(path) if not candidate.offers_transfer), agent)
 
 
 def is_own(event: Event, ctx: InvocationContext) -> bool:
-    """Whether the event is the agent's of this call, on its branch."""
+    """True when the context's agent committed the event on the context's branch."""
     return event.author == ctx.agent.name and event.branch == ctx.branch
 
 
-def _ancestors(agent: BaseAgent) -> list[BaseAgent]:
-    above = []
+def _ancestors(agent: AgentProtocol) -> list[AgentProtocol]:
+    ancestors = []
     while agent.parent_agent is not None:
         agent = agent.parent_agent
-        above.append(agent)
-    return above
+        ancestors.append(agent)
+    return ancestors

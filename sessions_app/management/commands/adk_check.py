@@ -1,4 +1,4 @@
-"""`manage.py adk_check`: the apps of the site, their agents, and what is wrong with them."""
+"""`manage.py adk_check`: list the apps of the site and their agents, and check them."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from sessions_app.checks import problems_of
 
 
 class Command(BaseCommand):
-    """Exits with 1 when there are errors; warnings are only told."""
+    """Lists and checks the site's agents; the exit code is 1 for errors and 0 for warnings."""
 
-    help = "List the apps that agents.py of the installed apps define, their agents, and what is wrong with them."
-    requires_system_checks: list[str] = []  # the agents' own check is made here, after the list
+    help = "List the apps that the agents.py of installed apps define and their agents, then check them."
+    requires_system_checks: list[str] = []  # this command runs the check of the agents after the list
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the list to stdout, the problems to stderr."""
-        found = list(discover())
-        for module_name, app in found:
+        """Write the list to stdout and the problems to stderr."""
+        modules = list(discover())
+        for module_name, app in modules:
             if isinstance(app, Exception):
                 self.stdout.write(f"(no app)  {module_name}")
                 continue
             self.stdout.write(f"{app.name}  {module_name}")
             for root in trees_of(app.root_agent):
-                for line in _lines_of(root, "  "):
+                for line in _agent_lines(root, "  "):
                     self.stdout.write(line)
-        problems = list(problems_of(found))
+        problems = list(problems_of(modules))
         for problem in problems:
             style = self.style.ERROR if problem.level >= ERROR else self.style.WARNING
             self.stderr.write(f"{problem}", style)
         errors = sum(problem.level >= ERROR for problem in problems)
-        summary = f"{len(found)} agents.py, {errors} errors, {len(problems) - errors} warnings."
+        summary = f"{len(modules)} agents.py, {errors} errors, {len(problems) - errors} warnings."
         if errors:
             raise CommandError(summary)
         self.stdout.write(summary)
 
 
-def _lines_of(agent: BaseAgent, indent: str) -> Iterator[str]:
+def _agent_lines(agent: BaseAgent, indent: str) -> Iterator[str]:
     model = f", model {agent.canonical_model.model}" if isinstance(agent, LlmAgent) else ""
     yield f"{indent}{agent.name}  {type(agent).__name__}{model}"
     if tools := tools_of(agent):
         yield f"{indent}  tools: {', '.join(map(_tool_text, tools))}"
     for child in agent.sub_agents:
-        yield from _lines_of(child, f"{indent}  ")
+        yield from _agent_lines(child, f"{indent}  ")
 
 
 def _tool_text(tool: BaseTool | BaseToolset) -> str:
     if isinstance(tool, BaseToolset):
-        return f"{type(tool).__name__} (asked when it runs)"
+        return f"{type(tool).__name__} (lists its tools at run time)"
     if isinstance(tool, AgentTool):
         return f"{tool.name} (agent)"
     return f"{tool.name} (long-running)" if tool.is_long_running else tool.name

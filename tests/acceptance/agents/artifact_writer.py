@@ -1,4 +1,4 @@
-"""An artifact writer: notes are kept as versioned files, and read back when the person asks for them."""
+"""An agent that keeps notes as versioned files and reads them back on request."""
 
 from google.genai import types
 

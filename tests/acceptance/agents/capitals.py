@@ -1,4 +1,4 @@
-"""Structured input and output: one agent answers with a tool, the other as an object of a schema."""
+"""Agents with structured input and output: with a tool, with an output schema, and with both."""
 
 from pydantic import BaseModel, Field
 
@@ -9,13 +9,13 @@ CAPITALS = {"france": "Paris", "japan": "Tokyo"}
 
 
 class CountryInput(BaseModel):
-    """What is asked."""
+    """The country in question."""
 
     country: str = Field(description="The country to tell about.")
 
 
 class CapitalInfo(BaseModel):
-    """What is answered."""
+    """The answer about a capital."""
 
     capital: str = Field(description="The capital of the country.")
     population_estimate: int = Field(description="How many people live there, roughly.")

@@ -1,4 +1,4 @@
-"""A code pipeline: one agent writes, the next reviews, the last refactors, each from what is in the state."""
+"""A pipeline of agents that write, review and refactor code; each reads its input from the state."""
 
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.sequential_agent import SequentialAgent

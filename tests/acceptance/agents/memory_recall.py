@@ -1,4 +1,4 @@
-"""Memory: one agent takes in what the person says, others recall it in later sessions, asked or unasked."""
+"""Agents with memory: one stores its session, others search memory by a tool call or before each request."""
 
 from runtime.agents import LlmAgent
 from runtime.agents.callback_context import CallbackContext
@@ -8,7 +8,7 @@ MODEL = "gemini-2.5-flash"
 
 
 async def remember_session(callback_context: CallbackContext) -> None:
-    """Puts the session into the memory."""
+    """Add the session to memory."""
     await callback_context.add_session_to_memory()
 
 

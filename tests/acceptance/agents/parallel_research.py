@@ -1,4 +1,4 @@
-"""Parallel research: three researchers work side by side, and a merger writes one report of what they found."""
+"""Three agents that research in parallel, and one that merges their findings into a report."""
 
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.parallel_agent import ParallelAgent

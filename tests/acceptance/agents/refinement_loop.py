@@ -1,4 +1,4 @@
-"""A loop: a writer drafts, then a critic and a refiner take turns until the critic has nothing to say."""
+"""A writer drafts, then a critic and a refiner take turns in a loop until the critic has no objections."""
 
 from runtime.agents import LlmAgent, LoopAgent, SequentialAgent
 from runtime.tools.tool_context import ToolContext

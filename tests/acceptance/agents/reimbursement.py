@@ -1,4 +1,4 @@
-"""A person in the loop: small expenses are paid at once, large ones wait for a manager, who may take days."""
+"""A person in the loop: small expenses are paid immediately, large ones wait for a manager's approval."""
 
 from typing import Any
 

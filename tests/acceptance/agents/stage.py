@@ -1,4 +1,4 @@
-"""A stage for an agent as it stands in its module: models that follow scripts, services that outlive a process."""
+"""A harness for the agents of this folder: scripted models, and services that survive a simulated restart."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ USER = "ada"
 
 
 class Stage:
-    """Plays an agent: one scripted model for each LLM agent of the tree, in-memory services, sessions of one person.
+    """Runs an agent with one scripted model for each LLM agent of the tree, in-memory services and one user.
 
-    `new_process` forgets all but what the services keep, as a process does that is started anew.
+    `new_process` replaces the Runner and keeps the services, like a restart of the process.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Stage:
         return session.id
 
     async def say(self, message: str | types.Part, session_id: str = "s1") -> list[Event]:
-        """One invocation: what the agents answer to a text, or to a function response."""
+        """Run one invocation with a text or a function response and return its events."""
         content = say(message) if isinstance(message, str) else types.Content(role="user", parts=[message])
         run = self.runner.run_async(user_id=USER, session_id=session_id, new_message=content)
         return [event async for event in run]
@@ -63,27 +63,27 @@ class Stage:
         return session
 
     def instruction(self, agent_name: str, request: int = -1) -> str:
-        """What the agent's model was instructed."""
+        """Return the system instruction of the agent's request."""
         return str(self.models[agent_name].requests[request].config.system_instruction)
 
     def contents(self, agent_name: str, request: int = -1) -> list[str]:
-        """The texts that the agent's model was sent."""
+        """Return all texts in the contents of the agent's request."""
         contents = self.models[agent_name].requests[request].contents
         return [part.text for content in contents for part in content.parts or [] if part.text]
 
 
 def tree(agent: BaseAgent) -> Iterator[BaseAgent]:
-    """The agent and all below it."""
+    """Yield the agent and all its descendants."""
     yield agent
     for child in agent.sub_agents:
         yield from tree(child)
 
 
 def answer(call: types.FunctionCall, **response: Any) -> types.Part:
-    """The answer to a long-running call, from outside."""
+    """Return the function response to a long-running call, from outside."""
     return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=response))
 
 
 def changes(events: list[Event]) -> dict[str, Any]:
-    """All state changes of the events, later ones over earlier ones."""
+    """Return all state changes of the events; later ones win."""
     return {key: value for event in events for key, value in event.actions.state_delta.items()}

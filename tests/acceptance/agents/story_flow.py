@@ -1,6 +1,7 @@
-"""A custom agent that directs others: a story is written, revised in a loop, checked, and rewritten if it is bad."""
+"""A custom agent that runs others: a story is written, revised in a loop, checked, and rewritten if the tone is bad."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from runtime.agents import BaseAgent, LlmAgent, LoopAgent, SequentialAgent
 from runtime.agents.invocation_context import InvocationContext
@@ -10,7 +11,7 @@ MODEL = "gemini-2.5-flash"
 
 
 class StoryFlowAgent(BaseAgent):
-    """Runs the steps of the story, and decides on the last one by the state."""
+    """Runs the steps of the story; the state decides on the last step."""
 
     story_generator: LlmAgent
     loop_agent: LoopAgent
@@ -27,13 +28,13 @@ class StoryFlowAgent(BaseAgent):
     ) -> None:
         loop_agent = LoopAgent(name="CriticReviserLoop", sub_agents=[critic, reviser], max_iterations=2)
         sequential_agent = SequentialAgent(name="PostProcessing", sub_agents=[grammar_check, tone_check])
-        super().__init__(
-            name=name,
-            story_generator=story_generator,
-            loop_agent=loop_agent,
-            sequential_agent=sequential_agent,
-            sub_agents=[story_generator, loop_agent, sequential_agent],
-        )
+        fields: dict[str, Any] = {
+            "story_generator": story_generator,
+            "loop_agent": loop_agent,
+            "sequential_agent": sequential_agent,
+        }
+        sub_agents: list[BaseAgent] = [story_generator, loop_agent, sequential_agent]
+        super().__init__(name=name, sub_agents=sub_agents, **fields)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         async for event in self.story_generator.run_async(ctx):

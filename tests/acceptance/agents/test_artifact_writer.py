@@ -1,4 +1,4 @@
-"""The artifact writer: versions in the artifact delta, files of a session and of a person (F1, F2, T9)."""
+"""The artifact writer: versions in the artifact delta, files of a session and of a user (contract F1, F2, T9)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.acceptance.agents.stage import USER, Stage
 from tests.fakes import call
 
 
-async def test_each_write_is_a_version_that_the_event_records() -> None:
+async def test_each_write_is_recorded_as_a_version_in_its_event() -> None:
     stage = Stage(
         root_agent,
         note_keeper=[
@@ -30,12 +30,17 @@ async def test_each_write_is_a_version_that_the_event_records() -> None:
         {"filename": "user:me.txt", "version": 0},
     ]
     assert "The last one was tea.txt." in stage.instruction("note_keeper", 1)
-    file = {"app_name": "stage", "user_id": USER, "session_id": "s1", "filename": "tea.txt"}
-    versions = [await stage.artifacts.load_artifact(**file, version=version) for version in (0, 1, None)]
-    assert [part.inline_data.data for part in versions] == [b"green", b"black", b"black"]
+    versions = [
+        await stage.artifacts.load_artifact(
+            app_name="stage", user_id=USER, session_id="s1", filename="tea.txt", version=version
+        )
+        for version in (0, 1, None)
+    ]
+    blobs = [part.inline_data for part in versions if part]
+    assert [blob and blob.data for blob in blobs] == [b"green", b"black", b"black"]
 
 
-async def test_a_file_of_the_person_is_there_in_another_session_and_can_be_read() -> None:
+async def test_a_file_of_the_user_can_be_read_in_another_session() -> None:
     stage = Stage(
         root_agent,
         note_keeper=[

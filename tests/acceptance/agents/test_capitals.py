@@ -1,4 +1,4 @@
-"""Structured output: a schema alone, a schema together with tools, and what `output_key` keeps of it (A4, Q13, Q18)."""
+"""Structured output: a schema alone, a schema with tools, and the value of `output_key` (contract A4, Q13, Q18)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARIS = {"capital": "Paris", "population_estimate": 2_100_000}
 QUESTION = '{"country": "France"}'
 
 
-async def test_a_tool_and_a_text_answer() -> None:
+async def test_without_a_schema_the_answer_is_text() -> None:
     stage = Stage(
         capital_agent_with_tool,
         capital_agent_tool=[call("get_capital_city", country="France"), "It is Paris."],
@@ -32,7 +32,7 @@ async def test_a_tool_and_a_text_answer() -> None:
     assert (await stage.stored()).state == {"capital_tool_result": "It is Paris."}
 
 
-async def test_a_schema_alone_is_the_providers_and_the_object_is_kept() -> None:
+async def test_a_schema_without_tools_is_sent_to_the_provider_and_the_object_is_stored() -> None:
     stage = Stage(structured_info_agent, structured_info_agent=[json.dumps(PARIS)])
     await stage.open()
     [event] = await stage.say(QUESTION)
@@ -43,7 +43,7 @@ async def test_a_schema_alone_is_the_providers_and_the_object_is_kept() -> None:
     assert config.response_mime_type == "application/json"
 
 
-async def test_with_tools_the_model_answers_by_a_call_and_the_person_reads_json() -> None:
+async def test_with_tools_the_model_answers_by_a_call_and_the_event_holds_json() -> None:
     stage = Stage(
         structured_agent_with_tool,
         structured_agent_tool=[
@@ -64,7 +64,7 @@ async def test_with_tools_the_model_answers_by_a_call_and_the_person_reads_json(
     assert (await stage.stored()).state == {"structured_tool_result": PARIS}
 
 
-async def test_an_answer_that_does_not_follow_the_schema_is_no_result() -> None:
+async def test_an_answer_that_does_not_follow_the_schema_is_an_error() -> None:
     stage = Stage(structured_info_agent, structured_info_agent=['{"capital": "Paris"}'])
     await stage.open()
     [event] = await stage.say(QUESTION)

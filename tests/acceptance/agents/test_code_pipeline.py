@@ -1,6 +1,8 @@
-"""The code pipeline: a sequence whose agents hand their work on through the state (A3, A4, A5)."""
+"""The code pipeline: a sequence of agents that pass their results on in the state (contract A3, A4, A5)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from tests.acceptance.agents.stage import Stage
 from tests.unit.runtime.conversation import outline
 
 
-async def test_each_agent_works_on_what_the_one_before_left_in_the_state() -> None:
+async def test_each_agent_reads_the_result_of_the_previous_one_from_the_state() -> None:
     stage = Stage(
         root_agent,
         CodeWriterAgent=["def add(a, b): return a+b"],
@@ -33,8 +35,8 @@ async def test_each_agent_works_on_what_the_one_before_left_in_the_state() -> No
     assert "[CodeWriterAgent] said: def add(a, b): return a+b" in stage.contents("CodeReviewerAgent")
 
 
-async def test_a_sequence_offers_no_transfer_and_starts_over_at_the_next_message() -> None:
-    scripts = {
+async def test_a_sequence_offers_no_transfer_and_restarts_at_the_next_message() -> None:
+    scripts: dict[str, Any] = {
         name: ["one", "two"] for name in ("CodeWriterAgent", "CodeReviewerAgent", "CodeRefactorerAgent")
     }
     stage = Stage(root_agent, **scripts)
@@ -45,7 +47,7 @@ async def test_a_sequence_offers_no_transfer_and_starts_over_at_the_next_message
     assert [request.tools_dict for request in requests] == [{}] * 6
 
 
-async def test_a_failure_keeps_what_was_done_before_it() -> None:
+async def test_a_failure_keeps_the_results_committed_before_it() -> None:
     stage = Stage(root_agent, CodeWriterAgent=["x = 1"], CodeReviewerAgent=[LookupError("no reviewer")])
     await stage.open()
     with pytest.raises(LookupError, match="no reviewer"):

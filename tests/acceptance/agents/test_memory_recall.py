@@ -1,8 +1,9 @@
-"""Memory recall: what one session held is found in the next, with `load_memory` and `preload_memory` (F3, T9)."""
+"""Memory recall: `load_memory` and `preload_memory` find text of an earlier session (contract F3, T9)."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from runtime.agents import BaseAgent
 from tests.acceptance.agents.memory_recall import (
@@ -15,8 +16,8 @@ from tests.fakes import call
 from tests.unit.runtime.conversation import outline
 
 
-async def after_being_told(agent: BaseAgent, **scripts: list[object]) -> Stage:
-    """A stage whose person said something in an earlier session, to the capturing agent."""
+async def stage_with_memory(agent: BaseAgent, **scripts: Any) -> Stage:
+    """Return a stage with an earlier session in its memory."""
     earlier = Stage(info_capture_agent, InfoCaptureAgent=["I will remember."])
     await earlier.open("earlier")
     assert outline(await earlier.say("My favorite project is Project Alpha.", "earlier")) == [
@@ -29,8 +30,8 @@ async def after_being_told(agent: BaseAgent, **scripts: list[object]) -> Stage:
     return stage
 
 
-async def test_the_model_searches_the_memory_when_it_needs_to() -> None:
-    stage = await after_being_told(
+async def test_the_model_searches_memory_with_a_tool_call() -> None:
+    stage = await stage_with_memory(
         memory_recall_agent,
         MemoryRecallAgent=[call("load_memory", query="favorite project"), "It is Project Alpha."],
     )
@@ -45,15 +46,15 @@ async def test_the_model_searches_the_memory_when_it_needs_to() -> None:
     assert "load_memory" in stage.models["MemoryRecallAgent"].requests[0].tools_dict
 
 
-async def test_the_memory_is_in_the_instruction_before_the_model_is_asked() -> None:
-    stage = await after_being_told(preloading_agent, PreloadingAgent=["It is Project Alpha."])
+async def test_preloaded_memory_is_in_the_instruction_of_the_first_request() -> None:
+    stage = await stage_with_memory(preloading_agent, PreloadingAgent=["It is Project Alpha."])
     events = await stage.say("What is my favorite project?", "later")
     assert outline(events) == ["PreloadingAgent: It is Project Alpha."]
     assert "My favorite project is Project Alpha." in stage.instruction("PreloadingAgent")
     assert "preload_memory" not in stage.models["PreloadingAgent"].requests[0].tools_dict
 
 
-async def test_what_has_no_word_in_common_is_not_recalled() -> None:
-    stage = await after_being_told(preloading_agent, PreloadingAgent=["Hello."])
+async def test_entries_without_a_common_word_are_not_recalled() -> None:
+    stage = await stage_with_memory(preloading_agent, PreloadingAgent=["Hello."])
     await stage.say("Hello", "later")
     assert "Alpha" not in stage.instruction("PreloadingAgent")

@@ -1,6 +1,8 @@
-"""Parallel research: each researcher on a branch of its own, and a merger that sees all of them (A5, A7, Q9)."""
+"""Parallel research: each researcher has its own branch, and the merger sees all of them (contract A5, A7, Q9)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from tests.acceptance.agents.parallel_research import TOPICS, root_agent
 from tests.acceptance.agents.stage import Stage
@@ -8,12 +10,15 @@ from tests.fakes import call
 from tests.unit.runtime.conversation import outline
 
 
-async def test_the_merger_writes_its_report_from_what_all_found() -> None:
-    stage = Stage(
-        root_agent,
-        **{f"{key}_researcher": [call("look_up", topic=key), f"News of {key}."] for key in TOPICS},
-        SynthesisAgent=["The report."],
-    )
+def research_stage() -> Stage:
+    scripts: dict[str, Any] = {
+        f"{key}_researcher": [call("look_up", topic=key), f"News of {key}."] for key in TOPICS
+    }
+    return Stage(root_agent, **scripts, SynthesisAgent=["The report."])
+
+
+async def test_the_merger_writes_its_report_from_all_findings() -> None:
+    stage = research_stage()
     await stage.open()
     events = await stage.say("What is new?")
     assert outline(events)[-1] == "SynthesisAgent: The report."
@@ -31,12 +36,8 @@ async def test_the_merger_writes_its_report_from_what_all_found() -> None:
     assert "* electric vehicle technology: News of ev_technology." in stage.instruction("SynthesisAgent")
 
 
-async def test_a_researcher_does_not_see_what_the_others_say_and_the_merger_sees_all() -> None:
-    stage = Stage(
-        root_agent,
-        **{f"{key}_researcher": [call("look_up", topic=key), f"News of {key}."] for key in TOPICS},
-        SynthesisAgent=["The report."],
-    )
+async def test_researchers_do_not_see_each_other_and_the_merger_sees_all() -> None:
+    stage = research_stage()
     await stage.open()
     await stage.say("What is new?")
     for key in TOPICS:

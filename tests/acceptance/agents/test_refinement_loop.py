@@ -1,4 +1,4 @@
-"""The refinement loop: critic and refiner take turns until `exit_loop` escalates (A5, Q9, Q11)."""
+"""The refinement loop: critic and refiner take turns until `exit_loop` escalates (contract A5, Q9, Q11)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.fakes import call
 from tests.unit.runtime.conversation import outline
 
 
-async def test_the_loop_ends_when_the_refiner_says_so() -> None:
+async def test_the_loop_ends_when_the_refiner_calls_exit_loop() -> None:
     stage = Stage(
         root_agent,
         InitialWriterAgent=["A cat."],
@@ -35,7 +35,7 @@ async def test_the_loop_ends_when_the_refiner_says_so() -> None:
     assert "A cat called Mia." in stage.instruction("CriticAgent")
 
 
-async def test_the_loop_ends_after_its_last_round() -> None:
+async def test_the_loop_ends_after_max_iterations() -> None:
     stage = Stage(
         root_agent,
         InitialWriterAgent=["Draft 0"],
@@ -47,7 +47,7 @@ async def test_the_loop_ends_after_its_last_round() -> None:
     assert (await stage.stored()).state["current_document"] == "Draft 5"
 
 
-async def test_an_agent_without_contents_sees_this_turn_only() -> None:
+async def test_an_agent_with_include_contents_none_sees_the_current_turn_only() -> None:
     stage = Stage(
         root_agent,
         InitialWriterAgent=["A cat."],

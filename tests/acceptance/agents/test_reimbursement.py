@@ -1,19 +1,20 @@
-"""A person in the loop: the call pauses, another process takes the answer, nothing runs twice (T5, L8, R1, Q10)."""
+"""A person in the loop: the call pauses, another process resumes it, nothing runs twice (contract T5, L8, R1, Q10)."""
 
 from __future__ import annotations
 
 import pytest
 
+from runtime.apps import App
 from tests.acceptance.agents.reimbursement import app, resumable_app
 from tests.acceptance.agents.stage import Stage, answer
-from tests.fakes import call
+from tests.fakes import call, parts_of, response_of
 from tests.unit.runtime.conversation import outline
 
 LARGE = call("ask_for_approval", "ask-1", purpose="a desk", amount=200.0)
 PAID = [call("reimburse", purpose="a desk", amount=200.0), "You get 200.00 back."]
 
 
-async def test_a_small_expense_is_paid_at_once() -> None:
+async def test_a_small_expense_is_paid_immediately() -> None:
     stage = Stage(app=app, reimbursement_agent=[call("reimburse", purpose="tea", amount=5), "Paid."])
     await stage.open()
     events = await stage.say("5 dollars for tea")
@@ -21,7 +22,7 @@ async def test_a_small_expense_is_paid_at_once() -> None:
     assert outline(events)[-1] == "reimbursement_agent: Paid."
 
 
-async def test_the_model_says_that_it_waits_and_another_process_takes_the_answer() -> None:
+async def test_the_model_answers_while_the_call_is_pending_and_another_process_takes_the_response() -> None:
     stage = Stage(app=app, reimbursement_agent=[LARGE, "I asked Sean.", *PAID])
     await stage.open()
     asked = await stage.say("200 dollars for a desk")
@@ -42,10 +43,10 @@ async def test_the_model_says_that_it_waits_and_another_process_takes_the_answer
     assert approved[0].invocation_id != asked[0].invocation_id
     latest = stage.models["reimbursement_agent"].requests[2].contents
     assert [content.role for content in latest] == ["user", "model", "user"]
-    assert latest[-1].parts[0].function_response.response == {"status": "approved"}
+    assert response_of(parts_of(latest[-1])[0]) == {"status": "approved"}
 
 
-async def test_a_resumable_app_pauses_and_goes_on_in_the_same_invocation() -> None:
+async def test_a_resumable_app_pauses_and_resumes_the_same_invocation() -> None:
     stage = Stage(app=resumable_app, reimbursement_agent=[LARGE, *PAID])
     await stage.open()
     asked = await stage.say("200 dollars for a desk")
@@ -59,10 +60,10 @@ async def test_a_resumable_app_pauses_and_goes_on_in_the_same_invocation() -> No
     assert {event.invocation_id for event in approved} == {asked[0].invocation_id}
 
 
-@pytest.mark.parametrize("which", [app, resumable_app])
-async def test_a_rejection_is_told(which: object) -> None:
-    stage = Stage(app=which, reimbursement_agent=[LARGE, "Rejected, sorry."])
-    if which is app:
+@pytest.mark.parametrize("tested_app", [app, resumable_app])
+async def test_a_rejection_reaches_the_model(tested_app: App) -> None:
+    stage = Stage(app=tested_app, reimbursement_agent=[LARGE, "Rejected, sorry."])
+    if tested_app is app:
         stage.models["reimbursement_agent"].turns.insert(1, "I asked Sean.")
     await stage.open()
     asked = await stage.say("200 dollars for a desk")
@@ -72,9 +73,9 @@ async def test_a_rejection_is_told(which: object) -> None:
     assert stage.models["reimbursement_agent"].turns == []
 
 
-@pytest.mark.parametrize("which", [app, resumable_app])
-async def test_a_tool_that_refuses_its_input_does_not_pause(which: object) -> None:
+@pytest.mark.parametrize("tested_app", [app, resumable_app])
+async def test_a_tool_that_refuses_its_input_does_not_pause(tested_app: App) -> None:
     refused = call("ask_for_approval", "ask-1", purpose="air", amount=0.0)
-    stage = Stage(app=which, reimbursement_agent=[refused, "That costs nothing."])
+    stage = Stage(app=tested_app, reimbursement_agent=[refused, "That costs nothing."])
     await stage.open()
     assert outline(await stage.say("0 dollars for air"))[-1] == "reimbursement_agent: That costs nothing."

@@ -1,4 +1,4 @@
-"""The story flow: a custom agent that runs others and decides on the state that they commit (A1, A5, L3)."""
+"""The story flow: a custom agent that runs others and reads the state that they commit (contract A1, A5, L3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.acceptance.agents.story_flow import root_agent
 ROUNDS = ["StoryGenerator", "Critic", "Reviser", "Critic", "Reviser", "GrammarCheck", "ToneCheck"]
 
 
-def scripts(tone: str) -> dict[str, list[Any]]:
+def scripts(tone: str) -> dict[str, Any]:
     return {
         "StoryGenerator": ["Story 1", "Story 4"],
         "Critic": ["Dull.", "Still dull."],
@@ -26,7 +26,7 @@ def scripts(tone: str) -> dict[str, list[Any]]:
     ("tone", "authors", "story"),
     [("positive", ROUNDS, "Story 3"), ("negative", [*ROUNDS, "StoryGenerator"], "Story 4")],
 )
-async def test_the_tone_decides_whether_the_story_is_written_anew(
+async def test_a_negative_tone_makes_the_agent_rewrite_the_story(
     tone: str, authors: list[str], story: str
 ) -> None:
     stage = Stage(root_agent, **scripts(tone))
@@ -44,7 +44,7 @@ async def test_the_tone_decides_whether_the_story_is_written_anew(
     assert "Revise this story: Story 2" in stage.instruction("Reviser")
 
 
-async def test_without_a_story_there_is_nothing_to_direct() -> None:
+async def test_without_a_story_the_other_agents_do_not_run() -> None:
     stage = Stage(root_agent, StoryGenerator=[""])
     await stage.open(topic="nothing")
     assert [event.author for event in await stage.say("Write a story")] == ["StoryGenerator"]

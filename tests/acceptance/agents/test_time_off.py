@@ -1,4 +1,4 @@
-"""Confirmation: the call waits, a yes runs it with its recorded arguments, a no does not (T7, A7)."""
+"""Confirmation: the call waits; a yes executes it with its recorded arguments, a no does not (contract T7, A7)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.acceptance.agents.time_off import root_agent
 from tests.fakes import call
 from tests.unit.runtime.conversation import outline
 
-ASKED = [
+CONFIRMATION_REQUESTED = [
     "time_off_agent: reimburse()",
     "time_off_agent: =reimburse",
     "time_off_agent: adk_request_confirmation()",
 ]
 
 
-def the_request(events: list[Event]) -> Any:
+def confirmation_request(events: list[Event]) -> Any:
     [request] = events[-1].get_function_calls()
     assert request.name == "adk_request_confirmation"
     assert events[-1].long_running_tool_ids == {request.id}
@@ -42,35 +42,36 @@ async def test_a_large_amount_is_paid_only_after_a_yes(
     stage = Stage(root_agent, time_off_agent=[call("reimburse", amount=1000), "That is settled."])
     await stage.open()
     asked = await stage.say("1000 dollars")
-    assert outline(asked) == ASKED
-    request = the_request(asked)
+    assert outline(asked) == CONFIRMATION_REQUESTED
+    request = confirmation_request(asked)
     assert request.args["originalFunctionCall"]["args"] == {"amount": 1000}
     assert (await stage.stored()).state == {}
 
     stage.new_process()
     settled = await stage.say(answer(request, confirmed=confirmed))
     assert outline(settled) == ["time_off_agent: =reimburse", "time_off_agent: That is settled."]
-    assert settled[0].get_function_responses()[0].response["status"] == status
+    [response] = settled[0].get_function_responses()
+    assert response.response is not None and response.response["status"] == status
     assert (await stage.stored()).state == changes(settled) == state
     sent = stage.models["time_off_agent"].requests[-1].contents
     names = [p.function_call.name for c in sent for p in c.parts or [] if p.function_call]
     assert names == ["reimburse"]
 
 
-async def test_an_answer_may_bring_what_the_tool_asked_for() -> None:
+async def test_a_confirmation_may_carry_the_payload_that_the_tool_requested() -> None:
     stage = Stage(root_agent, time_off_agent=[call("request_time_off", days=5), "You get 3 days."])
     await stage.open()
-    request = the_request(await stage.say("5 days off"))
+    request = confirmation_request(await stage.say("5 days off"))
     assert request.args["toolConfirmation"]["hint"] == "Approve of the days off, all or some."
     settled = await stage.say(answer(request, confirmed=True, payload={"approved_days": 3}))
     assert settled[0].get_function_responses()[0].response == {"status": "ok", "approved_days": 3}
     assert (await stage.stored()).state == {"days_off": 3}
 
 
-async def test_an_answer_that_is_sent_twice_runs_the_call_once() -> None:
+async def test_a_confirmation_sent_twice_executes_the_call_once() -> None:
     stage = Stage(root_agent, time_off_agent=[call("reimburse", amount=1000), "Paid."])
     await stage.open()
-    request = the_request(await stage.say("1000 dollars"))
+    request = confirmation_request(await stage.say("1000 dollars"))
     await stage.say(answer(request, confirmed=True))
     assert await stage.say(answer(request, confirmed=True)) == []
     assert (await stage.stored()).state == {"paid": 1000}

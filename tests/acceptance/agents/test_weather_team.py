@@ -1,4 +1,4 @@
-"""The weather team: transfer, `output_key`, two scopes of state, guard rails before model and tool (A4, A6, C2, L8)."""
+"""The weather team: transfer, `output_key`, state scopes, guard rails on model and tool (contract A4, A6, C2, L8)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_the_team_greets_reports_and_says_goodbye_in_one_session() -> None
     ]
     report = await stage.say("What is the weather in London?")
     assert outline(report) == [
-        "greeting_agent: transfer_to_agent()",  # who spoke last goes on (L8)
+        "greeting_agent: transfer_to_agent()",  # the agent that spoke last answers first (contract L8)
         "greeting_agent: =transfer_to_agent",
         "weather_agent: get_weather()",
         "weather_agent: =get_weather",
@@ -52,7 +52,7 @@ async def test_the_team_greets_reports_and_says_goodbye_in_one_session() -> None
     }
 
 
-async def test_every_agent_is_told_whom_it_may_transfer_to() -> None:
+async def test_the_instruction_lists_the_agents_to_transfer_to() -> None:
     stage = Stage(
         root_agent,
         weather_agent=[call("transfer_to_agent", agent_name="greeting_agent")],

@@ -1,4 +1,4 @@
-"""Confirmation: a tool that a person confirms with a yes, and one that asks for a number, too."""
+"""Tools that a person confirms: one with yes or no, the other also with a number."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ MODEL = "gemini-2.5-flash"
 
 
 def needs_a_manager(amount: int) -> bool:
-    """Whether the amount is too large to be paid without asking."""
+    """True when the amount needs a manager's confirmation."""
     return amount >= 1000
 
 

@@ -1,4 +1,4 @@
-"""A weather team: the root answers about the weather, two sub-agents greet and say goodbye; two guard rails."""
+"""A weather agent with two sub-agents that greet and say goodbye, and with two guard rails."""
 
 from typing import Any
 
@@ -47,10 +47,11 @@ def say_goodbye() -> str:
 
 
 def block_word(callback_context: CallbackContext, llm_request: LlmRequest) -> LlmResponse | None:
-    """Keeps messages with a forbidden word from the model."""
-    said = [c for c in llm_request.contents if c.role == "user" and c.parts and c.parts[0].text]
-    text = said[-1].parts[0].text if said else ""
-    if FORBIDDEN_WORD not in text.upper():
+    """Refuse messages with the forbidden word before they reach the model."""
+    texts = [
+        c.parts[0].text for c in llm_request.contents if c.role == "user" and c.parts and c.parts[0].text
+    ]
+    if not texts or FORBIDDEN_WORD not in texts[-1].upper():
         return None
     callback_context.state["guardrail_word_triggered"] = True
     refusal = "I cannot process this request: it contains a blocked word."
@@ -58,7 +59,7 @@ def block_word(callback_context: CallbackContext, llm_request: LlmRequest) -> Ll
 
 
 def block_city(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:
-    """Keeps the weather tool from a forbidden city."""
+    """Refuse calls of the weather tool for the forbidden city."""
     if tool.name != "get_weather" or args.get("city", "").lower() != FORBIDDEN_CITY:
         return None
     tool_context.state["guardrail_city_triggered"] = True

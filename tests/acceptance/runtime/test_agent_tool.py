@@ -1,4 +1,4 @@
-"""Spec T6, Q12: an agent that is called as a tool by another one's model, in whole conversations."""
+"""Contract T6, Q12: an agent that another agent's model calls as a tool, in whole sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig
 from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.fakes import ScriptedModel, call, say, text_content
+from tests.fakes import ScriptedModel, call, parts_of, requests_of, response_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 from tests.unit.runtime.weather import Place, Weather
 
@@ -36,11 +36,11 @@ def ask(text: str = "?") -> types.Part:
 
 
 def results(events: list[Event]) -> list[Any]:
-    return [one.response for event in events for one in event.get_function_responses()]
+    return [response.response for event in events for response in event.get_function_responses()]
 
 
-async def asked_once(tool: AgentTool) -> tuple[list[Event], Conversation]:
-    """A conversation of one turn in which the tool is called once."""
+async def call_once(tool: AgentTool) -> tuple[list[Event], Conversation]:
+    """Run one invocation in which the tool is called once."""
     conversation = Conversation(asker(ask(), "end", tools=[tool]))
     return await conversation.say("go"), conversation
 
@@ -63,33 +63,32 @@ def paying(paid: list[int]) -> Callable[[int], str]:
 
 
 def text_of(request: LlmRequest) -> str:
-    return request.contents[-1].parts[0].text or ""
+    return parts_of(request.contents[-1])[0].text or ""
 
 
-def told_to(request: LlmRequest) -> str:
-    """The first line of the instruction."""
+def first_instruction_line(request: LlmRequest) -> str:
     return str(request.config.system_instruction).splitlines()[0]
 
 
-class TestWhatIsSaid:
-    async def test_the_callers_model_gets_the_experts_last_words_and_its_session_only_the_call(self) -> None:
+class TestRequestAndResult:
+    async def test_the_caller_gets_the_last_text_and_its_session_holds_only_the_call(self) -> None:
         inner = expert(call("look"), "Sunny.", tools=[FunctionTool(look)])
         agent = asker(ask("How is it?"), "It is sunny.", tools=[AgentTool(inner)])
         conversation = Conversation(agent)
         events = await conversation.say("go")
         assert outline(events) == ["asker: expert()", "asker: =expert", "asker: It is sunny."]
         assert results(events) == [{"result": "Sunny."}]
-        assert inner.model.requests[0].contents == [say("How is it?")]
+        assert requests_of(inner)[0].contents == [say("How is it?")]
         assert outline((await conversation.session()).events) == ["user: go", *outline(events)]
 
-    async def test_every_call_begins_anew_also_calls_at_the_same_time(self) -> None:
+    async def test_every_call_starts_a_new_session_even_parallel_calls(self) -> None:
         inner = LlmAgent(name="expert", model=ScriptedModel(rule=lambda request: text_of(request)))
         agent = asker([ask("one"), ask("two")], ask("three"), "end", tools=[AgentTool(inner)])
         events = await Conversation(agent).say("go")
         assert results(events) == [{"result": "one"}, {"result": "two"}, {"result": "three"}]
-        assert all(len(request.contents) == 1 for request in inner.model.requests)
+        assert all(len(request.contents) == 1 for request in requests_of(inner))
 
-    async def test_schemas_are_what_it_takes_and_gives(self) -> None:
+    async def test_input_and_output_follow_the_schemas(self) -> None:
         inner = expert('{"degrees": 21, "extra": 1}', input_schema=Place, output_schema=Weather)
         agent = asker(
             call("expert", country="no"), call("expert", city="Oslo"), "end", tools=[AgentTool(inner)]
@@ -97,16 +96,16 @@ class TestWhatIsSaid:
         wrong, right = results(await Conversation(agent).say("go"))
         assert "'city'" in wrong["error"]
         assert right == {"degrees": 21.0}
-        assert text_of(inner.model.requests[0]) == '{"city":"Oslo"}'
+        assert text_of(requests_of(inner)[0]) == '{"city":"Oslo"}'
 
-    async def test_without_summarization_its_answer_ends_the_turn(self) -> None:
+    async def test_with_skip_summarization_the_answer_ends_the_turn(self) -> None:
         agent = asker(ask(), "never", tools=[AgentTool(expert("Sunny."), skip_summarization=True)])
         events = await Conversation(agent).say("go")
         assert outline(events) == ["asker: expert()", "asker: =expert"]
         assert events[-1].is_final_response()
 
-    async def test_a_whole_tree_may_be_a_tool(self) -> None:
-        """A5, A6: a sequence, and a transfer within it."""
+    async def test_a_tree_of_agents_can_be_a_tool(self) -> None:
+        """Contract A5, A6: a sequence with a transfer within it."""
         helper = LlmAgent(name="helper", model=ScriptedModel(turns=["helped"]))
         first = LlmAgent(
             name="first",
@@ -114,13 +113,13 @@ class TestWhatIsSaid:
             sub_agents=[helper],
         )
         last = LlmAgent(name="last", model=ScriptedModel(turns=["summed up"]))
-        events, _ = await asked_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
+        events, _ = await call_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
         assert results(events) == [{"result": "summed up"}]
-        assert "[helper] said: helped" in str(last.model.requests[0].contents)
+        assert "[helper] said: helped" in str(requests_of(last)[0].contents)
 
 
 class TestStateAndArtifacts:
-    async def test_it_reads_the_callers_state_and_what_it_writes_is_there_for_the_next_call(self) -> None:
+    async def test_the_agent_reads_the_callers_state_and_the_next_call_reads_its_changes(self) -> None:
         def count(tool_context: ToolContext) -> int:
             """Count."""
             for key in ("calls", "user:calls", "app:calls"):
@@ -140,9 +139,9 @@ class TestStateAndArtifacts:
         )
         conversation = Conversation(agent, state={"user:name": "Ada", "calls": 0})
         events = await conversation.say("go")
-        told = [told_to(request) for request in inner.model.requests]
-        assert told[0] == "For Ada: 0  ." and told[2] == "For Ada: 1 1 1."
-        assert told_to(agent.model.requests[-1]) == "2 2 2"
+        lines = [first_instruction_line(request) for request in requests_of(inner)]
+        assert lines[0] == "For Ada: 0  ." and lines[2] == "For Ada: 1 1 1."
+        assert first_instruction_line(requests_of(agent)[-1]) == "2 2 2"
         ones = dict.fromkeys(("calls", "user:calls", "app:calls"), 1)
         assert [event.actions.state_delta for event in events if event.actions.state_delta] == [
             ones,
@@ -150,18 +149,18 @@ class TestStateAndArtifacts:
         ]
         assert (await conversation.session()).state == {"user:name": "Ada", **dict.fromkeys(ones, 2)}
 
-    async def test_its_output_keys_are_the_callers_state(self) -> None:
+    async def test_output_keys_are_written_to_the_callers_state(self) -> None:
         first = LlmAgent(name="first", model=ScriptedModel(turns=["one"]), output_key="o1")
         second = LlmAgent(
             name="second", model=ScriptedModel(turns=["two"]), output_key="o2", instruction="After {o1}."
         )
         tool = AgentTool(SequentialAgent(name="expert", sub_agents=[first, second]))
-        _, conversation = await asked_once(tool)
-        assert told_to(second.model.requests[0]) == "After one."
+        _, conversation = await call_once(tool)
+        assert first_instruction_line(requests_of(second)[0]) == "After one."
         assert (await conversation.session()).state == {"o1": "one", "o2": "two"}
 
-    async def test_what_is_of_one_invocation_stays_in_it_and_need_not_be_json(self) -> None:
-        """S4: neither the caller's `temp:` state goes in, nor the agent's own comes out."""
+    async def test_temp_state_is_not_passed_between_caller_and_agent(self) -> None:
+        """Contract S4: `temp:` values need not be JSON."""
 
         def connect(tool_context: ToolContext) -> str:
             """Connect."""
@@ -185,12 +184,12 @@ class TestStateAndArtifacts:
         conversation = Conversation(agent)
         events = await conversation.say("go")
         assert results(events) == [{"result": "ok"}, {"result": "done"}, {"result": ["temp:client"]}]
-        answer = inner.model.requests[1].contents[-1].parts[0].function_response
-        assert answer.response == {"result": []}
+        [part] = parts_of(requests_of(inner)[1].contents[-1])
+        assert response_of(part) == {"result": []}
         assert (await conversation.session()).state == {}
 
-    async def test_its_artifacts_are_the_callers(self) -> None:
-        """F2: it reads what the caller has saved; the versions are recorded with its answer."""
+    async def test_the_agent_works_with_the_callers_artifacts(self) -> None:
+        """Contract F2: the versions are recorded with the function response."""
 
         async def save(text: str, tool_context: ToolContext) -> int:
             """Save."""
@@ -199,89 +198,88 @@ class TestStateAndArtifacts:
         async def load(tool_context: ToolContext) -> str | None:
             """Load."""
             part = await tool_context.load_artifact("notes.txt")
-            return part and part.text
+            return part.text if part else None
 
         inner = expert(call("load"), call("save", text="more"), "saved", tools=[save, load])
         agent = asker(
             call("save", text="first"), ask(), call("load"), "end", tools=[save, load, AgentTool(inner)]
         )
         events = await Conversation(agent).say("go")
-        assert inner.model.requests[1].contents[-1].parts[0].function_response.response == {"result": "first"}
+        [part] = parts_of(requests_of(inner)[1].contents[-1])
+        assert response_of(part) == {"result": "first"}
         assert results(events) == [{"result": 0}, {"result": "saved"}, {"result": "more"}]
         deltas = [event.actions.artifact_delta for event in events if event.actions.artifact_delta]
         assert deltas == [{"notes.txt": 0}, {"notes.txt": 1}]
 
 
-class TestTheInvocationAroundIt:
-    async def test_the_plugins_are_asked_for_it_too(self) -> None:
-        """C4."""
-        asked: list[str] = []
+class TestCallingInvocation:
+    async def test_the_callers_plugins_are_called_for_the_agent(self) -> None:
+        """Contract C4."""
+        called: list[str] = []
 
         class Listener(BasePlugin):
-            def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
-                asked.append(agent.name)
+            async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+                called.append(agent.name)
 
-            def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
-                asked.append(user_message.parts[0].text)
+            async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
+                called.append(user_message.parts[0].text)
 
         agent = asker(ask("How is it?"), "end", tools=[AgentTool(expert("Sunny."))])
         await Conversation(agent, plugins=[Listener("listener")]).say("go")
-        assert asked == ["go", "asker", "How is it?", "expert"]
+        assert called == ["go", "asker", "How is it?", "expert"]
 
-    async def test_its_model_calls_count_for_the_invocation(self) -> None:
-        """L10: also when two of them run at once."""
+    async def test_model_calls_of_the_agent_count_for_the_invocation(self) -> None:
+        """Contract L10: even when two calls run in parallel."""
         inner = LlmAgent(name="expert", model=ScriptedModel(rule=lambda request: "answer"))
         circle = LlmAgent(name="circle", model=ScriptedModel(rule=lambda request: call("look")), tools=[look])
         turns = [[ask("1"), ask("2")], call("circle", request="?"), "never"]
         agent = asker(*turns, tools=[AgentTool(inner), AgentTool(circle)])
         with pytest.raises(LlmCallsLimitExceededError, match="7"):
             await Conversation(agent).say("go", RunConfig(max_llm_calls=7))
-        assert [len(one.model.requests) for one in (agent, inner, circle)] == [2, 2, 3]
+        assert [len(requests_of(called)) for called in (agent, inner, circle)] == [2, 2, 3]
 
-    async def test_what_goes_wrong_in_it_ends_the_invocation_but_what_its_model_says_goes_to_the_caller(
-        self,
-    ) -> None:
-        """L5, E7."""
+    async def test_exceptions_end_the_invocation_and_model_errors_go_to_the_caller(self) -> None:
+        """Contract L5, E7."""
 
         def fails() -> None:
             """Fail."""
             raise LookupError("lost")
 
-        events, _ = await asked_once(AgentTool(expert(ModelError("SAFETY", "It was blocked."))))
+        events, _ = await call_once(AgentTool(expert(ModelError("SAFETY", "It was blocked."))))
         assert results(events) == [{"error": "expert failed: It was blocked."}]
         with pytest.raises(LookupError, match="lost"):
-            await asked_once(AgentTool(expert(call("fails"), tools=[fails])))
+            await call_once(AgentTool(expert(call("fails"), tools=[fails])))
 
-    async def test_it_is_closed_with_the_invocation(self) -> None:
-        """L7."""
-        told: list[str] = []
-        begun = asyncio.Event()
+    async def test_the_agent_is_closed_when_the_invocation_is_cancelled(self) -> None:
+        """Contract L7."""
+        closed: list[str] = []
+        started = asyncio.Event()
 
         class Endless(ScriptedModel):
             async def generate_content_async(
                 self, llm_request: LlmRequest, stream: bool = False
             ) -> AsyncGenerator[LlmResponse, None]:
-                begun.set()
+                started.set()
                 try:
                     await asyncio.Event().wait()
                     yield LlmResponse(content=text_content("never"))
                 finally:
-                    told.append("closed")
+                    closed.append("model")
 
         agent = asker(ask(), tools=[AgentTool(LlmAgent(name="expert", model=Endless()))])
         task = asyncio.create_task(Conversation(agent).say("go"))
-        await begun.wait()
+        await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert told == ["closed"]
+        assert closed == ["model"]
 
 
-class TestWhatItWaitsFor:
-    """Nobody can answer in a session that is gone when the call has ended: the caller's model is told so."""
+class TestUnansweredCalls:
+    """The agent's session ends with the call, so its pending calls cannot be answered: the caller gets an error."""
 
-    async def test_a_confirmation_is_named_and_the_call_did_not_run(self) -> None:
-        """T7: what it did before stays."""
+    async def test_a_confirmation_request_is_reported_and_the_call_is_not_executed(self) -> None:
+        """Contract T7: state changes made before it are kept."""
         paid: list[int] = []
 
         def note(tool_context: ToolContext) -> None:
@@ -293,7 +291,7 @@ class TestWhatItWaitsFor:
             call("pay", euros=5),
             tools=[note, FunctionTool(paying(paid), require_confirmation=True)],
         )
-        events, conversation = await asked_once(AgentTool(inner))
+        events, conversation = await call_once(AgentTool(inner))
         [answer] = results(events)
         assert "expert did not finish" in answer["error"]
         assert "confirmation of 'pay'" in answer["error"] and "sub-agent" in answer["error"]
@@ -301,41 +299,41 @@ class TestWhatItWaitsFor:
         assert paid == []
         assert (await conversation.session()).state == {"noted": True}
 
-    async def test_a_question_that_one_of_several_asks_is_not_lost_either(self) -> None:
-        """A5: whatever the others say afterwards."""
+    async def test_a_confirmation_request_of_one_agent_in_a_sequence_is_reported(self) -> None:
+        """Contract A5: even when a later agent answers."""
         first = expert(call("pay", euros=5), tools=[FunctionTool(paying([]), require_confirmation=True)])
         last = LlmAgent(name="last", model=ScriptedModel(turns=["all done"]))
         first.name = "first"
-        events, _ = await asked_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
+        events, _ = await call_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
         assert "confirmation of 'pay'" in results(events)[0]["error"]
 
-    async def test_a_credential_is_named(self) -> None:
-        """T8."""
+    async def test_a_credential_request_is_reported(self) -> None:
+        """Contract T8."""
 
         def log_in(tool_context: ToolContext) -> None:
             """Log in."""
             tool_context.request_credential(KEY)
 
-        events, _ = await asked_once(AgentTool(expert(call("log_in"), tools=[log_in])))
+        events, _ = await call_once(AgentTool(expert(call("log_in"), tools=[log_in])))
         assert "waits for a credential" in results(events)[0]["error"]
 
-    async def test_a_call_that_is_answered_later_is_named(self) -> None:
-        """T5: beside one that was answered."""
+    async def test_a_pending_long_running_call_is_reported(self) -> None:
+        """Contract T5: beside a call that was answered."""
 
         def start() -> None:
             """Start."""
 
         inner = expert([call("start"), call("look")], tools=[LongRunningFunctionTool(start), look])
-        events, _ = await asked_once(AgentTool(inner))
+        events, _ = await call_once(AgentTool(inner))
         assert "the answer to its call of 'start'" in results(events)[0]["error"]
 
-    async def test_a_call_that_says_something_at_once_is_none_of_these(self) -> None:
-        """Q10: its model goes on with that."""
+    async def test_a_long_running_call_with_a_first_result_is_not_reported(self) -> None:
+        """Contract Q10: the agent's model continues with the first result."""
 
         def start() -> dict[str, str]:
             """Start."""
             return {"ticket": "T1"}
 
         inner = expert(call("start"), "Ask for T1.", tools=[LongRunningFunctionTool(start)])
-        events, _ = await asked_once(AgentTool(inner))
+        events, _ = await call_once(AgentTool(inner))
         assert results(events) == [{"result": "Ask for T1."}]

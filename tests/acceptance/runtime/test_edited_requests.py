@@ -1,4 +1,4 @@
-"""Spec A7, C2, Q13: what a hook edits in a request is of that request: history and later requests stay as they are."""
+"""Contract A7, C2, Q13: a hook's changes to a request do not affect the session's events or later requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.models import LlmRequest
 from runtime.plugins import BasePlugin
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, parts_of, requests_of, response_of
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -20,43 +20,43 @@ def weigh(what: dict[str, str]) -> dict[str, str]:
 
 
 def edit(llm_request: LlmRequest, **_: Any) -> None:
-    """Marks every text, and takes out what calls and their responses hold."""
+    """Append a mark to every text, and to the values in calls and responses."""
     for content in llm_request.contents:
         for part in content.parts or []:
             if part.text:
                 part.text += "!"
-            if part.function_call:
+            if part.function_call and part.function_call.args:
                 part.function_call.args["what"]["thing"] += "!"
-            if part.function_response:
+            if part.function_response and part.function_response.response:
                 part.function_response.response["kg"] += "!"
 
 
-class Editor(BasePlugin):
-    async def before_model_callback(self, **given: Any) -> None:
-        edit(**given)
+class EditingPlugin(BasePlugin):
+    async def before_model_callback(self, **kwargs: Any) -> None:
+        edit(**kwargs)
 
 
-class Onlooker(BasePlugin):
-    """Has other hooks only."""
+class ReadingPlugin(BasePlugin):
+    """A plugin without `before_model_callback`."""
 
     async def after_model_callback(self, **_: Any) -> None:
         pass
 
 
-def told(request: LlmRequest) -> list[str]:
-    return [_told(part) for content in request.contents for part in content.parts or []]
+def described(request: LlmRequest) -> list[str]:
+    return [describe(part) for content in request.contents for part in content.parts or []]
 
 
-def _told(part: types.Part) -> str:
-    if part.function_call:
+def describe(part: types.Part) -> str:
+    if part.function_call and part.function_call.args:
         return f"weigh {part.function_call.args['what']['thing']}"
     if part.function_response:
-        return f"kg {part.function_response.response['kg']}"
+        return f"kg {response_of(part)['kg']}"
     return part.text or ""
 
 
 def scale(**fields: Any) -> LlmAgent:
-    """Weighs once in a first turn, twice in a second one."""
+    """Return an agent that weighs once in its first turn and twice in the second."""
     first, *more = [call("weigh", what={"thing": thing}) for thing in ("tea", "jam", "rum")]
     model = ScriptedModel(turns=[first, "two kilos", *more, "done"])
     return LlmAgent(name="scale", model=model, tools=[weigh], **fields)
@@ -68,33 +68,34 @@ async def talk(conversation: Conversation) -> None:
 
 
 @pytest.mark.parametrize("by", ["agent", "plugin"])
-async def test_edits_do_not_add_up_from_request_to_request(by: str) -> None:
+async def test_edits_do_not_accumulate_over_requests(by: str) -> None:
     agent = scale(before_model_callback=edit) if by == "agent" else scale()
-    conversation = Conversation(agent, plugins=[Editor("editor")] if by == "plugin" else [])
+    conversation = Conversation(agent, plugins=[EditingPlugin("editor")] if by == "plugin" else [])
     await talk(conversation)
     first = ["tea?!", "weigh tea!", "kg tea!"]
-    assert told(agent.model.requests[1]) == first
+    assert described(requests_of(agent)[1]) == first
     second = ["two kilos!", "and these?!", "weigh jam!", "kg jam!", "weigh rum!", "kg rum!"]
-    assert told(agent.model.requests[-1]) == [*first, *second]
+    assert described(requests_of(agent)[-1]) == [*first, *second]
 
 
-async def test_edits_leave_the_history_as_it_is() -> None:
-    """What the agents of the invocation read of it, and what is stored."""
+async def test_edits_do_not_change_the_sessions_events() -> None:
+    """Neither those that callbacks read during the invocation nor the stored ones."""
     seen: list[types.Part] = []
 
     def read(callback_context: Any) -> None:
-        seen.extend(part for event in callback_context.session.events for part in event.content.parts)
+        seen.extend(part for event in callback_context.session.events for part in parts_of(event.content))
 
     conversation = Conversation(scale(before_model_callback=edit, after_agent_callback=read))
     await talk(conversation)
-    seen += [part for event in (await conversation.session()).events for part in event.content.parts]
-    assert "kg tea" in map(_told, seen)
-    assert "!" not in "".join(map(_told, seen))
+    seen += [part for event in (await conversation.session()).events for part in parts_of(event.content)]
+    assert "kg tea" in map(describe, seen)
+    assert "!" not in "".join(map(describe, seen))
 
 
-async def test_a_static_instruction_that_goes_to_the_contents_stays_too() -> None:
-    """Q13: its parts are the agent's own."""
-    picture = types.Part(inline_data=types.Blob(data=b"a", mime_type="image/png"))
+async def test_edits_do_not_change_a_static_instruction_that_is_sent_in_the_contents() -> None:
+    """Contract Q13."""
+    blob = types.Blob(data=b"a", mime_type="image/png")
+    picture = types.Part(inline_data=blob)
 
     def blacken(llm_request: LlmRequest, **_: Any) -> None:
         for content in llm_request.contents:
@@ -107,14 +108,14 @@ async def test_a_static_instruction_that_goes_to_the_contents_stays_too() -> Non
         before_model_callback=blacken,
     )
     await talk(Conversation(agent))
-    sent = [part for content in agent.model.requests[-1].contents for part in content.parts or []]
+    sent = [part for content in requests_of(agent)[-1].contents for part in content.parts or []]
     assert [part.inline_data.data for part in sent if part.inline_data] == [b"a!"]
-    assert picture.inline_data.data == b"a"
+    assert picture == types.Part(inline_data=types.Blob(data=b"a", mime_type="image/png"))
 
 
-async def test_without_such_a_hook_nothing_is_copied() -> None:
-    """design.md: what is sent is built without copying what did not change."""
+async def test_without_such_a_hook_contents_are_not_copied() -> None:
+    """Copying would cost time on every request of a long session."""
     agent = scale()
-    await talk(Conversation(agent, plugins=[Onlooker("onlooker")]))
-    before, last = (request.contents for request in agent.model.requests[-2:])
+    await talk(Conversation(agent, plugins=[ReadingPlugin("reader")]))
+    before, last = (request.contents for request in requests_of(agent)[-2:])
     assert before[0] is last[0]

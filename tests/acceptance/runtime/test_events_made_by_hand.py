@@ -1,4 +1,4 @@
-"""Spec A5, E8, L10, R1, R4: events of an agent's own code that leave out whose they are and of which invocation."""
+"""Contract A5, E8, L10, R1, R4: events of custom agents without author, branch or invocation id."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tests.unit.runtime.conversation import Conversation, outline
 ADA: dict[str, Any] = {"user_id": "ada", "session_id": "s"}
 
 
-class Says(BaseAgent):
-    """Says its name, the way ADK's pages show it."""
+class SaysName(BaseAgent):
+    """Yields its name as text, in the way that the ADK pages show."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         yield Event(author=self.name, content=text_content(self.name))
 
 
 class EscalatesOnce(BaseAgent):
-    asked: Any  # the test's list: pydantic would copy one that is declared as such
+    runs: Any  # the test's list; pydantic would copy a field declared as a list
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        self.asked.append(self.name)
-        yield Event(author=self.name, actions=EventActions(escalate=len(self.asked) == 1))
+        self.runs.append(self.name)
+        yield Event(author=self.name, actions=EventActions(escalate=len(self.runs) == 1))
 
 
-class Told(BaseEventsSummarizer):
-    """Keeps what it was told to sum up."""
+class RecordingSummarizer(BaseEventsSummarizer):
+    """Records the texts of the events that it is asked to summarize."""
 
     def __init__(self) -> None:
         self.stories: list[list[str]] = []
@@ -45,14 +45,14 @@ class Told(BaseEventsSummarizer):
         return None
 
 
-async def opened(app: App) -> InMemoryRunner:
+async def runner_with_session(app: App) -> InMemoryRunner:
     runner = InMemoryRunner(app=app)
     await runner.session_service.create_session(app_name=app.name, **ADA)
     return runner
 
 
-async def test_they_are_of_the_invocation_the_branch_and_the_agent_that_they_come_from() -> None:
-    """E8, A5, L10."""
+async def test_events_get_the_invocation_the_branch_and_the_author_of_their_agent() -> None:
+    """Contract E8, A5, L10."""
 
     class Nameless(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -60,7 +60,7 @@ async def test_they_are_of_the_invocation_the_branch_and_the_agent_that_they_com
             yield Event(author="", content=text_content("?"), custom_metadata={"own": 1})
 
     below = SequentialAgent(name="steps", sub_agents=[Nameless(name="nameless")])
-    conversation = Conversation(ParallelAgent(name="both", sub_agents=[below, Says(name="says")]))
+    conversation = Conversation(ParallelAgent(name="both", sub_agents=[below, SaysName(name="says")]))
     events = await conversation.say("go", RunConfig(custom_metadata={"run": 7}))
     assert {(event.author, event.branch, event.partial) for event in events} == {
         ("nameless", "both.steps", True),
@@ -77,7 +77,7 @@ async def test_they_are_of_the_invocation_the_branch_and_the_agent_that_they_com
     assert [event.custom_metadata for event in stored if event.author == "says"] == [{"run": 7}]
 
 
-async def test_what_they_name_themselves_stays() -> None:
+async def test_fields_set_by_the_agent_are_kept() -> None:
     class Relay(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
             yield Event(author="far", invocation_id="e-far", branch="there", content=text_content("hello"))
@@ -87,8 +87,8 @@ async def test_what_they_name_themselves_stays() -> None:
     assert (event.author, event.invocation_id, event.branch) == ("far", "e-far", "there")
 
 
-async def test_the_siblings_of_a_parallel_agent_do_not_see_them() -> None:
-    """A5."""
+async def test_siblings_in_a_parallel_agent_do_not_see_the_events() -> None:
+    """Contract A5."""
     committed = asyncio.Event()
 
     class First(BaseAgent):
@@ -105,13 +105,15 @@ async def test_the_siblings_of_a_parallel_agent_do_not_see_them() -> None:
     assert model.requests[0].contents == [say("go")]
 
 
-async def test_an_escalation_holds_when_the_invocation_was_cut_off_right_after_it() -> None:
-    """R1, Q9: it is found among the invocation's events."""
+async def test_an_escalation_is_kept_when_the_invocation_is_resumed_right_after_it() -> None:
+    """Contract R1, Q9: the escalation is found among the invocation's events."""
     loop = LoopAgent(
-        name="loop", sub_agents=[EscalatesOnce(name="check", asked=[]), Says(name="never")], max_iterations=3
+        name="loop",
+        sub_agents=[EscalatesOnce(name="check", runs=[]), SaysName(name="never")],
+        max_iterations=3,
     )
-    root = SequentialAgent(name="steps", sub_agents=[loop, Says(name="last")])
-    runner = await opened(
+    root = SequentialAgent(name="steps", sub_agents=[loop, SaysName(name="last")])
+    runner = await runner_with_session(
         App(name="shop", root_agent=root, resumability_config=ResumabilityConfig(is_resumable=True))
     )
     async with aclosing(runner.run_async(**ADA, new_message=say("go"), invocation_id="e-1")) as events:
@@ -122,12 +124,14 @@ async def test_an_escalation_holds_when_the_invocation_was_cut_off_right_after_i
     assert [line for line in outline(rest) if not line.endswith(": ")] == ["last: last"]
 
 
-async def test_a_summary_stands_for_them_too() -> None:
-    """R4: with the invocation that they are of."""
-    told = Told()
-    config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=told)
-    runner = await opened(App(name="shop", root_agent=Says(name="clerk"), events_compaction_config=config))
+async def test_the_events_are_summarized_with_their_invocation() -> None:
+    """Contract R4."""
+    summarizer = RecordingSummarizer()
+    config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=summarizer)
+    runner = await runner_with_session(
+        App(name="shop", root_agent=SaysName(name="clerk"), events_compaction_config=config)
+    )
     for message in ("one", "two"):
         async for _ in runner.run_async(**ADA, new_message=say(message)):
             pass
-    assert told.stories == [["one", "clerk", "two", "clerk"]]
+    assert summarizer.stories == [["one", "clerk", "two", "clerk"]]

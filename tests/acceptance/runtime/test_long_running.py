@@ -1,4 +1,4 @@
-"""Spec T5, Q10, L8: calls that are answered later, from outside, in any order."""
+"""Contract T5, Q10, L8: calls that are answered later, from outside and in any order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.runtime.conversation import Conversation, outline
 
 
 class Office:
-    """An agent with a long-running tool that notes its calls, and what the model was sent."""
+    """A session with an agent whose long-running tool records its calls."""
 
     def __init__(self, *turns: Any, first_result: Any = None) -> None:
         self.started: list[str] = []
@@ -52,14 +52,14 @@ class Office:
         return outline((await self.conversation.session()).events)
 
     def sent(self) -> list[str]:
-        """The contents of the last request, a line each."""
+        """Return the contents of the last request, one line each."""
         return [
-            " | ".join(_told(part) for part in content.parts or [])
+            " | ".join(_describe(part) for part in content.parts or [])
             for content in self.model.requests[-1].contents
         ]
 
 
-def _told(part: types.Part) -> str:
+def _describe(part: types.Part) -> str:
     if part.function_call:
         return f"{part.function_call.name}({part.function_call.id})"
     if part.function_response:
@@ -67,7 +67,7 @@ def _told(part: types.Part) -> str:
     return part.text or ""
 
 
-async def test_a_call_without_a_first_result_pauses_and_its_answer_continues() -> None:
+async def test_a_call_without_a_first_result_pauses_and_its_answer_resumes() -> None:
     office = Office([types.Part(text="I ask."), call("approve", "c1", what="trip")], "approved!")
     events = await office.say("may I?")
     assert outline(events) == ["clerk: approve() I ask."]
@@ -85,7 +85,7 @@ async def test_a_call_without_a_first_result_pauses_and_its_answer_continues() -
 
 
 async def test_a_first_result_goes_to_the_model_in_the_same_turn() -> None:
-    """Q10."""
+    """Contract Q10."""
     office = Office(call("approve", "c1"), "I asked.", "approved!", first_result={"status": "pending"})
     assert outline(await office.say("may I?")) == ["clerk: approve()", "clerk: =approve", "clerk: I asked."]
     assert office.sent()[-1] == "c1={'status': 'pending'}"
@@ -93,8 +93,8 @@ async def test_a_first_result_goes_to_the_model_in_the_same_turn() -> None:
     assert office.started == [""]
 
 
-async def test_the_answer_replaces_the_pending_one_and_the_words_between_are_left_out() -> None:
-    """Q10, A7."""
+async def test_the_answer_replaces_the_pending_response_and_texts_in_between_are_left_out() -> None:
+    """Contract Q10, A7."""
     office = Office(
         call("approve", "c1"),
         "I asked.",
@@ -144,7 +144,7 @@ async def test_the_results_of_other_calls_are_recorded_while_one_is_pending() ->
 
 
 @pytest.mark.parametrize("order", list(permutations(["c1", "c2", "c3"])))
-async def test_several_answers_may_come_in_any_order_and_nothing_is_started_twice(
+async def test_answers_may_arrive_in_any_order_and_no_call_is_executed_twice(
     order: tuple[str, ...],
 ) -> None:
     calls = [call("approve", call_id, what=call_id) for call_id in ("c1", "c2", "c3")]
@@ -158,7 +158,7 @@ async def test_several_answers_may_come_in_any_order_and_nothing_is_started_twic
     assert office.sent()[:3] == ["go", "approve(c1) | approve(c2) | approve(c3)", answers]
 
 
-async def test_answers_may_come_together() -> None:
+async def test_several_answers_may_be_in_one_message() -> None:
     office = Office([call("approve", "c1"), call("approve", "c2")], "both")
     await office.say("go")
     parts = [
@@ -169,7 +169,7 @@ async def test_answers_may_come_together() -> None:
     assert office.sent()[1:] == ["approve(c1) | approve(c2)", "c1={'v': 'c1'} | c2={'v': 'c2'}"]
 
 
-async def test_answers_to_calls_of_two_events_may_come_together() -> None:
+async def test_answers_to_calls_of_two_events_may_be_in_one_message() -> None:
     office = Office(call("approve", "c1"), call("approve", "c2"), "both")
     await office.say("one")
     await office.say("two")
@@ -181,8 +181,8 @@ async def test_answers_to_calls_of_two_events_may_come_together() -> None:
     assert [line for line in office.sent() if "=" in line] == ["c1={'v': 'c1'}", "c2={'v': 'c2'}"]
 
 
-async def test_a_person_may_go_on_talking_meanwhile() -> None:
-    """A7: the pending call is not sent, and nothing is started again."""
+async def test_a_person_may_send_messages_while_a_call_is_pending() -> None:
+    """Contract A7: the pending call is not sent and not executed again."""
     office = Office(call("approve", "c1"), "The boss is busy.", "approved!")
     await office.say("may I?")
     assert outline(await office.say("what takes so long?")) == ["clerk: The boss is busy."]
@@ -191,8 +191,8 @@ async def test_a_person_may_go_on_talking_meanwhile() -> None:
     assert office.started == [""]
 
 
-async def test_an_answer_is_seen_by_the_agent_that_asked() -> None:
-    """L8."""
+async def test_an_answer_goes_to_the_agent_that_made_the_call() -> None:
+    """Contract L8."""
     office = Office()
     asker = LlmAgent(
         name="asker",
@@ -211,8 +211,8 @@ async def test_an_answer_is_seen_by_the_agent_that_asked() -> None:
     assert outline(await office.answer("c1", verdict="yes")) == ["asker: approved!"]
 
 
-async def test_an_answer_to_a_call_that_there_is_not_goes_to_the_root_and_is_not_sent() -> None:
-    """A7, L8."""
+async def test_an_answer_to_an_unknown_call_goes_to_the_root_agent_and_is_not_sent() -> None:
+    """Contract A7, L8."""
     office = Office("Which call?")
     assert outline(await office.answer("c9", verdict="yes")) == ["clerk: Which call?"]
     assert office.sent() == []
@@ -225,8 +225,8 @@ def _approve() -> None:
 _approve.__name__ = "approve"
 
 
-async def test_what_a_person_says_beside_an_answer_is_sent() -> None:
-    """A7."""
+async def test_text_beside_an_answer_is_sent() -> None:
+    """Contract A7."""
     office = Office(call("approve", "c1"), "approved!")
     await office.say("may I?")
     part = types.FunctionResponse(id="c1", name="approve", response={"verdict": "yes"})
@@ -236,7 +236,7 @@ async def test_what_a_person_says_beside_an_answer_is_sent() -> None:
 
 
 class Fragments(ScriptedModel):
-    """Streams its calls one by one, without ids, and then the whole; each response has objects of its own."""
+    """Streams its calls one by one, without ids, then the whole response; each response has its own objects."""
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -251,8 +251,8 @@ class Fragments(ScriptedModel):
         yield answer("approve", "note", partial=False)
 
 
-async def test_ids_that_the_framework_makes_are_the_same_in_fragments_and_in_the_whole() -> None:
-    """T5, Q3."""
+async def test_generated_ids_are_the_same_in_partial_events_and_in_the_whole_event() -> None:
+    """Contract T5, Q3."""
     office = Office()
     agent = office.conversation.runner.agent
     assert isinstance(agent, LlmAgent)
@@ -260,7 +260,7 @@ async def test_ids_that_the_framework_makes_are_the_same_in_fragments_and_in_the
     events = await office.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
     _, first, second, whole = events[:4]
     [approve], [note] = first.get_function_calls(), second.get_function_calls()
-    assert [one.id for one in whole.get_function_calls()] == [approve.id, note.id]
+    assert [function_call.id for function_call in whole.get_function_calls()] == [approve.id, note.id]
     assert (approve.id or "").startswith("adk-")
     assert first.long_running_tool_ids == whole.long_running_tool_ids == {approve.id}
     assert second.long_running_tool_ids is None

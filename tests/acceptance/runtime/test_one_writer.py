@@ -1,4 +1,4 @@
-"""Spec L2, L7, S7: a session has one writer. Who waits for whom, and who would wait for itself."""
+"""Contract L2, L7, S7: a session has one writer at a time; nested runs in the same session are refused."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from runtime.tools import AgentTool
 from tests.fakes import ScriptedModel, call, say
 from tests.unit.runtime.conversation import outline
 
-ADA = {"user_id": "ada", "session_id": "s"}
+ADA: dict[str, Any] = {"user_id": "ada", "session_id": "s"}
 
 
 class Nesting:
-    """Runs another invocation from within, in the same session or another one."""
+    """Runs another invocation from within one, in the same session or in another."""
 
     def __init__(self) -> None:
         self.runner = InMemoryRunner(LlmAgent(name="unused"))
@@ -61,8 +61,8 @@ def answering(*turns: Any) -> ScriptedModel:
     return ScriptedModel(turns=list(turns))
 
 
-def place(where: str, nesting: Nesting) -> InMemoryRunner:
-    """A runner with code in some place of an invocation that runs another one."""
+def nesting_runner(where: str, nesting: Nesting) -> InMemoryRunner:
+    """Return a runner in which the given part of an invocation runs another invocation."""
     tool = call("tool")
     caller = LlmAgent(name="caller", model=answering(tool, "in", "out"), tools=[nesting.tool])
     plugin = NestingPlugin("nesting")
@@ -80,7 +80,7 @@ def place(where: str, nesting: Nesting) -> InMemoryRunner:
     return InMemoryRunner(places[where], plugins=[plugin] if where == "plugin" else [])
 
 
-async def opened(runner: InMemoryRunner) -> InMemoryRunner:
+async def with_sessions(runner: InMemoryRunner) -> InMemoryRunner:
     for session_id in ("s", "other"):
         await runner.session_service.create_session(
             app_name=runner.app_name, user_id="ada", session_id=session_id
@@ -93,41 +93,41 @@ async def run(runner: InMemoryRunner, text: str = "go") -> list[Event]:
 
 
 @pytest.mark.parametrize("where", ["tool", "callback", "agent", "parallel agent", "tool of a tool", "plugin"])
-async def test_code_of_an_invocation_cannot_run_another_one_in_its_session(where: str) -> None:
+async def test_an_invocation_cannot_run_another_one_in_its_session(where: str) -> None:
     nesting = Nesting()
-    nesting.runner = await opened(place(where, nesting))
+    nesting.runner = await with_sessions(nesting_runner(where, nesting))
     async with asyncio.timeout(10):
         with pytest.raises((NestedRunError, PluginError), match=r"'s'.*AgentTool"):
             await run(nesting.runner)
 
 
-async def test_code_of_an_invocation_cannot_rewind_its_session() -> None:
-    """R3."""
+async def test_an_invocation_cannot_rewind_its_session() -> None:
+    """Contract R3."""
     runner = InMemoryRunner(LlmAgent(name="a", model=answering("x")))
 
     async def rewind(**_: Any) -> None:
         await runner.rewind_async(**ADA, rewind_before_invocation_id="e-1")
 
     runner.agent.before_agent_callback = rewind
-    await opened(runner)
+    await with_sessions(runner)
     async with asyncio.timeout(10):
         with pytest.raises(NestedRunError):
             await run(runner)
 
 
-async def test_it_may_run_one_in_another_session() -> None:
+async def test_an_invocation_may_run_another_one_in_another_session() -> None:
     nesting = Nesting()
     agent = LlmAgent(
         name="caller", model=answering(call("tool"), "inner answer", "end"), tools=[nesting.tool]
     )
-    nesting.runner, nesting.session_id = await opened(InMemoryRunner(agent)), "other"
+    nesting.runner, nesting.session_id = await with_sessions(InMemoryRunner(agent)), "other"
     events = await run(nesting.runner)
     assert outline(events) == ["caller: tool()", "caller: =tool", "caller: end"]
     assert events[1].get_function_responses()[0].response == {"result": "caller: inner answer"}
 
 
-async def test_a_task_that_a_tool_starts_and_does_not_wait_for_gets_its_turn_afterwards() -> None:
-    """As a poll that feeds the result of a long-running call back."""
+async def test_a_background_task_of_a_tool_may_run_an_invocation_afterwards() -> None:
+    """For example a task that polls for the result of a long-running call."""
     nesting = Nesting()
     started: list[asyncio.Task[list[Event]]] = []
 
@@ -139,35 +139,35 @@ async def test_a_task_that_a_tool_starts_and_does_not_wait_for_gets_its_turn_aft
         return "started"
 
     agent = LlmAgent(name="a", model=answering(call("start"), "first", "second"), tools=[start])
-    nesting.runner = await opened(InMemoryRunner(agent))
+    nesting.runner = await with_sessions(InMemoryRunner(agent))
     assert outline(await run(nesting.runner))[-1] == "a: first"
     assert outline(await started[0]) == ["a: second"]
 
 
-async def test_the_log_tells_whom_an_invocation_waits_for_that_waits_long(
+async def test_a_warning_names_the_invocation_that_others_wait_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """L7: a generator that was left by `break`, and is still referred to, holds its session."""
-    monkeypatch.setattr(in_memory_session_service, "PATIENCE", 0)
+    """Contract L7: a generator that was left by `break` and is still referenced blocks its session."""
+    monkeypatch.setattr(in_memory_session_service, "WRITER_WARNING_SECONDS", 0)
     caplog.set_level(logging.WARNING)
-    runner = await opened(InMemoryRunner(LlmAgent(name="a", model=answering("one", "two"))))
-    left = runner.run_async(**ADA, new_message=say("first"), invocation_id="e-left")
-    async for _ in left:
+    runner = await with_sessions(InMemoryRunner(LlmAgent(name="a", model=answering("one", "two"))))
+    abandoned = runner.run_async(**ADA, new_message=say("first"), invocation_id="e-left")
+    async for _ in abandoned:
         break
     second = asyncio.create_task(run(runner, "second"))
     async with asyncio.timeout(10):
         while not caplog.messages:
             await asyncio.sleep(0)
         assert "e-left has not ended" in caplog.text and "'s'" in caplog.text and "aclosing" in caplog.text
-        await left.aclose()
+        await abandoned.aclose()
         assert outline(await second) == ["a: two"]
 
 
-async def test_it_tells_nothing_of_one_that_gets_its_turn_in_time(
+async def test_no_warning_is_logged_for_a_short_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    runner = await opened(InMemoryRunner(LlmAgent(name="a", model=answering("one", "two"))))
+    runner = await with_sessions(InMemoryRunner(LlmAgent(name="a", model=answering("one", "two"))))
     async with aclosing(runner.run_async(**ADA, new_message=say("first"))) as events:
         await anext(events)
         second = asyncio.create_task(run(runner, "second"))

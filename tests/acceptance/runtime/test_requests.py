@@ -1,4 +1,4 @@
-"""Spec A2 to A4, Q13: what an agent's configuration makes of a request, and of the state."""
+"""Contract A2 to A4, Q13: effects of an agent's configuration on its requests and on the state."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from runtime.agents.readonly_context import ReadonlyContext
 from runtime.models import LlmRequest
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import google_search
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
 class Order(BaseModel):
-    """What is ordered."""
+    """An item and its quantity."""
 
     item: str
     count: int = 1
@@ -29,10 +29,10 @@ def agent(*turns: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(model=ScriptedModel(turns=list(turns)), **fields)
 
 
-async def request_of(of: LlmAgent, state: dict[str, Any] | None = None) -> LlmRequest:
-    await Conversation(of, state=state).say("go")
-    assert isinstance(of.model, ScriptedModel)
-    return of.model.requests[-1]
+async def request_of(llm_agent: LlmAgent, state: dict[str, Any] | None = None) -> LlmRequest:
+    """Run one invocation and return its last request."""
+    await Conversation(llm_agent, state=state).say("go")
+    return requests_of(llm_agent)[-1]
 
 
 def instruction(request: LlmRequest) -> str:
@@ -50,7 +50,7 @@ def pong() -> str:
 
 
 async def test_an_instruction_is_filled_from_the_state() -> None:
-    """A3."""
+    """Contract A3."""
     clerk = agent("ok", instruction="Serve {user:name}. {missing?}", global_instruction="At {app:shop}.")
     text = instruction(await request_of(clerk, {"user:name": "Ada", "app:shop": "Tea"}))
     assert "Serve Ada. " in text
@@ -58,16 +58,16 @@ async def test_an_instruction_is_filled_from_the_state() -> None:
 
 
 async def test_a_missing_key_of_an_instruction_ends_the_invocation() -> None:
-    """A3."""
+    """Contract A3."""
     clerk = agent("ok", instruction="Serve {name}.")
     with pytest.raises(KeyError, match="name"):
         await request_of(clerk)
-    assert clerk.model.requests == []
+    assert requests_of(clerk) == []
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_the_text_of_a_provider_is_no_template(is_async: bool) -> None:
-    """A3."""
+async def test_the_text_of_a_provider_is_not_a_template(is_async: bool) -> None:
+    """Contract A3."""
 
     def provide(context: ReadonlyContext) -> str:
         return f"{context.agent_name} {{name}}"
@@ -79,40 +79,44 @@ async def test_the_text_of_a_provider_is_no_template(is_async: bool) -> None:
     assert "clerk {name}" in instruction(await request_of(clerk))
 
 
-async def test_the_agents_name_and_description_are_told_and_label_the_request() -> None:
-    """Q13."""
+async def test_the_instruction_has_the_agents_name_and_description_and_a_label_its_name() -> None:
+    """Contract Q13."""
     request = await request_of(agent("ok", description="Sells tea."))
     assert "clerk" in instruction(request) and "Sells tea." in instruction(request)
     assert request.config.labels == {"adk_agent_name": "clerk"}
 
 
-async def test_the_global_instruction_is_the_roots() -> None:
-    """A2."""
+async def test_only_the_root_agents_global_instruction_is_used() -> None:
+    """Contract A2."""
     child = agent("ok", name="child", global_instruction="Not this.")
     root = agent(
         call("transfer_to_agent", agent_name="child"), global_instruction="For all.", sub_agents=[child]
     )
     await Conversation(root).say("go")
-    text = instruction(child.model.requests[0])
+    text = instruction(requests_of(child)[0])
     assert "For all." in text and "Not this." not in text
 
 
-async def test_all_functions_are_declared_in_one_tool_and_the_models_own_tools_stay_apart() -> None:
-    """Q13."""
+async def test_all_functions_share_one_tool_and_model_side_tools_are_separate() -> None:
+    """Contract Q13."""
     request = await request_of(agent("ok", tools=[ping, google_search, pong]))
     tools = request.config.tools
     assert tools is not None and len(tools) == 2
-    declared = [[one.name for one in tool.function_declarations or []] for tool in tools]
+    declared = [
+        [declaration.name for declaration in tool.function_declarations or []]
+        for tool in tools
+        if isinstance(tool, types.Tool)
+    ]
     assert ["ping", "pong"] in declared and [] in declared
     assert set(request.tools_dict) == {"ping", "pong"}
 
 
-async def test_each_model_call_gets_a_fresh_request_and_the_agents_config_stays_as_it_is() -> None:
-    """Q13."""
+async def test_each_model_call_has_a_new_request_and_the_agents_config_is_not_changed() -> None:
+    """Contract Q13."""
     config = types.GenerateContentConfig(temperature=0.5, labels={"team": "tea"})
     clerk = agent(call("ping"), "ok", tools=[ping], generate_content_config=config, instruction="Hi.")
     await request_of(clerk)
-    first, second = clerk.model.requests
+    first, second = requests_of(clerk)
     assert first is not second and first.config is not second.config
     assert instruction(first) == instruction(second)
     assert second.config.temperature == 0.5
@@ -120,15 +124,15 @@ async def test_each_model_call_gets_a_fresh_request_and_the_agents_config_stays_
     assert config == types.GenerateContentConfig(temperature=0.5, labels={"team": "tea"})
 
 
-async def test_an_output_schema_without_tools_is_asked_for_as_json() -> None:
-    """Q13."""
+async def test_an_output_schema_without_tools_requests_json() -> None:
+    """Contract Q13."""
     request = await request_of(agent('{"item": "tea"}', output_schema=Order))
     assert request.config.response_schema is Order
     assert request.config.response_mime_type == "application/json"
 
 
-async def test_the_final_text_goes_to_the_output_key_with_its_event() -> None:
-    """A4: thoughts, fragments and words beside calls are left out."""
+async def test_the_final_text_is_stored_under_the_output_key_with_its_event() -> None:
+    """Contract A4: thoughts, partial events and texts beside calls are left out."""
     thought = types.Part(text="hm", thought=True)
     clerk = agent(
         [types.Part(text="Let me see."), call("ping")],
@@ -142,23 +146,23 @@ async def test_the_final_text_goes_to_the_output_key_with_its_event() -> None:
     assert (await conversation.session()).state == {"answer": "It is five."}
 
 
-async def test_fragments_write_no_output() -> None:
-    """A4, L4."""
+async def test_partial_events_write_no_output() -> None:
+    """Contract A4, L4."""
     conversation = Conversation(agent("one two", output_key="user:answer"))
     events = await conversation.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
     assert events[-1].actions.state_delta == {"user:answer": "one two"}
     assert (await conversation.session()).state == {"user:answer": "one two"}
 
 
-async def test_an_output_by_schema_is_stored_as_an_object() -> None:
-    """A4."""
+async def test_structured_output_is_stored_as_an_object() -> None:
+    """Contract A4."""
     conversation = Conversation(agent('{"item": "tea", "count": 2}', output_schema=Order, output_key="order"))
     await conversation.say("go")
     assert (await conversation.session()).state == {"order": {"item": "tea", "count": 2}}
 
 
-async def test_what_is_empty_writes_no_output() -> None:
-    """A4."""
+async def test_an_empty_answer_writes_no_output() -> None:
+    """Contract A4."""
     conversation = Conversation(agent([types.Part(text="hm", thought=True)], output_key="answer"))
     await conversation.say("go")
     assert (await conversation.session()).state == {}

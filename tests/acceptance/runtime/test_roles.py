@@ -1,4 +1,4 @@
-"""Spec L2, E6, E8, C2: whoever says something without naming a role is sent to the model in the right one."""
+"""Contract L2, E6, E8, C2: contents without a role are sent to the model with the right one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.models.google_request import as_google_config
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig, StreamingMode
-from tests.fakes import ScriptedModel
+from tests.fakes import ScriptedModel, parts_of, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -25,29 +25,34 @@ def clerk(*turns: Any, **fields: Any) -> LlmAgent:
 
 
 def sent(agent: LlmAgent) -> list[tuple[str | None, str | None]]:
-    """Who said what, in the latest request."""
-    return [(content.role, content.parts[0].text) for content in agent.model.requests[-1].contents]
+    """Return role and text of the contents of the latest request."""
+    return [(content.role, parts_of(content)[0].text) for content in requests_of(agent)[-1].contents]
 
 
 def sent_to_gemini(request: LlmRequest) -> list[dict[str, Any]]:
     options: Any = as_google_config(request)["http_options"]
-    return options.extra_body["contents"]
+    contents: list[dict[str, Any]] = options.extra_body["contents"]
+    return contents
 
 
-async def test_a_persons_message_is_the_users() -> None:
-    """L2, E6: nothing follows it that would tell Gemini to go on by itself."""
+def roles(events: list[Event]) -> list[str | None]:
+    return [event.content.role if event.content else None for event in events]
+
+
+async def test_a_persons_message_gets_the_role_user() -> None:
+    """Contract L2, E6: so that no generic user message is added for Gemini."""
     agent = clerk("hello")
     conversation = Conversation(agent)
     message = roleless("hi")
     await conversation.say(message)
-    assert [event.content.role for event in (await conversation.session()).events] == ["user", "model"]
+    assert roles((await conversation.session()).events) == ["user", "model"]
     assert sent(agent) == [("user", "hi")]
-    assert sent_to_gemini(agent.model.requests[0]) == [{"role": "user", "parts": [{"text": "hi"}]}]
-    assert message.role is None, "the caller's message stays"
+    assert sent_to_gemini(requests_of(agent)[0]) == [{"role": "user", "parts": [{"text": "hi"}]}]
+    assert message.role is None, "the caller's message is not changed"
 
 
-async def test_a_message_that_a_plugin_put_in_its_place_is_the_users() -> None:
-    """Q6."""
+async def test_a_message_replaced_by_a_plugin_gets_the_role_user() -> None:
+    """Contract Q6."""
 
     class Polite(BasePlugin):
         async def on_user_message_callback(self, **_: Any) -> types.Content:
@@ -58,8 +63,8 @@ async def test_a_message_that_a_plugin_put_in_its_place_is_the_users() -> None:
     assert sent(agent) == [("user", "please")]
 
 
-async def test_what_callbacks_say_in_the_models_place_is_the_models() -> None:
-    """C2."""
+async def test_answers_of_model_callbacks_get_the_role_model() -> None:
+    """Contract C2."""
     answers = [LlmResponse(content=roleless("before")), None]
     agent = clerk(
         "hello",
@@ -79,8 +84,8 @@ async def test_what_callbacks_say_in_the_models_place_is_the_models() -> None:
     ]
 
 
-async def test_fragments_of_a_model_that_names_no_role_are_the_models() -> None:
-    """L4."""
+async def test_partial_responses_without_a_role_get_the_role_model() -> None:
+    """Contract L4."""
 
     class Terse(ScriptedModel):
         async def generate_content_async(
@@ -92,17 +97,12 @@ async def test_fragments_of_a_model_that_names_no_role_are_the_models() -> None:
 
     conversation = Conversation(LlmAgent(name="clerk", model=Terse()))
     events = await conversation.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
-    assert [(event.text(), event.content.role) for event in events] == [
-        ("a", "model"),
-        ("b", "model"),
-        ("ab", "model"),
-    ]
+    assert [event.text() for event in events] == ["a", "b", "ab"]
+    assert roles(events) == ["model", "model", "model"]
 
 
-async def test_what_an_agent_of_your_own_says_is_the_models_and_what_it_answers_calls_with_the_users() -> (
-    None
-):
-    """E8."""
+async def test_texts_and_calls_of_a_custom_agent_get_the_role_model_and_responses_the_role_user() -> None:
+    """Contract E8."""
 
     class ByHand(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -112,5 +112,4 @@ async def test_what_an_agent_of_your_own_says_is_the_models_and_what_it_answers_
                 yield Event(author=self.name, content=types.Content(parts=[part]))
 
     conversation = Conversation(SequentialAgent(name="steps", sub_agents=[ByHand(name="scale")]))
-    roles = [event.content.role for event in await conversation.say("go")]
-    assert roles == ["model", "model", "user"]
+    assert roles(await conversation.say("go")) == ["model", "model", "user"]

@@ -1,4 +1,4 @@
-"""Spec L10: the settings of an invocation that are neither streaming nor a limit."""
+"""Contract L10: settings of an invocation other than streaming and limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.agents import LlmAgent
 from runtime.errors import ConfigurationError
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import load_artifacts
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, parts_of, requests_of
 from tests.unit.runtime.conversation import Conversation, outline
 
 FILE = types.Part(inline_data=types.Blob(data=b"abc", mime_type="text/plain", display_name="notes.txt"))
@@ -22,31 +22,31 @@ def clerk() -> LlmAgent:
     return LlmAgent(name="clerk", model=ScriptedModel(turns=turns), tools=[load_artifacts])
 
 
-async def test_files_of_the_message_become_artifacts_that_are_named_in_their_place() -> None:
-    """F2: the message's event records them, and the agent can load them."""
+async def test_files_in_the_message_are_saved_as_artifacts_and_replaced_by_their_names() -> None:
+    """Contract F2: the message's event records the versions, and the agent can load the files."""
     agent = clerk()
     conversation = Conversation(agent)
     assert outline(await conversation.say(MESSAGE, SAVING))[-1] == "clerk: seen"
     message = (await conversation.session()).events[0]
     assert message.actions.artifact_delta == {"notes.txt": 0}
-    assert [part.text for part in message.content.parts] == [
+    assert [part.text for part in parts_of(message.content)] == [
         "Look:",
         "[A file was uploaded; it is saved as the artifact 'notes.txt'.]",
     ]
-    first, second = agent.model.requests
+    first, second = requests_of(agent)
     assert b"abc" not in blobs(first.contents) and b"abc" in blobs(second.contents)
-    assert MESSAGE.parts[1] is FILE, "the caller's message stays"
+    assert parts_of(MESSAGE)[1] is FILE, "the caller's message is not changed"
 
 
-async def test_without_the_setting_the_model_is_sent_the_files() -> None:
+async def test_without_the_setting_files_are_sent_to_the_model() -> None:
     agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["seen"]))
     conversation = Conversation(agent)
     await conversation.say(MESSAGE)
-    assert blobs(agent.model.requests[0].contents) == [b"abc"]
+    assert blobs(requests_of(agent)[0].contents) == [b"abc"]
     assert (await conversation.session()).events[0].actions.artifact_delta == {}
 
 
-async def test_files_that_no_service_can_keep_are_refused() -> None:
+async def test_files_are_refused_without_an_artifact_service() -> None:
     conversation = Conversation(clerk())
     conversation.runner.artifact_service = None
     with pytest.raises(ConfigurationError, match="artifact_service"):
@@ -55,7 +55,7 @@ async def test_files_that_no_service_can_keep_are_refused() -> None:
 
 
 def test_live_streaming_is_refused_and_says_what_there_is() -> None:
-    with pytest.raises(ValueError, match=r"BIDI is of live sessions.* Use SSE"):
+    with pytest.raises(ValueError, match=r"BIDI needs live sessions.* Use SSE"):
         RunConfig(streaming_mode=StreamingMode.BIDI)
 
 

@@ -1,4 +1,4 @@
-"""Spec S6, Q1, A5: lists and dicts of the state that calls of one step, or parallel agents, have at hand at a time."""
+"""Contract S6, Q1, A5: lists and dicts in the state that parallel calls or parallel agents read and change."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def llm(name: str, *turns: Any, tools: list[Any], **fields: Any) -> LlmAgent:
     return LlmAgent(name=name, model=ScriptedModel(turns=list(turns)), tools=tools, **fields)
 
 
-async def left_by(agent: BaseAgent, state: dict[str, Any]) -> dict[str, Any]:
-    """The state that is stored after a message to the agent."""
+async def state_after(agent: BaseAgent, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the stored state after one invocation of the agent."""
     conversation = Conversation(agent, state=state)
     async with asyncio.timeout(10):
         await conversation.say("go")
@@ -46,8 +46,8 @@ async def left_by(agent: BaseAgent, state: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("order", [("count", "write"), ("write", "count")])
-async def test_a_call_that_reads_undoes_nothing_that_its_sibling_writes(order: tuple[str, str]) -> None:
-    """S6, Q1: the reader ends between two writes."""
+async def test_a_reading_call_does_not_undo_writes_of_a_parallel_call(order: tuple[str, str]) -> None:
+    """Contract S6, Q1: the reading call ends between two writes."""
     has_read, written, has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def count(tool_context: ToolContext) -> int:
@@ -71,19 +71,17 @@ async def test_a_call_that_reads_undoes_nothing_that_its_sibling_writes(order: t
 
     calls = [call(name) for name in order]
     clerk = llm("clerk", calls, "done", tools=[count, write], after_tool_callback=note_end)
-    assert await left_by(clerk, {"items": []}) == {"items": [1, 2]}
+    assert await state_after(clerk, {"items": []}) == {"items": [1, 2]}
 
 
 @pytest.mark.parametrize("ends", ["between the commits", "after the commits"])
 @pytest.mark.parametrize("write", [assign, append, append_and_assign])
-async def test_an_agent_that_reads_undoes_nothing_that_a_parallel_one_committed(
-    write: Write, ends: str
-) -> None:
-    """S6, A5: whenever it ends, and however the other one writes."""
+async def test_a_reading_agent_does_not_undo_commits_of_a_parallel_agent(write: Write, ends: str) -> None:
+    """Contract S6, A5."""
     has_read, committed_one, committed_all = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def count(tool_context: ToolContext) -> int:
-        """Count, then take a while."""
+        """Count, then wait for a commit of the other agent."""
         number = len(tool_context.state["log"])
         has_read.set()
         await (committed_one if ends == "between the commits" else committed_all).wait()
@@ -111,7 +109,7 @@ async def test_an_agent_that_reads_undoes_nothing_that_a_parallel_one_committed(
         after_agent_callback=lambda callback_context: committed_all.set(),
     )
     both = ParallelAgent(name="both", sub_agents=[reader, writer])
-    assert await left_by(both, {"log": []}) == {"log": [1, 2, 3]}
+    assert await state_after(both, {"log": []}) == {"log": [1, 2, 3]}
 
 
 @pytest.mark.parametrize(
@@ -122,10 +120,10 @@ async def test_an_agent_that_reads_undoes_nothing_that_a_parallel_one_committed(
     ],
     ids=["a list", "a dict"],
 )
-async def test_what_is_changed_in_place_stays_at_hand_across_the_commits_of_others(
+async def test_changes_in_place_survive_commits_of_a_parallel_agent(
     given: Any, add: Callable[[Any, str], None], kept: object
 ) -> None:
-    """S6, A5: nothing is lost of what parallel agents add to one object, though one of them fetched it long before."""
+    """Contract S6, A5: two agents add to one object; the first has fetched the object before the second's commits."""
     has_read, committed = asyncio.Event(), asyncio.Event()
 
     async def add_late(tool_context: ToolContext) -> None:
@@ -149,27 +147,27 @@ async def test_what_is_changed_in_place_stays_at_hand_across_the_commits_of_othe
         after_agent_callback=lambda callback_context: committed.set(),
     )
     both = ParallelAgent(name="both", sub_agents=[late, early])
-    assert await left_by(both, {"log": given}) == {"log": kept}
+    assert await state_after(both, {"log": given}) == {"log": kept}
 
 
-def test_who_reads_again_has_what_was_assigned_meanwhile_at_hand() -> None:
-    """S6."""
+def test_a_second_read_returns_the_object_assigned_in_between() -> None:
+    """Contract S6."""
     value: dict[str, Any] = {"log": []}
-    one, other = State(value, {}), State(value, {})
-    stale = one["log"]
-    other["log"] = ["other"]
-    one["log"].append("one")
-    stale.append("to an object that is the state's no more")
-    assert one.has_delta()
-    assert value == {"log": ["other", "one"]}
+    first, second = State(value, {}), State(value, {})
+    stale = first["log"]
+    second["log"] = ["second"]
+    first["log"].append("first")
+    stale.append("to an object that is no longer in the state")
+    assert first.has_delta()
+    assert value == {"log": ["second", "first"]}
 
 
-async def test_what_a_program_assigns_stays_its_own_once_it_is_committed() -> None:
-    """S6: what later code does to the state does not reach a constant of the program."""
+async def test_an_assigned_object_is_copied_by_the_commit() -> None:
+    """Contract S6: later changes of the state do not change a constant of the program."""
     constant: list[str] = []
 
     def reset(tool_context: ToolContext) -> None:
-        """Begin anew."""
+        """Empty the cart."""
         tool_context.state["cart"] = constant
 
     def put(tool_context: ToolContext) -> None:
@@ -177,12 +175,12 @@ async def test_what_a_program_assigns_stays_its_own_once_it_is_committed() -> No
         tool_context.state["cart"].append("tea")
 
     clerk = llm("clerk", call("reset"), call("put"), call("put"), "done", tools=[reset, put])
-    assert await left_by(clerk, {}) == {"cart": ["tea", "tea"]}
+    assert await state_after(clerk, {}) == {"cart": ["tea", "tea"]}
     assert constant == []
 
 
-async def test_what_json_turns_into_something_else_is_seen_so_by_the_next_step() -> None:
-    """S8, Q15: also what was changed in place."""
+async def test_the_next_step_reads_values_as_json_stores_them() -> None:
+    """Contract S8, Q15: also values that were changed in place."""
     seen: list[object] = []
 
     def pair(tool_context: ToolContext) -> None:
@@ -191,21 +189,21 @@ async def test_what_json_turns_into_something_else_is_seen_so_by_the_next_step()
         tool_context.state["pairs"].append((1, 2))
 
     clerk = llm("clerk", call("pair"), call("pair"), "done", tools=[pair])
-    assert await left_by(clerk, {"pairs": []}) == {"pairs": [[1, 2], [1, 2]]}
+    assert await state_after(clerk, {"pairs": []}) == {"pairs": [[1, 2], [1, 2]]}
     assert seen == [[], [[1, 2]]]
 
 
 @pytest.fixture
-def hasty_threads() -> Iterator[None]:
-    """Threads that take turns as often as they can."""
+def frequent_thread_switches() -> Iterator[None]:
+    """Make the interpreter switch threads as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(interval)
 
 
-def test_a_dict_may_be_read_while_a_call_in_a_thread_changes_it(hasty_threads: None) -> None:
-    """L11, Q1."""
+def test_a_dict_may_be_read_while_a_call_in_a_thread_changes_it(frequent_thread_switches: None) -> None:
+    """Contract L11, Q1."""
     value = {"numbers": {str(number): [number] for number in range(100)}}
     is_over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Spec L5, L7, T4: what ends in a cancellation that nobody asked for has failed."""
+"""Contract L5, L7, T4: a `CancelledError` while the invocation is not cancelled counts as a failure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.unit.runtime.conversation import Conversation, outline
 
 
 async def cancelled_elsewhere() -> None:
-    """Wait for a task that somebody cancels."""
+    """Wait for a task that is cancelled."""
     task = asyncio.create_task(asyncio.sleep(60))
     asyncio.get_running_loop().call_soon(task.cancel)
     await task
 
 
 async def cancelled_itself() -> None:
-    """Be cancelled by somebody who cancels whatever runs."""
+    """Cancel the task that runs the tool."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().call_soon(task.cancel)
@@ -44,13 +44,13 @@ def clerk(*turns: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name="clerk", model=ScriptedModel(turns=list(turns)), tools=TOOLS, **fields)
 
 
-class Odd(BaseAgent):
+class CancelledAgent(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         await cancelled_elsewhere()
         yield Event(author=self.name)
 
 
-class OddModel(ScriptedModel):
+class CancelledModel(ScriptedModel):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
@@ -58,8 +58,8 @@ class OddModel(ScriptedModel):
         yield LlmResponse()
 
 
-async def failed(agent: BaseAgent) -> tuple[StrayCancellationError, list[str]]:
-    """How a message to the agent fails, and what is stored by then. The one who asks has not been cancelled."""
+async def fail(agent: BaseAgent) -> tuple[StrayCancellationError, list[str]]:
+    """Run an invocation that fails; return its error and the stored events. The caller's task is not cancelled."""
     conversation = Conversation(agent)
     with pytest.raises(StrayCancellationError) as raised:
         async with asyncio.timeout(10):
@@ -70,23 +70,23 @@ async def failed(agent: BaseAgent) -> tuple[StrayCancellationError, list[str]]:
 
 
 @pytest.mark.parametrize("tool", ["cancelled_elsewhere", "cancelled_itself"])
-async def test_a_tool_fails_like_any_other_and_is_named(tool: str) -> None:
-    """L5, T4."""
-    error, log = await failed(clerk(call(tool)))
+async def test_a_cancelled_tool_fails_with_an_error_that_names_it(tool: str) -> None:
+    """Contract L5, T4."""
+    error, log = await fail(clerk(call(tool)))
     assert tool in str(error)
     assert log == [f"clerk: {tool}()"]
 
 
 @pytest.mark.parametrize("tool", ["cancelled_elsewhere", "cancelled_itself"])
-async def test_what_its_sibling_did_is_kept_and_the_model_is_not_asked_without_it(tool: str) -> None:
-    """T2, L5."""
+async def test_responses_of_parallel_calls_are_stored_and_no_further_step_runs(tool: str) -> None:
+    """Contract T2, L5."""
     agent = clerk([call("note"), call(tool)], "never said")
-    _, log = await failed(agent)
+    _, log = await fail(agent)
     assert log == [f"clerk: note() {tool}()", "clerk: =note"]
 
 
-async def test_a_callback_may_answer_for_the_tool() -> None:
-    """T4."""
+async def test_an_error_callback_may_answer_for_the_tool() -> None:
+    """Contract T4."""
 
     def answer(error: Exception, **_: Any) -> dict[str, str]:
         return {"told": type(error).__name__}
@@ -108,36 +108,36 @@ async def from_a_callback(**_: Any) -> None:
         lambda: clerk(call("note"), after_tool_callback=from_a_callback),
         lambda: clerk("hello", before_model_callback=from_a_callback),
         lambda: clerk("hello", before_agent_callback=from_a_callback),
-        lambda: LlmAgent(name="odd", model=OddModel()),
-        lambda: Odd(name="odd"),
-        lambda: SequentialAgent(name="line", sub_agents=[Odd(name="odd"), clerk("never said")]),
+        lambda: LlmAgent(name="odd", model=CancelledModel()),
+        lambda: CancelledAgent(name="odd"),
+        lambda: SequentialAgent(name="line", sub_agents=[CancelledAgent(name="odd"), clerk("never said")]),
         lambda: LlmAgent(
             name="root",
             model=ScriptedModel(turns=[call("odd", request="go")]),
-            tools=[AgentTool(Odd(name="odd"))],
+            tools=[AgentTool(CancelledAgent(name="odd"))],
         ),
     ],
     ids=["before tool", "after tool", "before model", "before agent", "model", "agent", "step", "agent tool"],
 )
-async def test_a_callback_a_model_or_an_agent_fails_with_an_error_that_is_no_cancellation(
+async def test_a_cancelled_callback_model_or_agent_fails_with_a_stray_cancellation_error(
     make: Callable[[], BaseAgent],
 ) -> None:
-    """L5."""
-    error, log = await failed(make())
+    """Contract L5."""
+    error, log = await fail(make())
     assert isinstance(error.__cause__, asyncio.CancelledError)
     assert not any("said" in line or "hello" in line for line in log)
 
 
-async def test_a_parallel_agent_is_named_and_ends_the_others() -> None:
-    """L5, A5."""
+async def test_the_error_names_the_parallel_agent_and_its_siblings_are_stopped() -> None:
+    """Contract L5, A5."""
     waiting = LlmAgent(name="waiting", model=ScriptedModel(turns=[asyncio.Event()]))
-    error, log = await failed(ParallelAgent(name="both", sub_agents=[Odd(name="odd"), waiting]))
+    error, log = await fail(ParallelAgent(name="both", sub_agents=[CancelledAgent(name="odd"), waiting]))
     assert "'odd'" in str(error)
     assert log == []
 
 
-async def test_who_is_cancelled_while_a_tool_is_cancelled_is_cancelled() -> None:
-    """L7."""
+async def test_an_invocation_cancelled_together_with_its_tool_is_cancelled() -> None:
+    """Contract L7."""
     began = asyncio.Event()
 
     async def wait(task: asyncio.Task[None]) -> None:
@@ -158,9 +158,10 @@ async def test_who_is_cancelled_while_a_tool_is_cancelled_is_cancelled() -> None
         await listening
 
 
-async def test_no_tool_is_said_to_have_failed_when_the_invocation_is_cancelled() -> None:
-    """L7, T4."""
-    began, asked = asyncio.Event(), []
+async def test_no_error_callback_is_called_when_the_invocation_is_cancelled() -> None:
+    """Contract L7, T4."""
+    began = asyncio.Event()
+    errors: list[dict[str, Any]] = []
 
     async def hang() -> None:
         """Hang."""
@@ -168,7 +169,7 @@ async def test_no_tool_is_said_to_have_failed_when_the_invocation_is_cancelled()
         await asyncio.Event().wait()
 
     def note_error(**given: Any) -> None:
-        asked.append(given)
+        errors.append(given)
 
     model = ScriptedModel(turns=[call("hang")])
     agent = LlmAgent(name="clerk", model=model, tools=[hang], on_tool_error_callback=note_error)
@@ -177,4 +178,4 @@ async def test_no_tool_is_said_to_have_failed_when_the_invocation_is_cancelled()
     listening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await listening
-    assert asked == []
+    assert errors == []

@@ -1,4 +1,4 @@
-"""Spec A8, T2, T4, Q1 to Q3, Q5: the function calls of a step, and the one event that answers them."""
+"""Contract A8, T2, T4, Q1 to Q3, Q5: the function calls of a step, and the one event that answers them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import BaseTool, FunctionTool, ToolContext
-from tests.fakes import ScriptedModel, call, text_content
+from tests.fakes import ScriptedModel, call, parts_of, requests_of, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 
 STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
@@ -23,13 +23,8 @@ def clerk(*turns: Any, tools: list[Any], **fields: Any) -> LlmAgent:
     return LlmAgent(name="clerk", model=ScriptedModel(turns=list(turns)), tools=tools, **fields)
 
 
-def requests(agent: LlmAgent) -> list[LlmRequest]:
-    assert isinstance(agent.model, ScriptedModel)
-    return agent.model.requests
-
-
 def answers(event: Event) -> dict[str, Any]:
-    """The responses of an event by the name of their call."""
+    """Return the responses of an event, by the name of the function."""
     return {response.name or "": response.response for response in event.get_function_responses()}
 
 
@@ -47,27 +42,28 @@ def fails() -> None:
     raise LookupError("lost")
 
 
-async def test_a_turn_is_calls_answers_and_words() -> None:
-    """A8, E8, Q2."""
+async def test_a_turn_with_a_call_has_three_events() -> None:
+    """Contract A8, E8, Q2."""
     agent = clerk(call("add", "c1", a=2, b=3), "five", tools=[add])
     conversation = Conversation(agent)
-    called, answered, said = await conversation.say("2 + 3?")
-    assert outline([called, answered, said]) == ["clerk: add()", "clerk: =add", "clerk: five"]
-    assert (called.content.role, answered.content.role, said.content.role) == ("model", "user", "model")
+    events = await conversation.say("2 + 3?")
+    called, answered, final = events
+    assert outline(events) == ["clerk: add()", "clerk: =add", "clerk: five"]
+    assert [event.content and event.content.role for event in events] == ["model", "user", "model"]
     assert answers(answered) == {"add": {"result": 5}}
     assert answered.get_function_responses()[0].id == called.get_function_calls()[0].id == "c1"
-    assert [event.is_final_response() for event in (called, answered, said)] == [False, False, True]
-    assert len({event.invocation_id for event in (called, answered, said)}) == 1
+    assert [event.is_final_response() for event in events] == [False, False, True]
+    assert len({event.invocation_id for event in events}) == 1
     assert [event.id for event in (await conversation.session()).events[1:]] == [
         called.id,
         answered.id,
-        said.id,
+        final.id,
     ]
-    assert [content.role for content in requests(agent)[1].contents] == ["user", "model", "user"]
+    assert [content.role for content in requests_of(agent)[1].contents] == ["user", "model", "user"]
 
 
-async def test_words_beside_a_call_belong_to_one_event() -> None:
-    """A8."""
+async def test_text_and_call_of_one_response_are_one_event() -> None:
+    """Contract A8."""
     agent = clerk([types.Part(text="Let me see."), call("add", a=1)], "two", tools=[add])
     assert outline(await Conversation(agent).say("?")) == [
         "clerk: add() Let me see.",
@@ -76,8 +72,8 @@ async def test_words_beside_a_call_belong_to_one_event() -> None:
     ]
 
 
-async def test_the_calls_of_a_step_run_together_and_one_event_answers_them_in_call_order() -> None:
-    """T2, Q1."""
+async def test_parallel_calls_are_answered_by_one_event_in_call_order() -> None:
+    """Contract T2, Q1."""
     both_run = asyncio.Event()
 
     async def first() -> str:
@@ -97,12 +93,12 @@ async def test_the_calls_of_a_step_run_together_and_one_event_answers_them_in_ca
         "clerk: =first =second =first",
         "clerk: done",
     ]
-    called = [one.id for one in events[0].get_function_calls()]
-    assert [one.id for one in events[1].get_function_responses()] == called
+    call_ids = [function_call.id for function_call in events[0].get_function_calls()]
+    assert [response.id for response in events[1].get_function_responses()] == call_ids
 
 
 async def test_the_actions_of_the_calls_are_merged_in_call_order() -> None:
-    """T2, Q1: whoever finishes first."""
+    """Contract T2, Q1: the order of completion does not matter."""
     written = asyncio.Event()
 
     async def early(tool_context: ToolContext) -> None:
@@ -126,8 +122,8 @@ async def test_the_actions_of_the_calls_are_merged_in_call_order() -> None:
     assert (await conversation.session()).state == {"k": "late", "only_early": 1, "user:only_late": 2}
 
 
-async def test_a_write_of_one_call_is_seen_by_the_others_at_once() -> None:
-    """Q1, S6."""
+async def test_a_state_change_of_one_call_is_visible_to_parallel_calls_immediately() -> None:
+    """Contract Q1, S6."""
     written = asyncio.Event()
 
     async def writer(tool_context: ToolContext) -> None:
@@ -147,8 +143,8 @@ async def test_a_write_of_one_call_is_seen_by_the_others_at_once() -> None:
     assert answers(events[1])["reader"] == {"result": ["written", "too"]}
 
 
-async def test_what_a_tool_changes_in_place_is_committed() -> None:
-    """S6."""
+async def test_changes_in_place_by_a_tool_are_committed() -> None:
+    """Contract S6."""
 
     def add_item(item: str, tool_context: ToolContext) -> None:
         """Add an item."""
@@ -163,7 +159,7 @@ async def test_what_a_tool_changes_in_place_is_committed() -> None:
 
 
 async def test_temp_state_is_readable_until_the_invocation_ends() -> None:
-    """S4, Q18."""
+    """Contract S4, Q18."""
     seen = []
 
     def keep(tool_context: ToolContext) -> None:
@@ -192,8 +188,8 @@ async def test_temp_state_is_readable_until_the_invocation_ends() -> None:
         ((1, 2), {"result": [1, 2]}),
     ],
 )
-async def test_what_is_no_dict_is_wrapped(result: object, response: dict[str, Any]) -> None:
-    """Q2."""
+async def test_a_result_that_is_not_a_dict_is_wrapped(result: object, response: dict[str, Any]) -> None:
+    """Contract Q2."""
 
     def tool() -> Any:
         """Return it."""
@@ -203,8 +199,8 @@ async def test_what_is_no_dict_is_wrapped(result: object, response: dict[str, An
     assert answers(events[1]) == {"tool": response}
 
 
-async def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
-    """Q2: superfluous ones are dropped, missing ones are listed."""
+async def test_missing_arguments_are_reported_to_the_model_and_unknown_ones_dropped() -> None:
+    """Contract Q2."""
 
     def book(where: str, when: str, tool_context: ToolContext, nights: int = 1) -> str:
         """Book."""
@@ -218,8 +214,8 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
     assert answers(events[3]) == {"book": {"result": "Rome May 1"}}
 
 
-async def test_an_unknown_tool_is_an_error_response_that_lists_the_tools_there_are() -> None:
-    """T4."""
+async def test_an_unknown_tool_is_an_error_response_that_lists_the_tools() -> None:
+    """Contract T4."""
     agent = clerk([call("subtract"), call("add", a=1)], "ok", tools=[add, nothing])
     events = await Conversation(agent).say("go")
     response = answers(events[1])
@@ -229,8 +225,8 @@ async def test_an_unknown_tool_is_an_error_response_that_lists_the_tools_there_a
     assert outline(events)[-1] == "clerk: ok"
 
 
-async def test_a_tool_that_raises_ends_the_invocation_after_what_had_finished_is_stored() -> None:
-    """T4, L5."""
+async def test_when_a_tool_raises_finished_calls_are_stored_and_the_invocation_ends() -> None:
+    """Contract T4, L5."""
 
     async def done(tool_context: ToolContext) -> str:
         """Finish at once."""
@@ -249,8 +245,8 @@ async def test_a_tool_that_raises_ends_the_invocation_after_what_had_finished_is
     assert stored.state == {"done": True}
 
 
-async def test_after_a_failure_a_finished_call_steers_nothing() -> None:
-    """T4: a transfer that the failing step also asked for is not recorded."""
+async def test_after_a_failure_flow_control_of_finished_calls_is_dropped() -> None:
+    """Contract T4: an escalation in the failed step is not recorded."""
 
     async def leave(tool_context: ToolContext) -> None:
         """Escalate."""
@@ -266,19 +262,19 @@ async def test_after_a_failure_a_finished_call_steers_nothing() -> None:
     assert not any(event.actions.escalate for event in (await conversation.session()).events)
 
 
-async def test_the_conversation_goes_on_after_a_failed_invocation() -> None:
-    """L5, A7: the call without an answer is not sent."""
+async def test_the_session_can_be_continued_after_a_failed_invocation() -> None:
+    """Contract L5, A7: the call without an answer is not sent."""
     agent = clerk(call("fails"), "I am back", tools=[fails])
     conversation = Conversation(agent)
     with pytest.raises(LookupError):
         await conversation.say("one")
     assert outline(await conversation.say("two")) == ["clerk: I am back"]
-    assert [content.parts[0].text for content in requests(agent)[1].contents] == ["one", "two"]
+    assert [parts_of(content)[0].text for content in requests_of(agent)[1].contents] == ["one", "two"]
 
 
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_an_error_callback_may_answer_for_a_tool_that_raises(is_async: bool) -> None:
-    """T4, C1."""
+    """Contract T4, C1."""
     seen: list[Any] = []
 
     def answer(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> Any:
@@ -299,34 +295,34 @@ async def test_an_error_callback_may_answer_for_a_tool_that_raises(is_async: boo
     assert outline(events)[-1] == "clerk: sorry"
 
 
-async def test_a_response_that_is_used_again_gets_fresh_ids_and_stays_as_it_is() -> None:
-    """Q3: one that a callback keeps, for example."""
+async def test_a_response_object_used_twice_gets_new_ids_and_is_not_changed() -> None:
+    """Contract Q3: for example a response that a callback caches."""
     kept = LlmResponse(content=types.Content(role="model", parts=[call("add", a=1)]))
-    again = [kept, kept, None]
+    answers = [kept, kept, None]
     agent = clerk(
-        "done", tools=[add], before_model_callback=lambda callback_context, llm_request: again.pop(0)
+        "done", tools=[add], before_model_callback=lambda callback_context, llm_request: answers.pop(0)
     )
     events = await Conversation(agent).say("go")
-    first, second = (one.id for event in events for one in event.get_function_calls())
+    first, second = (function_call.id for event in events for function_call in event.get_function_calls())
     assert first != second
     assert kept.content and kept.content.parts and kept.content.parts[0].function_call
     assert kept.content.parts[0].function_call.id is None
 
 
-async def test_ids_that_the_model_left_out_are_made_and_not_sent_back() -> None:
-    """Q3."""
+async def test_missing_call_ids_are_generated_and_not_sent_to_the_model() -> None:
+    """Contract Q3."""
     agent = clerk([call("add", a=1), call("add", "own", a=2)], "ok", tools=[add])
     events = await Conversation(agent).say("go")
-    made, own = (one.id for one in events[0].get_function_calls())
-    assert made.startswith("adk-") and own == "own"
-    assert [one.id for one in events[1].get_function_responses()] == [made, own]
-    model, user = requests(agent)[1].contents[1:]
-    assert [part.function_call.id for part in model.parts] == [None, "own"]
-    assert [part.function_response.id for part in user.parts] == [None, "own"]
+    generated, own = (function_call.id for function_call in events[0].get_function_calls())
+    assert str(generated).startswith("adk-") and own == "own"
+    assert [response.id for response in events[1].get_function_responses()] == [generated, own]
+    model, user = requests_of(agent)[1].contents[1:]
+    assert [part.function_call and part.function_call.id for part in parts_of(model)] == [None, "own"]
+    assert [part.function_response and part.function_response.id for part in parts_of(user)] == [None, "own"]
 
 
-async def test_changed_arguments_are_used_and_the_recorded_call_keeps_the_old_ones() -> None:
-    """Q5."""
+async def test_changed_arguments_are_passed_to_the_tool_but_not_recorded() -> None:
+    """Contract Q5."""
 
     def change(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
         args["a"] = 40
@@ -340,8 +336,8 @@ async def test_changed_arguments_are_used_and_the_recorded_call_keeps_the_old_on
         assert event.get_function_calls()[0].args == {"a": 1}
 
 
-async def test_what_a_tool_does_to_its_result_later_changes_no_event() -> None:
-    """Q1."""
+async def test_changing_a_result_later_does_not_change_the_event() -> None:
+    """Contract Q1."""
     shared = {"n": 1}
 
     def lend() -> dict[str, int]:
@@ -353,8 +349,8 @@ async def test_what_a_tool_does_to_its_result_later_changes_no_event() -> None:
     assert answers(events[1]) == {"lend": {"n": 1}}
 
 
-async def test_skip_summarization_ends_the_turn_with_the_tools_answer() -> None:
-    """E4, Q9."""
+async def test_skip_summarization_ends_the_turn_with_the_function_response() -> None:
+    """Contract E4, Q9."""
 
     def final(tool_context: ToolContext) -> str:
         """Say the last word."""
@@ -367,8 +363,8 @@ async def test_skip_summarization_ends_the_turn_with_the_tools_answer() -> None:
     assert events[-1].is_final_response()
 
 
-async def test_a_streamed_call_runs_once() -> None:
-    """L4, T5: fragments call nothing."""
+async def test_a_streamed_call_is_executed_once() -> None:
+    """Contract L4, T5: calls in partial events are not executed."""
     runs = []
 
     def once() -> str:
@@ -392,7 +388,7 @@ async def test_a_streamed_call_runs_once() -> None:
     assert runs == [1]
 
 
-async def test_a_tool_object_is_called_as_it_is() -> None:
-    """A2."""
+async def test_a_tool_object_is_used_unchanged() -> None:
+    """Contract A2."""
     events = await Conversation(clerk(call("add", a=1), "ok", tools=[FunctionTool(add)])).say("go")
     assert answers(events[1]) == {"add": {"result": 2}}

@@ -1,4 +1,4 @@
-"""Spec A6, L8, Q8, Q9, Q11: transfers, who answers next, and what the agents see of each other."""
+"""Contract A6, L8, Q8, Q9, Q11: transfers, the agent that gets the next message, and visible contents."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runtime.agents import BaseAgent, LlmAgent, ParallelAgent
-from runtime.models import LlmRequest
-from tests.fakes import ScriptedModel, call
+from runtime import types
+from runtime.agents import LlmAgent, ParallelAgent
+from tests.fakes import ScriptedModel, call, parts_of, requests_of, response_of
 from tests.unit.runtime.conversation import Conversation, outline
 
 
@@ -20,24 +20,25 @@ def to(name: str) -> Any:
     return call("transfer_to_agent", agent_name=name)
 
 
-def requests(of: BaseAgent) -> list[LlmRequest]:
-    assert isinstance(of, LlmAgent) and isinstance(of.model, ScriptedModel)
-    return of.model.requests
-
-
-def offered(of: LlmAgent) -> list[str]:
-    """The agents that the last request of the agent offers to transfer to."""
+def offered(llm_agent: LlmAgent) -> list[str]:
+    """Return the agents that the agent's last request offers for a transfer."""
     declarations = [
         declaration
-        for tool in requests(of)[-1].config.tools or []
+        for tool in requests_of(llm_agent)[-1].config.tools or []
+        if isinstance(tool, types.Tool)
         for declaration in tool.function_declarations or []
         if declaration.name == "transfer_to_agent"
     ]
-    return [name for one in declarations for name in one.parameters.properties["agent_name"].enum]
+    return [name for declaration in declarations for name in agent_names(declaration)]
 
 
-async def test_a_transfer_hands_the_invocation_over() -> None:
-    """A6, Q8: its response is the caller's, and comes before the target's first event."""
+def agent_names(declaration: types.FunctionDeclaration) -> list[str]:
+    assert declaration.parameters is not None and declaration.parameters.properties is not None
+    return declaration.parameters.properties["agent_name"].enum or []
+
+
+async def test_a_transfer_continues_the_invocation_with_another_agent() -> None:
+    """Contract A6, Q8: the function response belongs to the caller and precedes the target's first event."""
     billing = agent("billing", "Your bill is 5.")
     conversation = Conversation(agent("root", to("billing"), sub_agents=[billing]))
     events = await conversation.say("my bill?")
@@ -49,13 +50,13 @@ async def test_a_transfer_hands_the_invocation_over() -> None:
     assert events[1].actions.transfer_to_agent == "billing"
     assert events[1].get_function_responses()[0].response == {"result": None}
     assert len({event.invocation_id for event in events}) == 1
-    assert next(part.text for content in requests(billing)[0].contents for part in content.parts or []) == (
-        "my bill?"
-    )
+    assert next(
+        part.text for content in requests_of(billing)[0].contents for part in content.parts or []
+    ) == ("my bill?")
 
 
 async def test_the_next_message_goes_to_the_agent_that_spoke_last() -> None:
-    """L8."""
+    """Contract L8."""
     billing = agent("billing", "Your bill is 5.", "It was the tea.")
     root = agent("root", to("billing"), sub_agents=[billing])
     conversation = Conversation(root)
@@ -64,10 +65,10 @@ async def test_the_next_message_goes_to_the_agent_that_spoke_last() -> None:
 
 
 @pytest.mark.parametrize(("blocked", "expected"), [("leaf", "middle"), ("middle", "root")])
-async def test_an_agent_that_may_not_hand_back_does_not_keep_the_conversation(
+async def test_an_agent_that_may_not_transfer_back_does_not_get_the_next_message(
     blocked: str, expected: str
 ) -> None:
-    """L8: the latest speaker answers that may hand back, as all above it may."""
+    """Contract L8: the next message goes to the latest author that may transfer to its parent, as its ancestors may."""
     leaf = agent("leaf", "leaf here", disallow_transfer_to_parent=blocked == "leaf")
     middle = agent(
         "middle",
@@ -81,8 +82,8 @@ async def test_an_agent_that_may_not_hand_back_does_not_keep_the_conversation(
     assert outline(await conversation.say("two")) == [f"{expected}: {expected} here"]
 
 
-async def test_events_of_agents_that_are_gone_are_passed_over() -> None:
-    """L8."""
+async def test_events_of_removed_agents_are_ignored() -> None:
+    """Contract L8."""
     conversation = Conversation(agent("root", "one", "two"))
     await conversation.say("a")
     [*_, last] = (await conversation.session()).events
@@ -90,8 +91,8 @@ async def test_events_of_agents_that_are_gone_are_passed_over() -> None:
     assert (last.author, outline(await conversation.say("b"))) == ("root", ["renamed: two"])
 
 
-async def test_transfers_go_up_and_across_as_the_flags_allow() -> None:
-    """A6."""
+async def test_agents_may_transfer_to_parent_and_peers() -> None:
+    """Contract A6."""
     a = agent("a", to("b"))
     b = agent("b", to("root"))
     root = agent("root", to("a"), "back at the root", sub_agents=[a, b])
@@ -109,46 +110,46 @@ async def test_transfers_go_up_and_across_as_the_flags_allow() -> None:
         ({"disallow_transfer_to_parent": True, "disallow_transfer_to_peers": True}, ["leaf"]),
     ],
 )
-async def test_what_is_offered_follows_the_flags(flags: dict[str, bool], expected: list[str]) -> None:
-    """A6."""
+async def test_the_flags_limit_the_offered_agents(flags: dict[str, bool], expected: list[str]) -> None:
+    """Contract A6."""
     middle = agent("middle", "done", sub_agents=[agent("leaf", description="Knows leaves.")], **flags)
     await Conversation(agent("root", to("middle"), sub_agents=[middle, agent("peer")])).say("go")
     assert offered(middle) == expected
-    instruction = str(requests(middle)[-1].config.system_instruction)
+    instruction = str(requests_of(middle)[-1].config.system_instruction)
     assert "Knows leaves." in instruction
     assert ("`peer`" in instruction) is ("peer" in expected)
 
 
-async def test_where_nobody_is_no_transfer_is_offered() -> None:
-    """A6."""
+async def test_an_agent_without_relatives_offers_no_transfer() -> None:
+    """Contract A6."""
     alone = agent("alone", "done")
     await Conversation(alone).say("go")
-    assert not requests(alone)[0].config.tools
-    assert "transfer_to_agent" not in str(requests(alone)[0].config.system_instruction)
+    assert not requests_of(alone)[0].config.tools
+    assert "transfer_to_agent" not in str(requests_of(alone)[0].config.system_instruction)
 
 
-async def test_a_transfer_to_nobody_is_an_error_response_to_the_model() -> None:
-    """A6."""
+async def test_a_transfer_to_an_unknown_agent_is_an_error_response() -> None:
+    """Contract A6."""
     root = agent("root", to("nobody"), "My mistake.", sub_agents=[agent("billing")])
     events = await Conversation(root).say("go")
     assert outline(events) == ["root: transfer_to_agent()", "root: =transfer_to_agent", "root: My mistake."]
-    error = events[1].get_function_responses()[0].response["error"]
+    error = response_of(parts_of(events[1].content)[0])["error"]
     assert "'nobody'" in error and "billing" in error
     assert events[1].actions.transfer_to_agent is None
 
 
-async def test_another_agents_words_are_context() -> None:
-    """A7."""
+async def test_texts_of_other_agents_are_sent_as_context() -> None:
+    """Contract A7."""
     billing = agent("billing", "Your bill is 5.")
     await Conversation(agent("root", to("billing"), sub_agents=[billing])).say("my bill?")
-    told = [[part.text for part in content.parts or []] for content in requests(billing)[0].contents]
-    assert told[0] == ["my bill?"]
-    assert told[1][0] == "For context:" and "transfer_to_agent" in str(told[1][1])
-    assert {content.role for content in requests(billing)[0].contents} == {"user"}
+    texts = [[part.text for part in content.parts or []] for content in requests_of(billing)[0].contents]
+    assert texts[0] == ["my bill?"]
+    assert texts[1][0] == "For context:" and "transfer_to_agent" in str(texts[1][1])
+    assert {content.role for content in requests_of(billing)[0].contents} == {"user"}
 
 
-async def test_an_agent_without_contents_sees_this_turn_only() -> None:
-    """Q11."""
+async def test_an_agent_with_include_contents_none_sees_the_current_turn_only() -> None:
+    """Contract Q11."""
 
     def ping() -> str:
         """Ping."""
@@ -158,23 +159,23 @@ async def test_an_agent_without_contents_sees_this_turn_only() -> None:
     conversation = Conversation(forgetful)
     await conversation.say("first")
     await conversation.say("second")
-    sent = requests(forgetful)[-1].contents
-    assert sent[0].parts[0].text == "second"
+    sent = requests_of(forgetful)[-1].contents
+    assert parts_of(sent[0])[0].text == "second"
     assert [content.role for content in sent] == ["user", "model", "user"]
 
 
-async def test_after_a_transfer_the_target_without_contents_sees_the_transfer() -> None:
-    """Q11: the previous agent's words begin the turn."""
+async def test_after_a_transfer_a_target_with_include_contents_none_sees_no_earlier_turns() -> None:
+    """Contract Q11: its turn begins with the previous agent's contents."""
     billing = agent("billing", "Your bill is 5.", include_contents="none")
     conversation = Conversation(agent("root", "Hello.", to("billing"), sub_agents=[billing]))
     await conversation.say("hi")
     await conversation.say("my bill?")
-    texts = [part.text for content in requests(billing)[0].contents for part in content.parts or []]
+    texts = [part.text for content in requests_of(billing)[0].contents for part in content.parts or []]
     assert "hi" not in texts and "Hello." not in str(texts)
 
 
-async def test_agents_side_by_side_without_contents_keep_the_question() -> None:
-    """Q11, A5: what the others say on their branches begins no turn."""
+async def test_parallel_agents_with_include_contents_none_keep_the_message() -> None:
+    """Contract Q11, A5: events on other branches begin no turn."""
 
     def ping() -> str:
         """Ping."""
@@ -183,5 +184,5 @@ async def test_agents_side_by_side_without_contents_keep_the_question() -> None:
     quick = agent("quick", "done at once")
     forgetful = agent("forgetful", call("ping"), "done", include_contents="none", tools=[ping])
     await Conversation(ParallelAgent(name="both", sub_agents=[quick, forgetful])).say("question")
-    for request in requests(forgetful):
-        assert request.contents[0].parts[0].text == "question"
+    for request in requests_of(forgetful):
+        assert parts_of(request.contents[0])[0].text == "question"

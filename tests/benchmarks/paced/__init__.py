@@ -1,1 +1,1 @@
-"""A Django app with an agent whose model gives a word every 20 ms: what the streaming benchmark talks to."""
+"""A Django app for the streaming benchmark: its model streams a word every 20 ms."""

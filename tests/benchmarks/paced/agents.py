@@ -1,4 +1,4 @@
-"""The agent. Each word is the time at which the model gave it, so that a reader can tell how old it is."""
+"""The paced agent: each word is the time at which the model yielded it, so that a reader can compute its age."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS_BETWEEN = 0.02
 
 
 class PacedModel(StreamingModel):
-    """Gives `CHUNKS` words, each when it is due."""
+    """Model that streams `CHUNKS` words at a fixed rate."""
 
     model: str = "paced"
 

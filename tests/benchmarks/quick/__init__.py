@@ -1,1 +1,1 @@
-"""A Django app with an agent whose model answers at once: what the memory benchmark talks to."""
+"""A Django app for the memory benchmark: its model answers without a pause."""

@@ -1,4 +1,4 @@
-"""The agent: twenty words, one after the other, without a pause."""
+"""The quick agent: it streams twenty words without a pause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORDS = [f"word{number} " for number in range(20)]
 
 
 class QuickModel(StreamingModel):
-    """Gives words as fast as they are taken."""
+    """Model that streams words as fast as the consumer reads them."""
 
     model: str = "quick"
 

@@ -1,9 +1,9 @@
-"""The site's settings with the quick agent, and caches that are soon full: what grows then is a leak."""
+"""The site's settings with the quick agent and small caches: growth after they are full is a leak."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS
-from runtime.engine import contents
+from runtime.engine import contents_cache
 
 INSTALLED_APPS += ["tests.benchmarks.quick"]
-ADK = {"cached_events": 500}
-contents.CONTENTS_KEPT = 500
+ADK = {"cached_bytes": 2_000_000}
+contents_cache.MAX_CACHED_CONTENTS = 500

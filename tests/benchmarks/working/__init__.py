@@ -1,1 +1,1 @@
-"""An agent that has everything done by a job, as fast as can be."""
+"""A Django app for the jobs benchmark: its agent starts a job for every message."""

@@ -1,4 +1,4 @@
-"""The agent: every message becomes a job; when the job has ended, twenty words come, 20 ms apart."""
+"""The working agent: it starts a job for every message, and streams twenty words, 20 ms apart, when the job ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS_BETWEEN = 0.02
 
 
 class ClerkModel(BaseLlm):
-    """Calls for the job, says that it is on its way, and answers when it has ended."""
+    """Model that calls the job tool, acknowledges the queued job, and answers its result."""
 
     model: str = "clerk"
 
@@ -41,7 +41,7 @@ class ClerkModel(BaseLlm):
 
 @job_tool
 def count_stock(seconds: float) -> dict[str, Any]:
-    """Count all that is on the shelves."""
+    """Count the items on the shelves."""
     time.sleep(seconds)
     return {"items": 12}
 

@@ -1,4 +1,4 @@
-"""The floor of a job: Celery tasks that do nothing, and one that notes the time."""
+"""Baseline tasks of the jobs benchmark: an empty Celery task, and one that records its start time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ STAMPS = "bench:stamps"
 
 @shared_task(name="bench.nothing", ignore_result=True)
 def nothing() -> None:
-    """Nothing at all."""
+    """Do nothing."""
 
 
 @shared_task(name="bench.stamp", ignore_result=True)
 def stamp(sent_at: float) -> None:
-    """Note when it was sent and when it began."""
-    began_at = time.time()
+    """Record when the task was sent and when it started."""
+    started_at = time.time()
     with Redis.from_url(settings.REDIS_URL) as client:
-        client.rpush(STAMPS, f"{sent_at} {began_at}")
+        client.rpush(STAMPS, f"{sent_at} {started_at}")

@@ -1,1 +1,1 @@
-"""A Django app whose agent does what it is told by way of the Gemini client and HTTP."""
+"""A Django app whose agent asks an obedient model through the Gemini client and HTTP."""

@@ -1,4 +1,4 @@
-"""The agent of the other half of the people: its model is behind the client that real models are asked with."""
+"""The agent of one half of the people: it asks its model through the real Gemini client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.chaos.site.tools import TOOLS
 
 RETRY = types.HttpRetryOptions(attempts=8, initial_delay=0.2, max_delay=1.0, jitter=0.2)
 
-# Where it is asked stands in GOOGLE_GEMINI_BASE_URL.
+# The Gemini client reads the model server's URL from GOOGLE_GEMINI_BASE_URL.
 app = App(
     name="chaos_gemini",
     root_agent=LlmAgent(

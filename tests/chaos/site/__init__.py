@@ -1,1 +1,1 @@
-"""A Django app whose agent does what it is told, and the tools that it does it with."""
+"""A Django app whose agent follows the first word of each message, and its tools."""

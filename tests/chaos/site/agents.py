@@ -1,4 +1,4 @@
-"""The agent of one half of the people: its model is in the process that runs the invocation."""
+"""The agent of one half of the people: its model runs in the process that runs the invocation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes import model_content, text_content
 
 
 class ObedientModel(BaseLlm):
-    """Follows the last thing that was said."""
+    """Model that follows the last part of the request."""
 
     model: str = "obedient"
 

@@ -1,4 +1,4 @@
-"""What the models of the chaos suite do with the last thing that was said; slowly enough to be killed in the middle."""
+"""Rules of the obedient models: the last part of a request decides the answer, streamed slowly enough to be killed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from runtime import types
 
 WORDS = 12
 PAUSE_SECONDS = 0.03
-"""After each word."""
+"""Pause after each streamed word."""
 
 
 def call_for(part: types.Part) -> types.FunctionCall | None:
-    """The call that is asked for; None when there is something to say instead."""
+    """Return the call that the part's first word asks for; None when the answer is a text."""
     verb, _, what = (part.text or "").partition(" ")
-    known: dict[str, tuple[str, dict[str, Any]]] = {
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
         "note": ("note", {"what": what}),
         "work": ("work", {"what": what}),
         "ask": ("work_if_wanted", {"what": what}),
@@ -24,14 +24,14 @@ def call_for(part: types.Part) -> types.FunctionCall | None:
             {"task": f"say {what}-reminder", "run_at": "in 1 second", "every": "1 second", "most_runs": 2},
         ),
     }
-    if verb not in known:
+    if verb not in calls:
         return None
-    name, args = known[verb]
+    name, args = calls[verb]
     return types.FunctionCall(name=name, args=args)
 
 
 def words_for(part: types.Part) -> list[str]:
-    """The pieces of the answer."""
+    """Return the answer to a message or a function response, in pieces."""
     if part.function_response is not None:
         answer = f"result of {part.function_response.name} "
     else:

@@ -1,4 +1,4 @@
-"""What the agents of the chaos suite can do: write state, start jobs, ask the person, come back later."""
+"""Tools of the obedient agents: write state, start jobs, ask for confirmation, schedule tasks."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from runtime.tools import FunctionTool, ToolContext
 from sessions_app.jobs import confirm, job_tool, progress
 from sessions_app.scheduling import schedule_task
 
-SHARED = ("user:", "app:")
+SHARED_PREFIXES = ("user:", "app:")
 
 
 def note(what: str, tool_context: ToolContext) -> str:
-    """Count what was noted, in every scope; in those that sessions share also under a key of this one's."""
-    own = [f"{scope}notes_{tool_context.session.id}" for scope in SHARED]
-    for key in ("notes", "user:notes", "app:notes", *own):
+    """Increment a counter in every scope, and one counter of this session in each shared scope."""
+    session_keys = [f"{prefix}notes_{tool_context.session.id}" for prefix in SHARED_PREFIXES]
+    for key in ("notes", "user:notes", "app:notes", *session_keys):
         tool_context.state[key] = (tool_context.state.get(key) or 0) + 1  # None after a rewind
     return what
 
 
 def delete(what: str) -> dict[str, str]:
-    """Only if the person says so."""
+    """Delete something, after a confirmation."""
     return {"deleted": what}
 
 
 @job_tool
 def work(what: str) -> dict[str, str]:
-    """Take a while."""
-    return _work(what)
+    """Work for a while."""
+    return _work_slowly(what)
 
 
 @job_tool
 def work_if_wanted(what: str) -> dict[str, str]:
-    """Ask the person, and only then take a while."""
+    """Ask the person, then work for a while."""
     if not confirm(f"Shall I work on {what}?"):
         return {"left_alone": what}
-    return _work(what)
+    return _work_slowly(what)
 
 
-def _work(what: str) -> dict[str, str]:
+def _work_slowly(what: str) -> dict[str, str]:
     for step in range(10):
         time.sleep(0.05)
         progress(step + 1, 10, what)

@@ -1,1 +1,1 @@
-"""A Django app whose agent says much more than a socket holds."""
+"""A Django app whose agent streams much more text than a socket buffers."""

@@ -1,4 +1,4 @@
-"""The agent: each answer is a megabyte, in pieces that are told apart by their numbers."""
+"""The agent of the slow reader tests: it answers with a megabyte of text, in numbered pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PIECES = [f"{number} " + "x" * 10_000 + "\n" for number in range(100)]
 
 
 class FloodModel(StreamingModel):
-    """Gives a piece whenever those before it have been shown."""
+    """Model that streams a piece every 20 ms, which leaves the site time to send the previous piece."""
 
     model: str = "flood"
 

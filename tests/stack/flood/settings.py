@@ -1,4 +1,4 @@
-"""The site's settings with the flooding agent; how long a slow reader is waited for is the test's to say."""
+"""The site's settings with the flood agent; the test sets the limit for slow readers in the environment."""
 
 import os
 

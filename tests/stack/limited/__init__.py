@@ -1,1 +1,1 @@
-"""A Django app whose jobs would go on for ever."""
+"""A Django app whose jobs sleep longer than any test."""

@@ -1,4 +1,7 @@
-"""The agent: it starts the job that a message names, and tells what became of it. No job says how far it is."""
+"""The agent of the time limit tests: a message names a job tool and a file; the agent calls it and tells its result.
+
+No job reports progress, so none notices a cancellation by itself. Each run of a job adds a line to the file.
+"""
 
 from __future__ import annotations
 
@@ -15,42 +18,46 @@ LONG_SECONDS = 60.0
 
 
 @job_tool(soft_time_limit=0.5)
-def be_told(diary: str) -> str:
-    """Is told to stop."""
-    return _go_on(diary)
+def soft_limited(run_log: str) -> str:
+    """Run into the soft time limit."""
+    return _record_and_sleep(run_log)
 
 
 @job_tool(time_limit=1.0)
-def be_killed(diary: str) -> str:
-    """Is killed."""
-    return _go_on(diary)
+def hard_limited(run_log: str) -> str:
+    """Run into the hard time limit."""
+    return _record_and_sleep(run_log)
 
 
 @job_tool
-def be_silent(diary: str) -> str:
-    """Has no limit."""
-    return _go_on(diary)
+def unlimited(run_log: str) -> str:
+    """Run without a time limit."""
+    return _record_and_sleep(run_log)
 
 
-def _go_on(diary: str) -> str:
-    with Path(diary).open("a") as lines:
-        lines.write("begun\n")
+def _record_and_sleep(run_log: str) -> str:
+    with Path(run_log).open("a") as lines:
+        lines.write("started\n")
     time.sleep(LONG_SECONDS)
-    return "It ended by itself."
+    return "The job ended by itself."
 
 
 def _answer(request: LlmRequest) -> Turn:
     part = (request.contents[-1].parts or [])[-1]
     if part.function_response is None:
-        tool, diary = (part.text or "").split()
-        return call(tool, diary=diary)
+        tool, run_log = (part.text or "").split()
+        return call(tool, run_log=run_log)
     response = part.function_response.response or {}
-    return "It has begun." if response["status"] == "queued" else f"{response['status']}: {response['error']}"
+    return (
+        "The job has started."
+        if response["status"] == "queued"
+        else f"{response['status']}: {response['error']}"
+    )
 
 
 app = App(
     name="limited",
     root_agent=LlmAgent(
-        name="limited", model=ScriptedModel(rule=_answer), tools=[be_told, be_killed, be_silent]
+        name="limited", model=ScriptedModel(rule=_answer), tools=[soft_limited, hard_limited, unlimited]
     ),
 )

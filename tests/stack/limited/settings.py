@@ -1,4 +1,4 @@
-"""The site's settings with the agent whose jobs do not end by themselves."""
+"""The site's settings with the agent of the time limit tests."""
 
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import INSTALLED_APPS

@@ -1,4 +1,4 @@
-"""Contract: `HOST` and `PORT` say where the site of a developer listens, and what its address is."""
+"""Contract: `HOST` and `PORT` decide where the development site listens and which URL it prints."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from adk_site.dev.errors import StackError
         ("::1", "http://[::1]:8000/"),
     ],
 )
-def test_the_address_is_what_a_person_on_this_machine_types(
-    monkeypatch: pytest.MonkeyPatch, host: str, url: str
-) -> None:
+def test_the_url_can_be_opened_on_this_machine(monkeypatch: pytest.MonkeyPatch, host: str, url: str) -> None:
     monkeypatch.setenv("HOST", host)
     monkeypatch.delenv("PORT", raising=False)
     assert address_from_environment().url == url
 
 
-def test_a_host_that_is_not_this_machine_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_of_another_machine_is_refused_with_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HOST", "192.0.2.1")
     monkeypatch.setenv("PORT", "8123")
     with pytest.raises(StackError, match=r"^Cannot listen on HOST=192\.0\.2\.1 PORT=8123: "):

@@ -1,4 +1,4 @@
-"""The demo model answers any agent's request by rules, one call a message at most (issue 2, spec M1)."""
+"""Contract: the demo model answers requests of any agent by rules, with at most one call for each message."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -28,8 +28,8 @@ def roll_dice(count: int, sides: int = 6) -> None:
     """Roll dice.
 
     Args:
-        count: How many dice to roll.
-        sides: How many sides they have.
+        count: The number of dice to roll.
+        sides: The number of sides of each.
     """
 
 
@@ -45,9 +45,9 @@ def send_note(message: str, urgent: bool = False, tags: list[str] | None = None)
     """Send a note to a colleague.
 
     Args:
-        message: What it says.
-        urgent: Whether it cannot wait.
-        tags: Words to find it by.
+        message: The text of the note.
+        urgent: True when the note cannot wait.
+        tags: Search words.
     """
 
 
@@ -58,25 +58,25 @@ def draw_map(city: str) -> None:
 FUNCTIONS = (get_weather, roll_dice, remember_name, send_note)
 
 
-def request(
+def make_request(
     *contents: types.Content | str, functions: tuple[Callable[..., Any], ...] = FUNCTIONS
 ) -> LlmRequest:
-    """What a person's words make of an agent with these functions."""
-    made = LlmRequest(contents=[say(item) if isinstance(item, str) else item for item in contents])
-    made.append_tools([FunctionTool(function) for function in functions])
-    return made
+    """Return the request of an agent with these functions; strings are messages of the person."""
+    request = LlmRequest(contents=[say(item) if isinstance(item, str) else item for item in contents])
+    request.append_tools([FunctionTool(function) for function in functions])
+    return request
 
 
-def answered(name: str, response: dict[str, Any]) -> types.Content:
+def response_content(name: str, response: dict[str, Any]) -> types.Content:
     return types.Content(role="user", parts=[types.Part.from_function_response(name=name, response=response)])
 
 
-def called(name: str) -> types.Content:
+def call_content(name: str) -> types.Content:
     return types.Content(role="model", parts=[types.Part.from_function_call(name=name, args={})])
 
 
-async def answer(asked: LlmRequest, stream: bool = False) -> list[LlmResponse]:
-    return [response async for response in DemoModel(delay=0).generate_content_async(asked, stream)]
+async def answer(request: LlmRequest, stream: bool = False) -> list[LlmResponse]:
+    return [response async for response in DemoModel(delay=0).generate_content_async(request, stream)]
 
 
 def part_of(response: LlmResponse) -> types.Part:
@@ -84,13 +84,13 @@ def part_of(response: LlmResponse) -> types.Part:
     return response.content.parts[0]
 
 
-async def text_of(asked: LlmRequest) -> str:
-    return part_of((await answer(asked))[-1]).text or ""
+async def text_of(request: LlmRequest) -> str:
+    return part_of((await answer(request))[-1]).text or ""
 
 
-async def call_of(asked: LlmRequest) -> tuple[str | None, dict[str, Any] | None]:
-    call = part_of((await answer(asked))[-1]).function_call
-    assert call is not None, "it called nothing"
+async def call_of(request: LlmRequest) -> tuple[str | None, dict[str, Any] | None]:
+    call = part_of((await answer(request))[-1]).function_call
+    assert call is not None, "the model called no function"
     return call.name, call.args
 
 
@@ -117,20 +117,23 @@ async def call_of(asked: LlmRequest) -> tuple[str | None, dict[str, Any] | None]
 async def test_picks_the_tool_that_fits_the_words_and_fills_its_arguments(
     words: str, name: str, args: dict[str, Any]
 ) -> None:
-    assert await call_of(request(words)) == (name, args)
+    assert await call_of(make_request(words)) == (name, args)
 
 
 async def test_asks_for_a_required_argument_that_the_words_leave_open() -> None:
-    assert await text_of(request("roll the dice")) == "For that I need how many dice to roll. Please tell me."
+    assert (
+        await text_of(make_request("roll the dice"))
+        == "For that I need the number of dice to roll. Please tell me."
+    )
 
 
 async def test_takes_the_next_short_message_as_the_answer_to_its_question() -> None:
-    asked = text_content("For that I need how many dice to roll. Please tell me.")
-    assert await call_of(request("roll the dice", asked, "4")) == ("roll_dice", {"count": 4})
+    question = text_content("For that I need the number of dice to roll. Please tell me.")
+    assert await call_of(make_request("roll the dice", question, "4")) == ("roll_dice", {"count": 4})
 
 
 async def test_reads_only_the_last_message_when_nothing_was_asked() -> None:
-    assert await call_of(request("roll 2 dice", text_content("Done."), "weather in Oslo")) == (
+    assert await call_of(make_request("roll 2 dice", text_content("Done."), "weather in Oslo")) == (
         "get_weather",
         {"city": "Oslo"},
     )
@@ -147,31 +150,31 @@ async def test_reads_only_the_last_message_when_nothing_was_asked() -> None:
     ],
 )
 async def test_small_talk_calls_nothing(words: str, beginning: str) -> None:
-    assert (await text_of(request(words))).startswith(beginning)
+    assert (await text_of(make_request(words))).startswith(beginning)
 
 
 async def test_says_what_it_is_and_lists_the_tools_that_it_was_given() -> None:
-    text = await text_of(request("what can you do?", functions=(roll_dice,)))
+    text = await text_of(make_request("what can you do?", functions=(roll_dice,)))
     assert "demo model" in text and "- **roll dice**: Roll dice." in text and "weather" not in text
 
 
 async def test_an_agent_without_tools_says_so() -> None:
-    assert "Here I was given none." in await text_of(request("what can you do?", functions=()))
+    assert "Here I was given none." in await text_of(make_request("what can you do?", functions=()))
 
 
 async def test_greets_by_the_name_that_the_instruction_tells() -> None:
-    asked = request("hello")
-    asked.append_instructions(["The person is called Ada. Be kind."])
-    assert (await text_of(asked)).startswith("Hello Ada!")
+    request = make_request("hello")
+    request.append_instructions(["The person is called Ada. Be kind."])
+    assert (await text_of(request)).startswith("Hello Ada!")
 
 
 class TestTransfer:
     @staticmethod
     def desk(*contents: types.Content | str) -> LlmRequest:
-        asked = request(*contents, functions=(roll_dice,))
-        asked.append_instructions(["- weather_desk: Weather and climate.\n- games: Board games."])
-        asked.append_tools([TransferToAgentTool(["weather_desk", "games"])])
-        return asked
+        request = make_request(*contents, functions=(roll_dice,))
+        request.append_instructions(["- weather_desk: Weather and climate.\n- games: Board games."])
+        request.append_tools([TransferToAgentTool(["weather_desk", "games"])])
+        return request
 
     async def test_goes_to_the_agent_whose_description_fits(self) -> None:
         assert await call_of(self.desk("how is the climate?")) == (
@@ -179,7 +182,7 @@ class TestTransfer:
             {"agent_name": "weather_desk"},
         )
 
-    async def test_an_own_tool_that_fits_better_comes_first(self) -> None:
+    async def test_a_tool_that_matches_better_than_an_agent_is_called_instead(self) -> None:
         assert await call_of(self.desk("roll 2 dice in a board game")) == ("roll_dice", {"count": 2})
 
     async def test_happens_once_a_message(self) -> None:
@@ -218,33 +221,36 @@ class TestTransfer:
 async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
     response: dict[str, Any], text: str
 ) -> None:
-    asked = request("roll 2 dice", called("roll_dice"), answered("roll_dice", response))
-    assert await text_of(asked) == text
+    request = make_request("roll 2 dice", call_content("roll_dice"), response_content("roll_dice", response))
+    assert await text_of(request) == text
 
 
 async def test_says_that_a_long_running_call_has_started_and_later_tells_its_result() -> None:
-    asked = request(
-        "draw a map of Rome", called("draw_map"), answered("draw_map", {"status": "queued", "job": 1})
+    request = make_request(
+        "draw a map of Rome",
+        call_content("draw_map"),
+        response_content("draw_map", {"status": "queued", "job": 1}),
     )
-    asked.append_tools([LongRunningFunctionTool(draw_map)])
-    assert (await text_of(asked)).startswith("I have started **draw map**.")
-    asked.contents[-1] = answered("draw_map", {"status": "succeeded", "summary": "All roads are there."})
-    assert await text_of(asked) == "All roads are there."
+    request.append_tools([LongRunningFunctionTool(draw_map)])
+    assert (await text_of(request)).startswith("I have started **draw map**.")
+    result = {"status": "succeeded", "summary": "All roads are there."}
+    request.contents[-1] = response_content("draw_map", result)
+    assert await text_of(request) == "All roads are there."
 
 
-async def test_streams_word_by_word_what_its_last_response_holds() -> None:
-    *partials, final = await answer(request("what can you do?"), stream=True)
+async def test_the_streamed_words_add_up_to_the_final_response() -> None:
+    *partials, final = await answer(make_request("what can you do?"), stream=True)
     assert len(partials) > 10 and all(response.partial for response in partials)
     assert "".join(part_of(response).text or "" for response in partials) == part_of(final).text
     assert not final.partial and final.finish_reason is types.FinishReason.STOP
 
 
 async def test_a_call_comes_in_one_piece() -> None:
-    assert len(await answer(request("roll 2 dice"), stream=True)) == 1
+    assert len(await answer(make_request("roll 2 dice"), stream=True)) == 1
 
 
 async def test_reports_words_as_usage() -> None:
-    usage = (await answer(request("Thanks a lot!")))[-1].usage_metadata
+    usage = (await answer(make_request("Thanks a lot!")))[-1].usage_metadata
     assert usage is not None
     assert (usage.prompt_token_count, usage.candidates_token_count, usage.total_token_count) == (3, 3, 6)
 
@@ -254,15 +260,15 @@ async def test_an_empty_request_is_answered_too() -> None:
 
 
 class TestTimes:
-    """What is to be done later goes to the tool that takes a time, with the words that are left as its task."""
+    """Words with a time go to a tool that takes a start time; the other words are its task."""
 
     @staticmethod
     def desk(words: str) -> LlmRequest:
-        asked = request(words, functions=(roll_dice,))
-        asked.append_tools([write_report, *map(FunctionTool, (schedule_task, cancel_scheduled_task))])
-        asked.append_instructions(["- orders: Orders and their status, refunds, payments."])
-        asked.append_tools([TransferToAgentTool(["orders"])])
-        return asked
+        request = make_request(words, functions=(roll_dice,))
+        request.append_tools([write_report, FunctionTool(schedule_task), FunctionTool(cancel_scheduled_task)])
+        request.append_instructions(["- orders: Orders and their status, refunds, payments."])
+        request.append_tools([TransferToAgentTool(["orders"])])
+        return request
 
     @pytest.mark.parametrize(
         ("words", "args"),
@@ -285,16 +291,15 @@ class TestTimes:
     async def test_a_sentence_with_a_time_is_scheduled(self, words: str, args: dict[str, Any]) -> None:
         assert await call_of(self.desk(words)) == ("schedule_task", args)
 
-    async def test_a_tool_that_can_be_put_off_is_put_off(self) -> None:
+    async def test_a_delayable_tool_is_called_with_its_start_time(self) -> None:
         assert await call_of(self.desk("Write a report on sales in 2 hours")) == (
             "write_report",
             {"topic": "sales", "run_at": "in 2 hours"},
         )
 
-    async def test_when_it_is_time_the_task_is_done(self) -> None:
-        content = wake_up("check the status of order 1003")
-        asked = self.desk("")
-        asked.contents = [content]
-        assert await call_of(asked) == ("transfer_to_agent", {"agent_name": "orders"})
-        asked.contents = [wake_up("Remind me to breathe")]
-        assert await text_of(asked) == "It is time: Remind me to breathe"
+    async def test_a_due_task_is_done_like_a_message(self) -> None:
+        request = self.desk("")
+        request.contents = [wake_up("check the status of order 1003")]
+        assert await call_of(request) == ("transfer_to_agent", {"agent_name": "orders"})
+        request.contents = [wake_up("Remind me to breathe")]
+        assert await text_of(request) == "It is time: Remind me to breathe"

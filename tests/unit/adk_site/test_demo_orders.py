@@ -1,4 +1,4 @@
-"""The orders are made from a seed: the same everywhere, and found one by one."""
+"""Contract: orders are generated from a seed, the same in every process, and can be looked up one by one."""
 
 from adk_site.demo.orders import COUNT, FIRST_NUMBER, all_orders, euros, find_order
 
@@ -21,7 +21,7 @@ def test_orders_are_dense_and_in_order_of_their_dates() -> None:
     assert dates == sorted(dates) and {date.year for date in dates} == {2025}
 
 
-def test_order_1042_of_the_examples_stays_as_it_is() -> None:
+def test_order_1042_which_the_documentation_shows_does_not_change() -> None:
     order = find_order(1042)
     assert order is not None
     assert (order.product, order.quantity, order.status, euros(order.total)) == (

@@ -1,4 +1,4 @@
-"""The report: right numbers, a PNG, progress in small steps (issue 2, "real work and real progress")."""
+"""Contract: the report has correct numbers and a PNG chart, and its computation reports progress in small steps."""
 
 import csv
 from datetime import date
@@ -9,7 +9,7 @@ import pytest
 from adk_site.demo.orders import Order
 from adk_site.demo.report import DRAWS_AT_A_TIME, Report, make_report
 
-Told = list[tuple[float, float, str]]
+Step = tuple[float, float, str]
 
 
 def order(region: str, cents: int, status: str = "delivered", month: int = 1) -> Order:
@@ -27,8 +27,8 @@ ORDERS = [
 ]
 
 
-def nobody(done: float, total: float, message: str) -> None:
-    """Takes no notice."""
+def ignore(done: float, total: float, message: str) -> None:
+    """Ignore the progress."""
 
 
 def rows(report: Report) -> dict[str, list[str]]:
@@ -36,23 +36,23 @@ def rows(report: Report) -> dict[str, list[str]]:
 
 
 def test_counts_sums_and_medians_are_those_of_the_orders() -> None:
-    table = rows(make_report(ORDERS, "sales", "region", nobody, draws=200))
+    table = rows(make_report(ORDERS, "sales", "region", ignore, draws=200))
     assert table["North"][:3] == ["3", "90.00", "20.00"]
     assert table["South"] == ["2", "100.00", "50.00", "50.00", "50.00"]
 
 
 def test_the_interval_encloses_the_median_and_stays_within_the_values() -> None:
-    low, high = map(float, rows(make_report(ORDERS, "sales", "region", nobody, draws=200))["North"][3:])
+    low, high = map(float, rows(make_report(ORDERS, "sales", "region", ignore, draws=200))["North"][3:])
     assert 10 <= low <= 20 <= high <= 60 and low < high
 
 
 def test_a_report_on_returns_counts_returned_orders_only() -> None:
-    table = rows(make_report(ORDERS, "returns", "region", nobody, draws=10))
+    table = rows(make_report(ORDERS, "returns", "region", ignore, draws=10))
     assert table == {"South": ["1", "70.00", "70.00", "70.00", "70.00"]}
 
 
 def test_months_come_in_order() -> None:
-    assert list(rows(make_report(ORDERS, "sales", "month", nobody, draws=10))) == [
+    assert list(rows(make_report(ORDERS, "sales", "month", ignore, draws=10))) == [
         "2025-01",
         "2025-02",
         "2025-03",
@@ -60,7 +60,7 @@ def test_months_come_in_order() -> None:
 
 
 def test_the_summary_names_the_largest_and_the_page_holds_every_group() -> None:
-    report = make_report(ORDERS, "sales", "region", nobody, draws=10)
+    report = make_report(ORDERS, "sales", "region", ignore, draws=10)
     assert report.title == "Sales by region, 2025"
     assert "5 sales in 2025, worth 190 EUR" in report.summary
     assert "largest total is South (100 EUR)" in report.summary
@@ -68,18 +68,18 @@ def test_the_summary_names_the_largest_and_the_page_holds_every_group() -> None:
 
 
 def test_the_chart_is_a_png() -> None:
-    assert make_report(ORDERS, "sales", "region", nobody, draws=10).chart.startswith(b"\x89PNG\r\n\x1a\n")
+    assert make_report(ORDERS, "sales", "region", ignore, draws=10).chart.startswith(b"\x89PNG\r\n\x1a\n")
 
 
-def test_is_the_same_every_time() -> None:
-    first, second = (make_report(ORDERS, "sales", "region", nobody, draws=50) for _ in range(2))
+def test_the_same_orders_give_the_same_report() -> None:
+    first, second = (make_report(ORDERS, "sales", "region", ignore, draws=50) for _ in range(2))
     assert first == second
 
 
 def test_progress_grows_and_ends_one_step_before_the_total() -> None:
-    told: Told = []
-    make_report(ORDERS, "sales", "region", lambda *step: told.append(step), draws=2 * DRAWS_AT_A_TIME)
-    done, totals, messages = zip(*told, strict=True)
+    steps: list[Step] = []
+    make_report(ORDERS, "sales", "region", lambda *step: steps.append(step), draws=2 * DRAWS_AT_A_TIME)
+    done, totals, messages = zip(*steps, strict=True)
     assert list(done) == list(range(6)) and set(totals) == {6}
     assert messages == (
         *["Estimating the typical order: North"] * 2,
@@ -89,7 +89,7 @@ def test_progress_grows_and_ends_one_step_before_the_total() -> None:
     )
 
 
-def test_a_progress_that_raises_stops_the_work() -> None:
+def test_an_exception_of_the_progress_function_stops_the_computation() -> None:
     def cancelled(done: float, total: float, message: str) -> None:
         raise InterruptedError(message)
 
@@ -97,6 +97,6 @@ def test_a_progress_that_raises_stops_the_work() -> None:
         make_report(ORDERS, "sales", "region", cancelled)
 
 
-def test_no_orders_are_refused_in_words() -> None:
+def test_a_report_without_orders_is_refused_with_the_reason() -> None:
     with pytest.raises(ValueError, match="no orders to report on: none is returned"):
-        make_report(ORDERS[:1], "returns", "region", nobody)
+        make_report(ORDERS[:1], "returns", "region", ignore)

@@ -1,4 +1,4 @@
-"""The long-running tool of the demo agents: what its function saves and returns in a worker (issue 2)."""
+"""Contract: `write_report`, the job tool of the demo agents, saves three artifacts and returns a summary."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,12 @@ import pytest
 
 from adk_site.agents import write_report
 from runtime import types
-from sessions_app.jobs.api import JobAsks, current_job
-from sessions_app.jobs.questions import Question
+from sessions_app.jobs.api import AnswerRequired, current_job
+from sessions_app.jobs.questions import JobQuestion
 
 
 class RecordingJob:
-    """A job that keeps what its function tells it."""
+    """Fake of the running job that records progress and artifacts."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[float, float]] = []
@@ -24,8 +24,8 @@ class RecordingJob:
         self.files[filename] = artifact
         return 0
 
-    def ask(self, question: Question) -> bool | str:
-        raise JobAsks(question)
+    def ask(self, question: JobQuestion) -> bool | str:
+        raise AnswerRequired(question)
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def test_saves_chart_table_and_page_and_returns_the_summary(job: RecordingJob) -
     assert len(job.steps) > 100
 
 
-def test_a_precise_one_is_asked_about_first(job: RecordingJob) -> None:
-    with pytest.raises(JobAsks, match="some minutes"):
+def test_a_precise_report_asks_for_approval_before_it_computes(job: RecordingJob) -> None:
+    with pytest.raises(AnswerRequired, match="some minutes"):
         write_report.func(precise=True)
     assert job.steps == []
 

@@ -1,6 +1,6 @@
-"""Contract: what the files of `deploy/` name is there, and they agree with each other and the site.
+"""Contract: the files of `deploy/` agree with each other and with the site's settings, and name existing files.
 
-Nothing is built or started here; tests/stack/test_scale_out.py runs what `deploy/run` runs.
+These tests build and start nothing; tests/stack/test_scale_out.py runs the commands of `deploy/run`.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ def services() -> dict[str, Service]:
 
 
 def processes() -> dict[str, str]:
-    """What `deploy/run` knows: the command line by the word."""
+    """Return the command lines of `deploy/run` by process name."""
     return dict(re.findall(r"^    (\w+)\) exec (.+) ;;$", text("run"), re.MULTILINE))
 
 
 def instructions(kind: str) -> list[str]:
-    """The arguments of the Dockerfile's lines of a kind."""
+    """Return the arguments of all Dockerfile instructions of a kind, such as `COPY`."""
     return re.findall(rf"^{kind} (.+)$", text("Dockerfile"), re.MULTILINE)
 
 
 def names_that_settings_read() -> set[str]:
-    """The first arguments of `env.str("NAME")` and the like."""
+    """Return the first arguments of all calls such as `env.str("NAME")`."""
     tree = ast.parse((CHECKOUT / "adk_site" / "settings.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
-    asked = [call.args[0] for call in calls if ast.unparse(call.func).startswith("env.")]
-    return {str(name.value) for name in asked if isinstance(name, ast.Constant)}
+    arguments = [call.args[0] for call in calls if ast.unparse(call.func).startswith("env.")]
+    return {str(name.value) for name in arguments if isinstance(name, ast.Constant)}
 
 
 def location_of(path: str) -> str:
-    """The block of nginx.conf that a path goes to: that of the longest prefix."""
+    """Return the location block of nginx.conf that handles a path: the block with the longest prefix."""
     blocks = re.findall(
         r"^        location (/\S*) \{\n(.*?)^        \}", text("nginx.conf"), re.MULTILINE | re.DOTALL
     )
@@ -69,18 +69,19 @@ def location_of(path: str) -> str:
 
 
 def test_compose_runs_each_process_that_the_entry_point_knows() -> None:
-    commands = {name: one["command"] for name, one in services().items() if one["image"] == IMAGE}
+    own = {name: service for name, service in services().items() if service["image"] == IMAGE}
+    commands = {name: service["command"] for name, service in own.items()}
     assert commands == {name: name for name in SITE}
     assert set(processes()) == set(SITE)
     assert [json.loads(command) for command in instructions("CMD")] == [["web"]]
 
 
-def test_the_entry_point_is_what_the_image_starts() -> None:
+def test_the_image_starts_the_entry_point() -> None:
     assert [json.loads(entry) for entry in instructions("ENTRYPOINT")] == [["./deploy/run"]]
     assert os.access(DEPLOY / "run", os.X_OK)
 
 
-def test_jobs_and_sessions_have_a_worker_for_their_queues() -> None:
+def test_jobs_and_invocations_have_a_worker_for_their_queues() -> None:
     queues = {name: re.findall(r"--queues=(\w+)", line) for name, line in processes().items()}
     assert {name: found for name, found in queues.items() if found} == {
         "worker": ["celery"],
@@ -88,31 +89,31 @@ def test_jobs_and_sessions_have_a_worker_for_their_queues() -> None:
     }
 
 
-def test_every_variable_of_the_site_is_read_by_its_settings() -> None:
+def test_every_variable_of_compose_and_image_is_read_by_the_settings() -> None:
     read = {*names_that_settings_read(), *API_KEYS}
     for name in SITE:
         assert set(services()[name]["environment"]) <= read, name
-    of_the_image = [shlex.split(line) for line in instructions("ENV")]
-    given = {word.partition("=")[0] for words in of_the_image for word in words}
-    assert {name for name in given if not name.startswith(("PYTHON", "PIP_"))} <= read
+    assignments = [word for line in instructions("ENV") for word in shlex.split(line)]
+    image_variables = {assignment.partition("=")[0] for assignment in assignments}
+    assert {name for name in image_variables if not name.startswith(("PYTHON", "PIP_"))} <= read
 
 
-def test_the_example_names_what_compose_asks_for() -> None:
-    asked = VARIABLE.findall(text("compose.yaml"))
-    required = {name for name, how in asked if how == ":?"}
+def test_the_example_env_file_has_every_variable_that_compose_requires() -> None:
+    used = VARIABLE.findall(text("compose.yaml"))
+    required = {name for name, operator in used if operator == ":?"}
     example = set(re.findall(r"^(\w+)=", text(".env.example"), re.MULTILINE))
-    assert required <= example <= {name for name, _ in asked}
+    assert required <= example <= {name for name, _ in used}
 
 
-def test_what_the_image_copies_is_there_and_not_ignored() -> None:
+def test_the_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
     sources = [source for line in instructions("COPY") for source in line.split()[:-1]]
     assert sources
-    let_in = {line[1:] for line in text("Dockerfile.dockerignore").splitlines() if line.startswith("!")}
-    assert set(sources) == let_in
+    included = {line[1:] for line in text("Dockerfile.dockerignore").splitlines() if line.startswith("!")}
+    assert set(sources) == included
     assert [source for source in sources if not (CHECKOUT / source).exists()] == []
 
 
-def test_the_health_of_a_web_process_is_asked_where_it_is_told() -> None:
+def test_the_health_check_of_web_processes_uses_their_path_and_port() -> None:
     (url,) = re.findall(r"http://[^']+", " ".join(services()["web"]["healthcheck"]["test"]))
     (port,) = re.findall(r"\$\{PORT:-(\d+)\}", processes()["web"])
     assert urlsplit(url).path == health.PATH
@@ -121,29 +122,29 @@ def test_the_health_of_a_web_process_is_asked_where_it_is_told() -> None:
 
 
 @pytest.mark.parametrize("name", ["worker", "jobs"])
-def test_the_health_of_a_worker_is_asked_by_its_name(name: str) -> None:
+def test_the_health_check_of_a_worker_uses_its_host_name(name: str) -> None:
     assert f"--destination {name}@$$HOSTNAME" in " ".join(services()[name]["healthcheck"]["test"])
     assert f'--hostname="{name}@%h"' in processes()[name]
 
 
-def test_the_proxy_passes_websockets_on() -> None:
+def test_the_proxy_forwards_websockets() -> None:
     (route,) = [str(pattern.pattern) for pattern in websocket_urlpatterns]
     block = location_of(f"/{route}")
     assert block != location_of("/")
     assert "proxy_pass http://web;" in block and "proxy_buffering off;" in block
     assert "proxy_set_header" not in block, (
-        "headers of its own would replace all that are set for every location"
+        "a location with proxy_set_header loses the headers that are set for all locations"
     )
     assert "proxy_set_header Upgrade $http_upgrade;" in text("nginx.conf")
     assert "proxy_set_header Connection $connection_header;" in text("nginx.conf")
     assert "proxy_http_version 1.1;" in text("nginx.conf")
 
 
-def test_the_proxy_reads_what_compose_mounts() -> None:
-    mounted = [volume.split(":") for volume in services()["proxy"]["volumes"]]
-    places = {source: target for source, target, _ in mounted}
-    assert places["./nginx.conf"] == "/etc/nginx/nginx.conf"
+def test_the_proxy_reads_its_configuration_and_certificate_from_the_mounted_volumes() -> None:
+    volumes = [volume.split(":") for volume in services()["proxy"]["volumes"]]
+    targets = {source: target for source, target, _ in volumes}
+    assert targets["./nginx.conf"] == "/etc/nginx/nginx.conf"
     for kind in ("ssl_certificate", "ssl_certificate_key"):
         (file,) = re.findall(rf"{kind} (\S+);", text("nginx.conf"))
-        assert file.startswith(places["./tls"])
+        assert file.startswith(targets["./tls"])
         assert f"deploy/tls/{file.rpartition('/')[2]}" in text(".env.example")

@@ -1,4 +1,4 @@
-"""A conversation with an agent on the in-memory services, for tests whose assertion is events and requests."""
+"""Conversation with an agent on in-memory services, for tests that assert on events and requests."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
 from runtime.events.event import Event
+from runtime.models.llm_request import LlmRequest
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.run_config import RunConfig
 from runtime.runners import InMemoryRunner
 from runtime.sessions.session import Session
-from tests.fakes import say
+from tests.fakes import ScriptedModel, say
 
 
 class Conversation:
@@ -24,7 +26,7 @@ class Conversation:
         self._session_id: str | None = None
 
     async def say(self, message: str | types.Content, run_config: RunConfig | None = None) -> list[Event]:
-        """What the agent answers, partial events included."""
+        """Send a message and return the agent's events, partial ones included."""
         events = self.runner.run_async(
             user_id="ada",
             session_id=await self._id(),
@@ -32,6 +34,18 @@ class Conversation:
             run_config=run_config,
         )
         return [event async for event in events]
+
+    async def save_file(self, filename: str, text: str) -> None:
+        """Save a text artifact of the session."""
+        session = await self.session()
+        assert self.runner.artifact_service is not None
+        await self.runner.artifact_service.save_artifact(
+            app_name=session.app_name,
+            user_id=session.user_id,
+            session_id=session.id,
+            filename=filename,
+            artifact=types.Part(text=text),
+        )
 
     async def session(self) -> Session:
         session = await self.runner.session_service.get_session(
@@ -50,11 +64,24 @@ class Conversation:
 
 
 def outline(events: Iterable[Event]) -> list[str]:
-    """One line an event: who, and what was said, called or answered."""
-    return [f"{event.author}: {_said(event)}" for event in events]
+    """Return one line per event: author, then text, call or response."""
+    return [f"{event.author}: {_part_text(event)}" for event in events]
 
 
-def _said(event: Event) -> str:
+def requests_to(agent: LlmAgent) -> list[LlmRequest]:
+    """Return the requests that the agent's scripted model received."""
+    assert isinstance(agent.model, ScriptedModel)
+    return agent.model.requests
+
+
+def response_of(event: Event) -> dict[str, Any]:
+    """Return the response of the event's only function response."""
+    [response] = event.get_function_responses()
+    assert response.response is not None
+    return response.response
+
+
+def _part_text(event: Event) -> str:
     calls = [f"{call.name}()" for call in event.get_function_calls()]
     answers = [f"={answer.name}" for answer in event.get_function_responses()]
     return " ".join([*calls, *answers, *([event.text()] if event.text() else [])])

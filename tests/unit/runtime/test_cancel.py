@@ -1,4 +1,4 @@
-"""R2: an invocation is stopped from outside; what was committed stays, and the stop is recorded."""
+"""Cancellation of an invocation: committed events stay, and events record the cancellation (contract R2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSED: list[str] = []
 
 
 class Hanging(BaseLlm):
-    """Says a few words, then nothing more."""
+    """Streams a few words, then hangs."""
 
     model: str = "hanging"
 
@@ -43,7 +43,7 @@ async def stored(runner: InMemoryRunner, ids: dict[str, Any]) -> list[Event]:
     return session.events
 
 
-async def test_a_stop_closes_the_model_and_keeps_the_text_that_had_come() -> None:
+async def test_cancel_closes_the_model_and_keeps_the_partial_text() -> None:
     CLOSED.clear()
     runner = InMemoryRunner(LlmAgent(name="bard", model=Hanging()), app_name="t")
     ids = await begin(runner)
@@ -66,12 +66,12 @@ async def test_a_stop_closes_the_model_and_keeps_the_text_that_had_come() -> Non
     assert runner.cancel("e-1") is False
 
 
-async def test_a_stop_cancels_tools_and_answers_their_calls() -> None:
+async def test_cancel_stops_tools_and_seals_their_calls() -> None:
     started = asyncio.Event()
     ended: list[str] = []
 
     async def wait() -> str:
-        """Wait for ever."""
+        """Wait forever."""
         started.set()
         try:
             await asyncio.Event().wait()
@@ -99,7 +99,7 @@ async def test_a_stop_cancels_tools_and_answers_their_calls() -> None:
     }
 
 
-async def test_the_caller_goes_on_after_a_stop_and_the_next_message_is_answered() -> None:
+async def test_the_caller_continues_after_a_cancel_and_the_next_message_is_answered() -> None:
     gate = asyncio.Event()
     model = ScriptedModel(turns=[gate, "hello"])
     runner = InMemoryRunner(LlmAgent(name="clerk", model=model), app_name="t")
@@ -112,8 +112,8 @@ async def test_the_caller_goes_on_after_a_stop_and_the_next_message_is_answered(
     assert answers == ["hello"]
 
 
-async def test_a_cancellation_that_is_no_stop_reaches_the_caller() -> None:
-    """L7."""
+async def test_a_cancellation_of_the_callers_task_reaches_the_caller() -> None:
+    """Contract L7."""
     runner = InMemoryRunner(
         LlmAgent(name="clerk", model=ScriptedModel(turns=[asyncio.Event()])), app_name="t"
     )

@@ -1,4 +1,4 @@
-"""Spec S6, F2, L10, Q16, T3: what callbacks and tools get."""
+"""Contexts of callbacks and tools (contract S6, F2, L10, Q16, T3)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ async def invocation(**services: Any) -> InvocationContext:
     )
 
 
-async def test_the_readonly_state_refuses_writes_and_sees_those_of_others() -> None:
-    """Q16."""
+async def test_the_readonly_state_refuses_writes_and_shows_those_of_other_code() -> None:
+    """Contract Q16."""
     ctx = await invocation()
     readonly = ReadonlyContext(ctx)
     with pytest.raises(TypeError):
@@ -40,7 +40,7 @@ async def test_the_readonly_state_refuses_writes_and_sees_those_of_others() -> N
     assert readonly.state["a"] == 3
 
 
-async def test_a_readonly_context_says_where_it_is() -> None:
+async def test_a_readonly_context_identifies_session_and_agent() -> None:
     ctx = await invocation(user_content=types.Content(role="user", parts=[]))
     readonly = ReadonlyContext(ctx)
     assert (readonly.invocation_id, readonly.agent_name, readonly.user_id) == ("e-1", "clerk", "ada")
@@ -49,13 +49,13 @@ async def test_a_readonly_context_says_where_it_is() -> None:
     assert readonly.run_config == RunConfig()
 
 
-async def test_the_public_names_are_one_class() -> None:
+async def test_the_public_names_are_aliases_of_one_class() -> None:
     assert CallbackContext is ToolContext is Context
     assert issubclass(Context, ReadonlyContext)
 
 
-async def test_writes_land_in_the_actions_and_are_readable_by_later_code() -> None:
-    """S6."""
+async def test_state_writes_are_recorded_in_the_actions_and_readable_at_once() -> None:
+    """Contract S6."""
     ctx = await invocation()
     first, second = Context(ctx), Context(ctx)
     first.state["b"] = 2
@@ -66,7 +66,7 @@ async def test_writes_land_in_the_actions_and_are_readable_by_later_code() -> No
 
 
 async def test_a_saved_artifact_is_recorded_in_the_actions() -> None:
-    """F2, T3."""
+    """Contract F2, T3."""
     context = Context(await invocation(artifact_service=InMemoryArtifactService()))
     assert await context.save_artifact("a.txt", types.Part(text="x")) == 0
     assert await context.save_artifact("a.txt", types.Part(text="y")) == 1
@@ -79,13 +79,13 @@ async def test_a_saved_artifact_is_recorded_in_the_actions() -> None:
 
 
 async def test_memory_is_searched_for_the_sessions_user() -> None:
-    """T3."""
+    """Contract T3."""
     context = Context(await invocation(memory_service=InMemoryMemoryService()))
     assert (await context.search_memory("tea")).memories == []
     await context.add_session_to_memory()
 
 
-async def test_a_service_that_is_not_there_is_named_with_the_remedy() -> None:
+async def test_a_missing_service_is_named_with_the_remedy() -> None:
     context = Context(await invocation())
     with pytest.raises(ConfigurationError, match="artifact_service"):
         await context.list_artifacts()
@@ -93,8 +93,8 @@ async def test_a_service_that_is_not_there_is_named_with_the_remedy() -> None:
         await context.search_memory("tea")
 
 
-async def test_only_tools_may_ask_for_a_confirmation() -> None:
-    """T3."""
+async def test_only_tools_may_request_a_confirmation() -> None:
+    """Contract T3."""
     ctx = await invocation()
     with pytest.raises(ConfigurationError, match="request_confirmation"):
         Context(ctx).request_confirmation(hint="Sure?")
@@ -106,7 +106,7 @@ async def test_only_tools_may_ask_for_a_confirmation() -> None:
 
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_an_invocation_makes_as_many_model_calls_as_its_limit_allows(limit: int) -> None:
-    """L10: all its agent calls count together."""
+    """All agent calls of the invocation share the count (contract L10)."""
     ctx = await invocation()
     for _ in range(limit):
         ctx.for_agent(BaseAgent(name="other")).scope.spend_llm_call(limit)
@@ -115,8 +115,8 @@ async def test_an_invocation_makes_as_many_model_calls_as_its_limit_allows(limit
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-async def test_a_limit_of_zero_or_less_is_none(limit: int) -> None:
-    """L10."""
+async def test_a_limit_of_zero_or_less_means_no_limit(limit: int) -> None:
+    """Contract L10."""
     ctx = await invocation()
     for _ in range(1000):
         ctx.scope.spend_llm_call(limit)
@@ -124,5 +124,5 @@ async def test_a_limit_of_zero_or_less_is_none(limit: int) -> None:
 
 
 def test_the_default_limit_is_500() -> None:
-    """L10."""
+    """Contract L10."""
     assert RunConfig().max_llm_calls == 500

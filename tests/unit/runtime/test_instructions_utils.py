@@ -1,4 +1,4 @@
-"""Spec A3: instruction templates."""
+"""Instruction templates (contract A3)."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ async def context() -> ReadonlyContext:
         ("{braces}", "{name}"),
     ],
 )
-async def test_names_are_replaced_by_what_they_name(
-    context: ReadonlyContext, template: str, text: str
-) -> None:
+async def test_names_are_replaced_by_their_values(context: ReadonlyContext, template: str, text: str) -> None:
     assert await inject_session_state(template, context) == text
 
 
@@ -81,7 +79,7 @@ async def test_names_are_replaced_by_what_they_name(
         "{\n}",
     ],
 )
-async def test_braces_that_hold_no_name_stay_as_they_are(context: ReadonlyContext, template: str) -> None:
+async def test_braces_without_a_name_stay_unchanged(context: ReadonlyContext, template: str) -> None:
     assert await inject_session_state(template, context) == template
 
 

@@ -1,4 +1,4 @@
-"""The public names: an agent module written for ADK finds here what it imports and calls (runtime-spec, "Names")."""
+"""Public names: an agent module written for google-adk finds its imports and signatures here (contract, Names)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ NAMES = {
     "runtime.tools.url_context_tool": "url_context UrlContextTool",
     "runtime.utils.instructions_utils": "inject_session_state",
 }
-"""What each module has, as public-api.md lists it; submodules have what gave them their name."""
+"""Public names of each module."""
 
 PARAMETERS: dict[Callable[..., Any], str] = {
     Runner: "* session_service app? app_name? agent? plugins? artifact_service? memory_service?",  # L9
@@ -86,27 +86,27 @@ PARAMETERS: dict[Callable[..., Any], str] = {
     FunctionTool: "func * require_confirmation?",  # T1, T7
     AgentTool: "agent skip_summarization?",  # T6
 }
-"""How a program written for ADK may call them: after `*` by name only; those with `?` may be left out."""
+"""Parameters: those after `*` are keyword-only; those with `?` are optional."""
 
 
 @pytest.mark.parametrize("module", NAMES)
-def test_every_public_name_is_where_a_program_imports_it_from(module: str) -> None:
+def test_every_public_name_can_be_imported_from_its_module(module: str) -> None:
     found = import_module(module)
     assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
 
 
 @pytest.mark.parametrize("function", PARAMETERS, ids=lambda function: function.__qualname__)
-def test_l1_l9_t6_t7_it_is_called_as_in_a_program_for_adk(function: Callable[..., Any]) -> None:
-    by_place, _, by_name = PARAMETERS[function].partition("*")
+def test_l1_l9_t6_t7_signatures_match_programs_written_for_google_adk(function: Callable[..., Any]) -> None:
+    positional, _, keyword_only = PARAMETERS[function].partition("*")
     found = _parameters(function)
-    assert list(found)[: len(by_place.split())] == by_place.split()
-    assert dict.fromkeys(by_name.split(), inspect.Parameter.KEYWORD_ONLY).items() <= found.items()
-    others = found.keys() - {*by_place.split(), *by_name.split()}
+    assert list(found)[: len(positional.split())] == positional.split()
+    assert dict.fromkeys(keyword_only.split(), inspect.Parameter.KEYWORD_ONLY).items() <= found.items()
+    others = found.keys() - {*positional.split(), *keyword_only.split()}
     assert [name for name in others if not name.endswith("?")] == []
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """The kind of each parameter; the name of one that may be left out ends with `?`."""
+    """Return the kind of each parameter; names of optional parameters end with `?`."""
     return {
         p.name + ("" if p.default is inspect.Parameter.empty else "?"): p.kind
         for p in inspect.signature(function).parameters.values()

@@ -1,4 +1,4 @@
-"""L10: how a run is set up."""
+"""RunConfig: settings of an invocation (contract L10)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def look_up(word: str) -> str:
     return f"{word} is a word"
 
 
-async def test_model_calls_of_an_interrupted_attempt_count() -> None:
+async def test_model_calls_of_an_interrupted_attempt_are_counted() -> None:
     model = ScriptedModel(turns=[call("look_up", word="ant"), "Never said."])
     runner = InMemoryRunner(LlmAgent(name="clerk", model=model, tools=[look_up]), app_name="t")
     session = await runner.session_service.create_session(app_name="t", user_id="u")

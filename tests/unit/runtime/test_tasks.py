@@ -1,4 +1,4 @@
-"""Running coroutines and event streams side by side: what tools (T2) and parallel agents (A5) lean on."""
+"""Concurrent coroutines and streams, the basis of tool calls (contract T2) and parallel agents (A5)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ async def fail(error: Exception) -> int:
     raise error
 
 
-async def test_results_come_in_order_whoever_is_first() -> None:
-    """T2."""
+async def test_results_come_in_the_order_of_the_coroutines() -> None:
+    """Contract T2."""
     gate = asyncio.Event()
 
     async def opener() -> int:
@@ -33,8 +33,8 @@ async def test_results_come_in_order_whoever_is_first() -> None:
     assert await settle([]) == []
 
 
-async def test_when_one_fails_the_rest_is_cancelled_and_what_had_finished_is_kept() -> None:
-    """T2, L5."""
+async def test_after_a_failure_the_others_are_cancelled_and_finished_results_kept() -> None:
+    """Contract T2, L5."""
     error = ValueError("no")
     settled = await settle([answer(1), fail(error), answer(3, asyncio.Event())])
     assert settled[:2] == [1, error]
@@ -44,7 +44,7 @@ async def test_when_one_fails_the_rest_is_cancelled_and_what_had_finished_is_kep
 
 
 async def test_a_cancelled_settle_leaves_no_task_behind() -> None:
-    """L7."""
+    """Contract L7."""
     cancelled = []
 
     async def hang() -> None:
@@ -64,7 +64,7 @@ async def test_a_cancelled_settle_leaves_no_task_behind() -> None:
 
 
 class Stream:
-    """A stream that notes how far it has come."""
+    """Stream that records its progress."""
 
     def __init__(self, name: str, length: int, error: Exception | None = None) -> None:
         self.name, self.length, self.error = name, length, error
@@ -82,8 +82,8 @@ class Stream:
             self.is_closed = True
 
 
-async def test_a_stream_stands_still_until_its_item_has_been_taken() -> None:
-    """A5, L3."""
+async def test_a_stream_is_paused_until_its_item_was_consumed() -> None:
+    """Contract A5, L3."""
     a, b = Stream("a", 2), Stream("b", 1)
     taken: list[str] = []
     async with aclosing(merge({"a": a.items(), "b": b.items()})) as merged:
@@ -96,8 +96,8 @@ async def test_a_stream_stands_still_until_its_item_has_been_taken() -> None:
     assert a.is_closed and b.is_closed
 
 
-async def test_a_slow_stream_does_not_hold_up_the_others() -> None:
-    """A5."""
+async def test_a_slow_stream_does_not_delay_the_others() -> None:
+    """Contract A5."""
     gate = asyncio.Event()
 
     async def slow() -> AsyncGenerator[str, None]:
@@ -112,8 +112,8 @@ async def test_a_slow_stream_does_not_hold_up_the_others() -> None:
     assert taken == ["a0", "a1", "a2", "slow"]
 
 
-async def test_a_failing_stream_ends_the_others() -> None:
-    """A5."""
+async def test_a_failing_stream_cancels_the_others() -> None:
+    """Contract A5."""
     other = Stream("b", 1000)
     with pytest.raises(ValueError, match="broken"):
         async for _ in merge({"a": Stream("a", 1, ValueError("broken")).items(), "b": other.items()}):
@@ -122,7 +122,7 @@ async def test_a_failing_stream_ends_the_others() -> None:
 
 
 async def test_closing_the_merged_stream_closes_all() -> None:
-    """L7."""
+    """Contract L7."""
     streams = [Stream("a", 5), Stream("b", 5)]
     merged = merge({stream.name: stream.items() for stream in streams})
     await anext(merged)
@@ -131,4 +131,5 @@ async def test_closing_the_merged_stream_closes_all() -> None:
 
 
 async def test_merging_nothing_is_an_empty_stream() -> None:
-    assert [item async for item in merge({})] == []
+    streams: dict[str, AsyncGenerator[str, None]] = {}
+    assert [item async for item in merge(streams)] == []

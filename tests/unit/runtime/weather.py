@@ -1,4 +1,4 @@
-"""What tests of agents as tools ask about, and are answered."""
+"""Input and output schemas for tests of agents as tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contract: the text that an invocation streams is told whole by the process that runs it, and by no other."""
+"""Contract: the process that runs an invocation, and no other, publishes its whole streamed text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sessions_app.live.streamed_text import StreamKey, TextChunk
 SESSION = uuid4()
 
 
-class Others:
-    """The other processes: keeps the text that they are told."""
+class OtherProcesses:
+    """Outbox that records the text chunks for other processes."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, str]] = []
+        self.chunks: list[tuple[int, str]] = []
 
-    def event(self, session_id: UUID, seq: int) -> None: ...
-    def notice(self, session_id: UUID, notice: Notice) -> None: ...
-    def want_text(self, session_id: UUID) -> None: ...
+    def send_log_position(self, session_id: UUID, seq: int) -> None: ...
+    def send_notice(self, session_id: UUID, notice: Notice) -> None: ...
+    def request_text(self, session_id: UUID) -> None: ...
 
-    def chunk(self, session_id: UUID, chunk: TextChunk) -> None:
-        self.told.append((chunk.offset, chunk.text))
+    def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
+        self.chunks.append((chunk.offset, chunk.text))
 
 
 def stream(lease: int = 2, event_id: str = "event", author: str = "agent") -> StreamKey:
@@ -41,59 +41,59 @@ def texts(hub: Hub) -> list[str]:
     return [chunk.text for chunk in hub.texts(SESSION)]
 
 
-async def test_text_that_grows_here_outlives_what_others_believe_of_it() -> None:
-    others = Others()
+async def test_text_of_this_process_survives_chunks_from_other_processes() -> None:
+    others = OtherProcesses()
     hub = Hub(others)
     say(hub, "one ")
-    hub.receive_chunk(SESSION, TextChunk(stream(), 0, "one "))
-    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_text(SESSION, TextChunk(stream(), 0, "one "))
+    hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "two ")
-    hub.text_is_wanted(SESSION)
-    assert others.told == [(0, "one two ")]
+    hub.receive_text_request(SESSION)
+    assert others.chunks == [(0, "one two ")]
 
 
-async def test_text_of_another_process_is_not_told_on() -> None:
-    others = Others()
+async def test_text_of_another_process_is_not_published() -> None:
+    others = OtherProcesses()
     hub = Hub(others)
-    hub.watch(SESSION, NoOne())
-    hub.receive_chunk(SESSION, TextChunk(stream(), 0, "one "))
+    hub.watch(SESSION, SilentWatcher())
+    hub.receive_text(SESSION, TextChunk(stream(), 0, "one "))
     assert texts(hub) == ["one "]
-    hub.text_is_wanted(SESSION)
-    assert others.told == []
+    hub.receive_text_request(SESSION)
+    assert others.chunks == []
 
 
-async def test_what_a_dead_process_said_is_void_when_this_one_begins_anew() -> None:
-    hub = Hub(Others())
-    hub.watch(SESSION, NoOne())
-    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
+async def test_text_of_a_dead_process_is_void_when_this_one_resumes() -> None:
+    hub = Hub(OtherProcesses())
+    hub.watch(SESSION, SilentWatcher())
+    hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "anew")
     assert texts(hub) == ["anew"]
 
 
-async def test_what_this_process_said_is_void_when_another_has_taken_over() -> None:
-    hub = Hub(Others())
-    hub.watch(SESSION, NoOne())
+async def test_text_of_this_process_is_void_when_another_has_taken_over() -> None:
+    hub = Hub(OtherProcesses())
+    hub.watch(SESSION, SilentWatcher())
     say(hub, "before it stood still")
-    hub.receive_chunk(SESSION, TextChunk(stream(lease=3, event_id="newer", author="specialist"), 0, "anew"))
+    hub.receive_text(SESSION, TextChunk(stream(lease=3, event_id="newer", author="specialist"), 0, "anew"))
     assert texts(hub) == ["anew"]
 
 
-async def test_text_of_a_dead_process_is_void_when_postgresql_says_that_another_has_the_session() -> None:
-    hub = Hub(Others())
-    hub.watch(SESSION, NoOne())
-    hub.receive_chunk(SESSION, OF_A_DEAD_PROCESS)
-    hub.session_status(SESSION, SessionStatus(1, 1, ("invocation", "running"), frozenset({"invocation"})))
+async def test_text_of_a_dead_process_is_void_when_postgresql_has_a_newer_lease() -> None:
+    hub = Hub(OtherProcesses())
+    hub.watch(SESSION, SilentWatcher())
+    hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
+    hub.receive_status(SESSION, SessionStatus(1, 1, ("invocation", "running"), frozenset({"invocation"})))
     assert texts(hub) == ["of a dead process"]
-    hub.session_status(SESSION, SessionStatus(1, 2, ("invocation", "running"), frozenset({"invocation"})))
+    hub.receive_status(SESSION, SessionStatus(1, 2, ("invocation", "running"), frozenset({"invocation"})))
     assert texts(hub) == []
 
 
-class NoOne:
-    """Watches, and does nothing with it."""
+class SilentWatcher:
+    """Watcher that ignores everything."""
 
-    def event(self, news: object) -> None: ...
-    def hint(self, seq: int) -> None: ...
-    def chunk(self, frame: str) -> None: ...
-    def notice(self, notice: Notice, frame: str) -> None: ...
-    def session_status(self, session_status: object) -> None: ...
-    def gone(self) -> None: ...
+    def on_event(self, seq: int, frame: str) -> None: ...
+    def on_log_position(self, seq: int) -> None: ...
+    def on_text(self, frame: str) -> None: ...
+    def on_notice(self, notice: Notice, frame: str) -> None: ...
+    def on_status(self, session_status: object) -> None: ...
+    def on_deleted(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Contract: of a session that nobody here watches any more, the hub keeps what this process itself tells."""
+"""Contract: of a session without watchers the hub keeps only text of invocations that this process runs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from sessions_app.live.hub import Hub
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 
 SESSION = uuid4()
-THEIRS = StreamKey(2, "e-1", "event", "agent", thought=False)
-OURS = StreamKey(2, "e-2", "another event", "other agent", thought=False)
+REMOTE = StreamKey(2, "e-1", "event", "agent", thought=False)
+LOCAL = StreamKey(2, "e-2", "another event", "other agent", thought=False)
 
 
-def hub_with_text_of_both() -> tuple[Hub, Mock, Mock]:
-    """The hub, and two tabs that watch."""
+def hub_with_both_texts() -> tuple[Hub, Mock, Mock]:
+    """Return a hub with text of this and another process, and its two watchers."""
     hub, first, second = Hub(Mock()), Mock(), Mock()
     hub.watch(SESSION, first)
     hub.watch(SESSION, second)
-    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process"))
-    hub.publish_text(SESSION, OURS, "told by this one")
+    hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process"))
+    hub.publish_text(SESSION, LOCAL, "from this process")
     return hub, first, second
 
 
@@ -27,23 +27,23 @@ def texts(hub: Hub) -> list[str]:
     return [chunk.text for chunk in hub.texts(SESSION)]
 
 
-async def test_text_of_another_process_goes_with_the_last_who_watched() -> None:
-    """Its end may never be heard of here."""
-    hub, first, second = hub_with_text_of_both()
+async def test_text_of_another_process_is_dropped_with_the_last_watcher() -> None:
+    """This process may never hear of the end of the other process's invocation."""
+    hub, first, second = hub_with_both_texts()
     hub.unwatch(SESSION, first)
-    assert texts(hub) == ["told by another process", "told by this one"]
+    assert texts(hub) == ["from another process", "from this process"]
     hub.unwatch(SESSION, second)
-    assert texts(hub) == ["told by this one"]
+    assert texts(hub) == ["from this process"]
 
 
-async def test_who_comes_back_asks_for_it_anew() -> None:
-    outbox, tab = Mock(), Mock()
+async def test_a_watcher_that_returns_asks_for_the_text_again() -> None:
+    outbox, watcher = Mock(), Mock()
     hub = Hub(outbox)
-    hub.watch(SESSION, tab)
-    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process"))
-    hub.unwatch(SESSION, tab)
-    hub.watch(SESSION, tab)
-    hub.want_text(SESSION)
-    outbox.want_text.assert_called_once_with(SESSION)
-    hub.receive_chunk(SESSION, TextChunk(THEIRS, 0, "told by another process, and more"))
-    assert texts(hub) == ["told by another process, and more"]
+    hub.watch(SESSION, watcher)
+    hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process"))
+    hub.unwatch(SESSION, watcher)
+    hub.watch(SESSION, watcher)
+    hub.request_text(SESSION)
+    outbox.request_text.assert_called_once_with(SESSION)
+    hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process, and more"))
+    assert texts(hub) == ["from another process, and more"]

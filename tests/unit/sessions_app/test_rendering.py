@@ -1,6 +1,6 @@
-"""What a browser shows of an event or a job: readable, in order, and never more than text from a model or a person.
+"""Contract: `sessions_app.rendering` renders events and jobs readably and in order.
 
-Contract: `sessions_app.rendering`. Issue 2: what a model or a person wrote is escaped or sanitised.
+Text of a model or a person is escaped or sanitised: it never becomes active HTML.
 """
 
 from html.parser import HTMLParser
@@ -33,8 +33,8 @@ HOSTILE = [
     "<iframe src=https://evil.example></iframe><form action=/accounts/logout/ method=post><button>x</button></form>",
     "| a |\n|:-:|\n| <img src=x onerror=alert(1)> |",
 ]
-OWN_BUTTON = ("button", {"class": "plain edit", "type": "button", "data-edit": None})
-OWN_ICON = {"aria-hidden": "true", "viewbox": "0 0 24 24"}
+EDIT_BUTTON = ("button", {"class": "plain edit", "type": "button", "data-edit": None})
+EDIT_ICON = {"aria-hidden": "true", "viewbox": "0 0 24 24"}
 HARMFUL_TAGS = {
     "script",
     "img",
@@ -50,7 +50,7 @@ HARMFUL_TAGS = {
 
 
 class Tags(HTMLParser):
-    """The tags of a piece of HTML with their attributes."""
+    """Parses HTML into its tags with attributes and its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def event(
+def event_html(
     *parts: dict[str, Any], author: str = "help_desk", actions: dict[str, Any] | None = None, **body: Any
 ) -> str:
     content = {"content": {"role": "user" if author == "user" else "model", "parts": parts}} if parts else {}
@@ -86,37 +86,37 @@ def event(
 
 def assert_harmless(html: str) -> None:
     for tag, attributes in Tags(html).found:
-        assert tag not in HARMFUL_TAGS or (tag, attributes) == OWN_BUTTON
-        assert tag != "svg" or attributes == OWN_ICON
+        assert tag not in HARMFUL_TAGS or (tag, attributes) == EDIT_BUTTON
+        assert tag != "svg" or attributes == EDIT_ICON
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         href = attributes.get("href") or ""
         assert href.startswith(("https://", "http://", "mailto:", "/")) or not href
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_that_a_model_writes_becomes_more_than_text_and_links(text: str) -> None:
+def test_markdown_of_a_model_becomes_harmless_html(text: str) -> None:
     assert_harmless(render_markdown(text))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_that_a_person_writes_becomes_more_than_text(text: str) -> None:
-    html = event({"text": text}, author="user")
+def test_text_of_a_person_is_shown_as_it_is(text: str) -> None:
+    html = event_html({"text": text}, author="user")
     assert_harmless(html)
     assert text in Tags(html).text
 
 
-def test_a_person_edits_messages_of_text_only() -> None:
+def test_only_messages_of_text_alone_can_be_edited() -> None:
     answer = {"functionResponse": {"id": "c1", "name": "choose", "response": {"result": "blue"}}}
     file = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
-    assert "data-edit" in event({"text": "one"}, {"text": "two"}, author="user")
+    assert "data-edit" in event_html({"text": "one"}, {"text": "two"}, author="user")
     for parts in ([file, {"text": "look"}], [answer], [answer, {"text": "that one"}]):
-        assert "data-edit" not in event(*parts, author="user")
-    assert "data-edit" not in event({"text": "one"}, author="help_desk")
+        assert "data-edit" not in event_html(*parts, author="user")
+    assert "data-edit" not in event_html({"text": "one"}, author="help_desk")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_names_values_and_errors_are_text(text: str) -> None:
-    html = event(
+def test_names_values_and_errors_are_escaped(text: str) -> None:
+    html = event_html(
         {"functionCall": {"id": text, "name": text, "args": {text: text}}},
         {"functionResponse": {"id": text, "name": text, "response": {text: text}}},
         author=text,
@@ -145,7 +145,7 @@ def test_markdown_becomes_html(text: str, wanted: str) -> None:
     assert wanted in render_markdown(text)
 
 
-def test_links_open_apart_and_tell_nothing_of_this_site() -> None:
+def test_links_open_in_a_new_tab_without_a_referrer() -> None:
     (link,) = Tags(render_markdown("[a](https://example.org/?a=1&b=2)")).all("a")
     assert link == {
         "href": "https://example.org/?a=1&b=2",
@@ -154,34 +154,36 @@ def test_links_open_apart_and_tell_nothing_of_this_site() -> None:
     }
 
 
-def test_pictures_become_links() -> None:
+def test_images_in_markdown_become_links() -> None:
     html = render_markdown("![A chart](https://elsewhere.example/chart.png)")
     assert Tags(html).all("a")[0]["href"] == "https://elsewhere.example/chart.png"
     assert Tags(html).text.strip() == "A chart"
 
 
-def test_an_article_says_where_it_belongs() -> None:
-    (article,) = Tags(event({"text": "Hello"})).all("article")
+def test_an_article_carries_the_ids_of_its_event() -> None:
+    (article,) = Tags(event_html({"text": "Hello"})).all("article")
     assert article["id"] == "event-7"
     assert (article["data-seq"], article["data-event-id"], article["data-invocation"]) == ("7", "id-7", "e-1")
     assert article["data-time"] == "1.5"
 
 
 def test_a_persons_message_keeps_its_lines_exactly() -> None:
-    assert '<div class="said">one\n  two</div>' in event({"text": "one\n  two"}, author="user")
+    assert '<div class="said">one\n  two</div>' in event_html({"text": "one\n  two"}, author="user")
 
 
-def test_neighbouring_texts_are_one_piece_of_markdown() -> None:
-    assert "<strong>bold</strong>" in event({"text": "**bo"}, {"text": "ld**"})
+def test_adjacent_text_parts_are_rendered_as_one_markdown_text() -> None:
+    assert "<strong>bold</strong>" in event_html({"text": "**bo"}, {"text": "ld**"})
 
 
-def test_thoughts_are_folded_away_and_apart_from_the_text() -> None:
-    html = event({"text": "Let me see.", "thought": True}, {"text": "It is so."})
+def test_thoughts_are_collapsed_and_separate_from_the_text() -> None:
+    html = event_html({"text": "Let me see.", "thought": True}, {"text": "It is so."})
     assert html.index("<summary>Thoughts</summary>") < html.index("Let me see.") < html.index("It is so.")
 
 
 def test_a_call_shows_its_name_and_arguments() -> None:
-    html = event({"functionCall": {"id": "c1", "name": "find_order", "args": {"order": "A-1", "deep": True}}})
+    html = event_html(
+        {"functionCall": {"id": "c1", "name": "find_order", "args": {"order": "A-1", "deep": True}}}
+    )
     (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
     assert (card["data-call-id"], card["data-state"]) == ("c1", "open")
     assert "<code>find_order</code>" in html
@@ -198,24 +200,25 @@ def test_a_call_shows_its_name_and_arguments() -> None:
         ({"status": "error"}, "failed", "error"),
     ],
 )
-def test_a_result_names_its_call_and_how_it_went(response: dict[str, Any], state: str, shown: str) -> None:
-    html = event({"functionResponse": {"id": "c1", "name": "find_order", "response": response}})
+def test_a_result_names_its_call_and_its_outcome(response: dict[str, Any], state: str, shown: str) -> None:
+    html = event_html({"functionResponse": {"id": "c1", "name": "find_order", "response": response}})
     (card,) = Tags(html).all("details")
     assert (card["data-response-to"], card["data-state"]) == ("c1", state)
     assert shown in html
 
 
-def test_a_huge_result_is_cut_and_says_so() -> None:
-    html = event({"functionResponse": {"id": "c", "name": "read", "response": {"result": "x" * 10_000}}})
+def test_a_huge_result_is_truncated_with_a_note() -> None:
+    html = event_html({"functionResponse": {"id": "c", "name": "read", "response": {"result": "x" * 10_000}}})
     assert "6000 more characters are not shown." in html
     assert len(html) < 6_000
 
 
 def test_a_transfer_is_one_line_and_its_call_and_result_are_not_shown() -> None:
     assert (
-        event({"functionCall": {"id": "t", "name": "transfer_to_agent", "args": {"agent_name": "x"}}}) == ""
+        event_html({"functionCall": {"id": "t", "name": "transfer_to_agent", "args": {"agent_name": "x"}}})
+        == ""
     )
-    html = event(
+    html = event_html(
         {"functionResponse": {"id": "t", "name": "transfer_to_agent", "response": {"result": None}}},
         actions={"transferToAgent": "billing"},
     )
@@ -223,22 +226,22 @@ def test_a_transfer_is_one_line_and_its_call_and_result_are_not_shown() -> None:
 
 
 def test_a_transfer_that_was_refused_shows_its_result() -> None:
-    html = event(
+    html = event_html(
         {"functionResponse": {"id": "t", "name": "transfer_to_agent", "response": {"error": "Unknown agent"}}}
     )
     assert "Unknown agent" in html
 
 
 def test_state_changes_are_shown_but_not_the_temporary_ones() -> None:
-    html = event(actions={"stateDelta": {"order": "A-1", "user:likes": [1, "é"], "temp:secret": "s"}})
+    html = event_html(actions={"stateDelta": {"order": "A-1", "user:likes": [1, "é"], "temp:secret": "s"}})
     text = Tags(html).text
     assert "state: order = A-1" in text
     assert 'state: user:likes = [1, "é"]' in text
     assert "secret" not in text
 
 
-def test_artifacts_are_links_to_their_version_and_plain_pictures_are_shown() -> None:
-    html = event(actions={"artifactDelta": {"chart.png": 0, "user:a b/Größe.csv": 2, "x.svg": 0}})
+def test_artifacts_are_links_to_their_version_and_images_are_shown() -> None:
+    html = event_html(actions={"artifactDelta": {"chart.png": 0, "user:a b/Größe.csv": 2, "x.svg": 0}})
     links = [tag["href"] for tag in Tags(html).all("a") if "download" in tag]
     assert links == [
         f"{FILES}chart.png?version=0",
@@ -254,17 +257,17 @@ def test_artifacts_are_links_to_their_version_and_plain_pictures_are_shown() -> 
     ("body", "sentence"),
     [
         ({"errorCode": "X", "errorMessage": "The model does not answer."}, "The model does not answer."),
-        ({"errorCode": "SAFETY"}, "The answer ended with SAFETY."),
+        ({"errorCode": "SAFETY"}, "The response ended with SAFETY."),
     ],
 )
-def test_an_error_is_a_sentence(body: dict[str, str], sentence: str) -> None:
-    html = event(**body)
+def test_an_error_is_a_sentence(body: dict[str, Any], sentence: str) -> None:
+    html = event_html(**body)
     assert sentence in Tags(html).text
     assert "data-error" in Tags(html).all("article")[0]
 
 
 def test_an_interrupted_answer_is_kept_and_marked() -> None:
-    html = event({"text": "Once upon a"}, interrupted=True)
+    html = event_html({"text": "Once upon a"}, interrupted=True)
     assert "Once upon a" in html
     assert "Stopped" in Tags(html).text
     assert "error" not in html
@@ -282,11 +285,11 @@ def test_an_interrupted_answer_is_kept_and_marked() -> None:
 def test_an_event_with_nothing_to_show_is_empty(
     parts: tuple[dict[str, Any], ...], actions: dict[str, Any]
 ) -> None:
-    assert event(*parts, actions=actions) == ""
+    assert event_html(*parts, actions=actions) == ""
 
 
 def test_code_that_ran_is_shown_with_its_output() -> None:
-    html = event(
+    html = event_html(
         {"executableCode": {"language": "PYTHON", "code": "print(1 < 2)"}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "True"}},
     )
@@ -294,8 +297,8 @@ def test_code_that_ran_is_shown_with_its_output() -> None:
     assert html.index("print") < html.index("True")
 
 
-def test_a_job_stands_under_its_call() -> None:
-    job = a_job(status="running", progress_done=3, progress_total=7)
+def test_a_job_is_placed_under_its_call() -> None:
+    job = job_row(status="running", progress_done=3, progress_total=7)
     call = {"functionCall": {"id": "c1", "name": "write_report", "args": {}}}
     body = {
         "author": "reports",
@@ -309,37 +312,39 @@ def test_a_job_stands_under_its_call() -> None:
     assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, 1, called)
 
 
-def test_a_running_job_shows_how_far_it_is() -> None:
-    html = render_job(a_job(status="running", progress_done=3, progress_total=7, progress_message="Drawing"))
+def test_a_running_job_shows_its_progress() -> None:
+    html = render_job(
+        job_row(status="running", progress_done=3, progress_total=7, progress_message="Drawing")
+    )
     (progress,) = Tags(html).all("progress")
     assert progress["value"] == "43"
     assert Tags(html).all("section")[0]["data-status"] == "running"
     assert "Drawing" in html
 
 
-def test_a_job_that_does_not_know_how_far_it_is_shows_no_number() -> None:
-    html = render_job(a_job(status="running"))
+def test_a_job_with_unknown_progress_shows_no_percentage() -> None:
+    html = render_job(job_row(status="running"))
     assert "value" not in Tags(html).all("progress")[0]
     assert "%" not in Tags(html).text
 
 
-def test_a_finished_job_has_its_files_and_no_progress() -> None:
-    html = render_job(a_job(status="succeeded", artifacts={"report.md": 0}))
+def test_a_succeeded_job_shows_its_files_and_no_progress() -> None:
+    html = render_job(job_row(status="succeeded", artifacts={"report.md": 0}))
     assert not Tags(html).all("progress")
     assert Tags(html).all("a")[0]["href"] == f"{FILES}report.md?version=0"
 
 
-def test_a_failed_job_says_why_as_text() -> None:
+def test_a_failed_job_shows_its_escaped_error() -> None:
     html = render_job(
-        a_job(status="failed", error="<img src=x onerror=alert(1)>", progress_message="Halfway")
+        job_row(status="failed", error="<img src=x onerror=alert(1)>", progress_message="Halfway")
     )
     assert_harmless(html)
     assert "<img src=x onerror=alert(1)>" in Tags(html).text
     assert "Halfway" not in html
 
 
-def asked(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:
-    """A question as a job's row keeps it."""
+def question_row(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:
+    """Return a question as the job's row stores it."""
     question = {"kind": kind, "text": text, "options": list(options), "asked_at": "2026-11-21T12:00:00+00:00"}
     return {**question, **answer}
 
@@ -347,15 +352,15 @@ def asked(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("question", "controls"),
     [
-        (asked("confirm", "Send it?"), ["yes", "no"]),
-        (asked("choice", "How?", "by post", '"><script>'), ["by post", '"><script>']),
-        (asked("text", "Signed by whom?"), [None, None]),
+        (question_row("confirm", "Send it?"), ["yes", "no"]),
+        (question_row("choice", "How?", "by post", '"><script>'), ["by post", '"><script>']),
+        (question_row("text", "Signed by whom?"), [None, None]),
     ],
 )
 def test_a_waiting_job_shows_its_question_with_its_controls(
     question: Any, controls: list[str | None]
 ) -> None:
-    html = render_job(a_job(status="waiting", question=question, answers=[]))
+    html = render_job(job_row(status="waiting", question=question, answers=[]))
     tags = Tags(html)
     form = next(attributes for tag, attributes in tags.found if tag == "form")
     assert (form["data-kind"], form["data-number"]) == (question["kind"], "0")
@@ -368,15 +373,15 @@ def test_a_waiting_job_shows_its_question_with_its_controls(
     assert question["text"] in tags.text and "<script>" not in html and "<progress" not in html
 
 
-def test_answers_of_a_job_are_told_with_their_authors_and_are_text() -> None:
+def test_answers_of_a_job_are_shown_escaped_with_author_and_time() -> None:
     answers = [
-        asked("confirm", "Send it?", answer=False, by="ada", at="2026-11-21T13:05:00+00:00"),
-        asked("text", "Why?", answer="<img src=x>", by="<b>", at="2026-11-21T13:06:00+00:00"),
+        question_row("confirm", "Send it?", answer=False, by="ada", at="2026-11-21T13:05:00+00:00"),
+        question_row("text", "Why?", answer="<img src=x>", by="<b>", at="2026-11-21T13:06:00+00:00"),
     ]
-    html = render_job(a_job(status="running", answers=answers))
+    html = render_job(job_row(status="running", answers=answers))
     assert "Send it? Rejected by ada, 13:05" in " ".join(Tags(html).text.split())
     assert "&lt;img src=x&gt;" in html and "by &lt;b&gt;" in html
 
 
-def a_job(**fields: Any) -> ToolJob:
+def job_row(**fields: Any) -> ToolJob:
     return ToolJob(session_id=SESSION, call_id="c1", tool_name="write_report", **fields)

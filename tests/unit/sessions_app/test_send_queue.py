@@ -1,4 +1,4 @@
-"""Contract: frames leave in order, and no more of them wait than a socket may keep."""
+"""Contract: a send queue sends frames in order and holds a bounded number of characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HALF = "x" * (LIMIT // 2 + 1)
 
 
 class Socket:
-    """A socket that takes frames while it has room."""
+    """A socket that accepts frames once `room` is set."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -30,7 +30,7 @@ class Socket:
         self.failures += 1
 
 
-async def test_what_waits_is_bounded_and_leaves_in_order_when_there_is_room() -> None:
+async def test_the_queue_is_bounded_and_sends_in_order_when_there_is_room() -> None:
     socket = Socket()
     send_queue = socket.send_queue()
     assert send_queue.post("first")
@@ -47,7 +47,7 @@ async def test_what_waits_is_bounded_and_leaves_in_order_when_there_is_room() ->
     assert socket.sent == ["first", HALF, HALF, "last"]
 
 
-async def test_a_frame_that_cannot_be_sent_ends_it_and_is_told() -> None:
+async def test_a_frame_that_cannot_be_sent_ends_the_queue_and_is_reported() -> None:
     socket = Socket()
     socket.room.set()
     send_queue = socket.send_queue()

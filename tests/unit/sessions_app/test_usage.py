@@ -1,4 +1,4 @@
-"""What the events of an invocation tell of its use."""
+"""Contract: the events of an invocation give its model calls and its token use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLERK = LlmAgent(name="clerk", model=ScriptedModel())
 ROOT = SequentialAgent(name="root", sub_agents=[CLERK, BaseAgent(name="printer")])
 
 
-def by_clerk(*parts: types.Part, role: str = "model") -> Event:
+def clerk_event(*parts: types.Part, role: str = "model") -> Event:
     return Event(author="clerk", content=types.Content(role=role, parts=list(parts)))
 
 
@@ -25,16 +25,19 @@ def answer(name: str) -> types.Part:
     return types.Part(function_response=types.FunctionResponse(id="c1", name=name, response={"result": 1}))
 
 
-def test_what_models_answered_counts_be_it_text_calls_or_an_error() -> None:
-    text, called = by_clerk(types.Part(text="Hello.")), by_clerk(types.Part(text="So:"), call("count", "c1"))
+def test_every_response_of_a_model_counts_be_it_text_calls_or_an_error() -> None:
+    text, called = (
+        clerk_event(types.Part(text="Hello.")),
+        clerk_event(types.Part(text="So:"), call("count", "c1")),
+    )
     assert model_calls(ROOT, [text, called, Event(author="clerk", error_code="OTHER")]) == 3
 
 
-def test_what_no_model_was_asked_for_does_not_count() -> None:
+def test_events_without_a_model_call_do_not_count() -> None:
     events = [
         Event(author="user", content=say("hello")),
-        by_clerk(answer("count"), role="user"),
-        by_clerk(call(REQUEST_CONFIRMATION, "c2")),
+        clerk_event(answer("count"), role="user"),
+        clerk_event(call(REQUEST_CONFIRMATION, "c2")),
         Event(author="printer", content=text_content("It is printed.")),
         Event(author="clerk"),
         Event(author="root"),
@@ -42,7 +45,7 @@ def test_what_no_model_was_asked_for_does_not_count() -> None:
     assert model_calls(ROOT, events) == 0
 
 
-def test_an_answer_may_exceed_a_limit_if_nothing_is_asked_of_a_model_after_it() -> None:
+def test_a_response_may_exceed_a_limit_if_no_model_call_follows() -> None:
     usage = types.GenerateContentResponseUsageMetadata(total_token_count=60)
     draft = Event(author="clerk", content=text_content("A draft."), usage_metadata=usage)
     spending = Spending(Conf(invocation_tokens=100))

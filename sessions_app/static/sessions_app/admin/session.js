@@ -1,7 +1,7 @@
-// The audit page of a session: an address with #event-12 opens that event, the arrow keys step through time.
+// Audit page of a session: a URL with #event-12 opens that event; the arrow keys step through the state snapshots.
 "use strict";
 
-function openAddressedEvent() {
+function openLinkedEvent() {
   const match = /^#event-(\d+)$/.exec(location.hash);
   if (!match) return;
   const details = document.getElementById(location.hash.slice(1));
@@ -10,13 +10,13 @@ function openAddressedEvent() {
     details.open = true;
     details.scrollIntoView();
   } else if (address.searchParams.get("event") !== match[1]) {
-    // It is on another page, or filtered out.
+    // The event is on another page of the timeline, or filtered out.
     address.search = `?event=${match[1]}`;
     location.replace(address);
   }
 }
 
-function stepThroughTime(event) {
+function stepThroughSnapshots(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   if (event.target.closest("input, select, textarea, pre, [contenteditable]")) return;
   const direction = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
@@ -24,6 +24,6 @@ function stepThroughTime(event) {
   if (link) link.click();
 }
 
-window.addEventListener("hashchange", openAddressedEvent);
-document.addEventListener("keydown", stepThroughTime);
-openAddressedEvent();
+window.addEventListener("hashchange", openLinkedEvent);
+document.addEventListener("keydown", stepThroughSnapshots);
+openLinkedEvent();

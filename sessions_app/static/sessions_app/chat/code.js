@@ -1,4 +1,4 @@
-// A head for each code block: its language, and a button that copies it.
+// Header of each code block: its language and a copy button.
 
 import { make, makeButton } from "./dom.js";
 
@@ -7,14 +7,14 @@ export function addCopyButtons(root) {
     const block = make("div", "code");
     const head = make("div", "code-head");
     head.append(make("span", "", pre.dataset.language ?? "text"));
-    // Browsers offer the clipboard to pages that came over HTTPS or from this machine.
-    if (navigator.clipboard) head.append(copyButton(pre));
+    // The clipboard API exists only in secure contexts: HTTPS or localhost.
+    if (navigator.clipboard) head.append(makeCopyButton(pre));
     pre.replaceWith(block);
     block.append(head, pre);
   }
 }
 
-function copyButton(pre) {
+function makeCopyButton(pre) {
   const button = makeButton("plain", "Copy", async () => {
     await navigator.clipboard.writeText(pre.textContent);
     button.textContent = "Copied";

@@ -1,26 +1,29 @@
-// Where a message is written: Enter sends it, the draft outlives the page.
+// Form for writing a message. Enter sends it; the draft survives a reload.
 
 export class Composer {
   #isComposing = false;
-  #running = null;
-  #key = "";
+  #runningId = null;
+  #storageKey = "";
 
-  /** @param onSend is called with the text; @param onStop when the person wants the answer stopped */
+  /**
+   * @param onSend - Callback with the text of a message to send.
+   * @param onStop - Callback for the stop button.
+   */
   constructor(form, sessionId, { onSend, onStop }) {
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
-    this.draft = `draft:${sessionId}`;
+    this.draftKey = `draft:${sessionId}`;
     this.onSend = onSend;
-    this.#open(this.draft);
+    this.#open(this.draftKey);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
     });
-    this.field.addEventListener("input", () => this.#changed());
+    this.field.addEventListener("input", () => this.#refresh());
     this.field.addEventListener("compositionstart", () => (this.#isComposing = true));
     this.field.addEventListener("compositionend", () => (this.#isComposing = false));
-    this.field.addEventListener("keydown", (event) => this.#onKey(event));
+    this.field.addEventListener("keydown", (event) => this.#handleKey(event));
     this.stopButton.addEventListener("click", () => {
       this.stopButton.disabled = true;
       this.field.focus();
@@ -29,50 +32,50 @@ export class Composer {
     if (matchMedia("(hover: hover)").matches) this.field.focus();
   }
 
-  /** The id of what can be stopped; null when there is nothing. */
+  /** Set the id of the invocation that the stop button cancels; null hides the button. */
   set running(invocationId) {
-    if (invocationId === this.#running) return;
-    this.#running = invocationId;
+    if (invocationId === this.#runningId) return;
+    this.#runningId = invocationId;
     this.stopButton.disabled = false;
-    this.#changed();
+    this.#refresh();
   }
 
-  /** Writes on something else, kept under a key of its own: what is kept there, or else `text`. The draft waits. */
-  write(key, text) {
+  /** Switch to another text, stored under `key`, which starts as `text`. The draft stays stored. */
+  switchTo(key, text) {
     this.#open(key, text);
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
   }
 
-  /** Goes back to the draft and forgets what was written on instead. When `keepsText`, it comes into the draft. */
-  writeDraft({ keepsText = false } = {}) {
+  /** Discard the current text and return to the draft; with `keepsText`, append the text to the draft. */
+  returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;
-    sessionStorage.removeItem(this.#key);
-    this.#open(this.draft);
+    sessionStorage.removeItem(this.#storageKey);
+    this.#open(this.draftKey);
     if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
-    this.#changed();
+    this.#refresh();
   }
 
-  /** A stop could not be asked for: it may be tried again. */
-  allowStop() {
+  /** Enable the stop button again after a failed request. */
+  enableStop() {
     this.stopButton.disabled = false;
   }
 
-  /** Nothing can be sent here any more. */
+  /** Disable the form for good. */
   close() {
     this.field.disabled = true;
     this.running = null;
-    this.#changed();
+    this.#refresh();
   }
 
   #open(key, text = "") {
-    this.#key = key;
+    this.#storageKey = key;
     this.field.value = sessionStorage.getItem(key) ?? text;
-    this.#changed();
+    this.#refresh();
   }
 
-  #onKey(event) {
-    // Safari ends the composition before its Enter arrives; the key code tells it apart.
+  #handleKey(event) {
+    // Safari ends the composition before its Enter arrives; only the key code 229 identifies that Enter.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || this.#isComposing || event.keyCode === 229) return;
     event.preventDefault();
     this.#send();
@@ -82,17 +85,17 @@ export class Composer {
     const text = this.field.value.trim();
     if (!text || this.field.disabled) return;
     this.field.value = "";
-    this.#changed();
+    this.#refresh();
     this.field.focus();
     this.onSend(text);
   }
 
-  #changed() {
+  #refresh() {
     const isEmpty = !this.field.value.trim();
-    sessionStorage.setItem(this.#key, this.field.value);
+    sessionStorage.setItem(this.#storageKey, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
-    this.stopButton.hidden = !this.#running;
-    this.sendButton.hidden = this.#running !== null && isEmpty;
+    this.stopButton.hidden = !this.#runningId;
+    this.sendButton.hidden = this.#runningId !== null && isEmpty;
     if (!CSS.supports("field-sizing", "content")) {
       this.field.style.height = "auto";
       this.field.style.height = `${this.field.scrollHeight}px`;

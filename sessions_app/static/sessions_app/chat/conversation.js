@@ -1,13 +1,13 @@
-// The log: every event once, in the order of its number.
+// Event log of the page: each event once, in the order of its seq.
 
 import { addCopyButtons } from "./code.js";
 import { parse } from "./dom.js";
-import { reopenQuestions, settleQuestions } from "./questions.js";
+import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
 import { showLocalTimes } from "./times.js";
-import { pairResults, takeResultsOut } from "./tools.js";
+import { placeResponses, removeResponsesFrom } from "./calls.js";
 
 export class Conversation {
-  /** @param onGap is called when events are missing in front of one that came */
+  /** @param onGap - Callback when events before a received event are missing. */
   constructor(main, { onGap }) {
     this.main = main;
     this.log = main.querySelector("#log");
@@ -16,7 +16,7 @@ export class Conversation {
     this.#decorate(this.log);
   }
 
-  /** Adds an event that follows what is here; a rewind takes out what it undid instead. True when it was new. */
+  /** Append the next event; a rewind event removes the events that it undid instead. Return true for a new event. */
   add({ seq, html, rewound_from: rewoundFrom }) {
     if (seq <= this.lastSeq) return false;
     if (seq > this.lastSeq + 1) {
@@ -24,28 +24,28 @@ export class Conversation {
       return false;
     }
     this.lastSeq = seq;
-    if (rewoundFrom) this.#takeOut(rewoundFrom);
+    if (rewoundFrom) this.#removeFrom(rewoundFrom);
     else this.#append(parse(html));
     return true;
   }
 
-  /** Puts older events in front, without reading them out. */
-  addEarlier(fragment) {
+  /** Prepend older events without announcing them to screen readers. */
+  prepend(fragment) {
     this.log.setAttribute("aria-live", "off");
     this.#decorate(fragment);
     this.log.prepend(fragment);
     setTimeout(() => this.log.removeAttribute("aria-live"), 1000);
   }
 
-  /** The articles of an invocation, in order. */
+  /** Return the articles of an invocation, in order. */
   articlesOf(invocationId) {
     return [...this.log.querySelectorAll(`article[data-invocation="${CSS.escape(invocationId)}"]`)];
   }
 
-  /** What the person said to start the invocation; null when it is not on the page. */
+  /** Return the user message that started the invocation; null when the page does not show it. */
   messageOf(invocationId) {
-    const said = this.articlesOf(invocationId).find((article) => article.matches(".person"));
-    return said?.querySelector(".said")?.textContent ?? null;
+    const message = this.articlesOf(invocationId).find((article) => article.matches(".person"));
+    return message?.querySelector(".said")?.textContent ?? null;
   }
 
   #append(fragment) {
@@ -53,25 +53,25 @@ export class Conversation {
     this.log.append(fragment);
   }
 
-  // What was moved from there into earlier articles goes, too.
-  #takeOut(first) {
+  // Responses and confirmations that were moved from there into earlier articles are removed too.
+  #removeFrom(first) {
     const rows = [...this.log.querySelectorAll("article[data-seq], .outcome")];
     const from = rows.findIndex((row) => row.dataset.seq >= first);
     if (from >= 0) rows.slice(from).forEach((row) => row.remove());
-    takeResultsOut(this.log, first);
-    reopenQuestions(this.log, first);
+    removeResponsesFrom(this.log, first);
+    reopenConfirmations(this.log, first);
   }
 
   #decorate(root) {
-    pairResults(this.log, root);
-    settleQuestions(this.log, root);
+    placeResponses(this.log, root);
+    placeConfirmations(this.log, root);
     showLocalTimes(root);
     addCopyButtons(root);
   }
 }
 
-/** The invocations that the server told with a stretch of the log. */
-export function toldInvocations(root) {
+/** Return the invocations that the server embedded in a page of the log. */
+export function embeddedInvocations(root) {
   return [...root.querySelectorAll('.log-page > script[type="application/json"]')].flatMap((data) =>
     JSON.parse(data.textContent),
   );

@@ -1,4 +1,4 @@
-// Making elements. Text that somebody wrote goes in as text; HTML comes from this server only.
+// Creation of elements. User text is set as text content; HTML comes only from this server.
 
 export function make(tag, className, text = "") {
   const element = document.createElement(tag);
@@ -14,14 +14,14 @@ export function makeButton(className, text, onClick) {
   return button;
 }
 
-/** What the server rendered, as a fragment; nothing in it runs. */
+/** Parse HTML of the server into a fragment, without running scripts. */
 export function parse(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
   return template.content;
 }
 
-/** An id for a message: a random UUID, also where the page came over plain HTTP. */
+/** Return a random UUID. Unlike `crypto.randomUUID`, this also works over plain HTTP. */
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;

@@ -1,10 +1,10 @@
-// Loads older events when the person reaches the top, or asks.
+// Loading of older events when the user scrolls to the top or presses the button.
 
-import { toldInvocations } from "./conversation.js";
+import { embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 
-/** Sets up the button; `onLoaded` is called with the invocations of what was loaded. */
-export function loadEarlier({ button, conversation, scroll, url, onLoaded }) {
+/** Set up the button; `onLoaded` receives the invocations of each loaded page. */
+export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded }) {
   let isLoading = false;
 
   async function load() {
@@ -18,7 +18,7 @@ export function loadEarlier({ button, conversation, scroll, url, onLoaded }) {
       show(parse(await response.text()));
       button.textContent = "Show earlier messages";
     } catch {
-      button.textContent = "Earlier messages did not load. Try again";
+      button.textContent = "Could not load earlier messages. Try again";
     } finally {
       isLoading = false;
     }
@@ -26,21 +26,21 @@ export function loadEarlier({ button, conversation, scroll, url, onLoaded }) {
 
   function show(fragment) {
     const anchor = conversation.log.querySelector("article:not([hidden])") ?? conversation.log;
-    const invocations = toldInvocations(fragment);
+    const invocations = embeddedInvocations(fragment);
     const hasMore = fragment.querySelector(".log-page").dataset.hasMore === "true";
     scroll.keepPlace(anchor, () => {
-      conversation.addEarlier(fragment);
+      conversation.prepend(fragment);
       button.hidden = !hasMore;
       onLoaded(invocations);
     });
-    // Observing anew tells at once whether the button is still in view.
-    watcher.unobserve(button);
-    watcher.observe(button);
+    // Observing again reports immediately if the button is still in view.
+    observer.unobserve(button);
+    observer.observe(button);
   }
 
   button.addEventListener("click", load);
-  const watcher = new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && load(), {
+  const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && load(), {
     rootMargin: "300px 0px 0px",
   });
-  watcher.observe(button);
+  observer.observe(button);
 }

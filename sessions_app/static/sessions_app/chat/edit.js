@@ -1,15 +1,15 @@
-// Going back to a message: its text comes into the composer, and what is sent takes its place.
+// Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
 export class Edit {
   #article = null;
 
   /**
-   * @param mayBegin is asked when the person wants to edit
-   * @param onLost is called when the message was replaced elsewhere meanwhile
+   * @param mayBegin - Return true when editing may start.
+   * @param onLost - Callback when the edited message was replaced in another tab.
    */
   constructor(bar, { sessionId, conversation, composer, mayBegin, onLost }) {
     Object.assign(this, { bar, composer, onLost });
-    this.key = `edit:${sessionId}`;
+    this.storageKey = `edit:${sessionId}`;
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-edit]");
       if (button && mayBegin()) this.#begin(button.closest("article"));
@@ -21,15 +21,15 @@ export class Edit {
     this.#resume(conversation);
   }
 
-  /** What is being written is sent: returns the invocation whose message it replaces; undefined for a new message. */
+  /** End the edit and return the invocation whose message is replaced; undefined for a new message. */
   finish() {
     const replaces = this.#article?.dataset.invocation;
     this.#end();
     return replaces;
   }
 
-  /** Articles were taken out: what replaces a message that is gone would be a new one. */
-  rewind() {
+  /** Keep the text as a draft when the edited message was removed by a rewind. */
+  handleRewind() {
     if (!this.#article || this.#article.isConnected) return;
     this.#end({ keepsText: true });
     this.onLost();
@@ -39,11 +39,11 @@ export class Edit {
     this.#end();
     this.#article = article;
     const { invocation } = article.dataset;
-    sessionStorage.setItem(this.key, invocation);
+    sessionStorage.setItem(this.storageKey, invocation);
     article.dataset.editing = "";
     this.bar.hidden = false;
     this.composer.field.setAttribute("aria-describedby", "editing-text");
-    this.composer.write(`${this.key}:${invocation}`, article.querySelector(".said").textContent);
+    this.composer.switchTo(`${this.storageKey}:${invocation}`, article.querySelector(".said").textContent);
   }
 
   #cancel() {
@@ -52,27 +52,27 @@ export class Edit {
     article.querySelector("button[data-edit]").focus();
   }
 
-  #end(how) {
+  #end(options) {
     if (!this.#article) return;
     delete this.#article.dataset.editing;
     this.#article = null;
-    sessionStorage.removeItem(this.key);
+    sessionStorage.removeItem(this.storageKey);
     this.bar.hidden = true;
     this.composer.field.removeAttribute("aria-describedby");
-    this.composer.writeDraft(how);
+    this.composer.returnToDraft(options);
   }
 
-  // The page was loaded anew in the middle of it.
+  // Continue an edit after a reload of the page.
   #resume(conversation) {
-    const invocation = sessionStorage.getItem(this.key);
+    const invocation = sessionStorage.getItem(this.storageKey);
     if (!invocation) return;
     const articles = conversation.articlesOf(invocation);
-    this.#begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? goneMessage(invocation));
-    this.rewind();
+    this.#begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
+    this.handleRewind();
   }
 }
 
-function goneMessage(invocation) {
+function makeRemovedArticle(invocation) {
   const article = document.createElement("article");
   article.dataset.invocation = invocation;
   article.append(Object.assign(document.createElement("div"), { className: "said" }));

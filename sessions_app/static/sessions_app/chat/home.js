@@ -1,4 +1,4 @@
-// The list of chats: times in the person's time zone.
+// List of chats: show times in the user's time zone.
 
 import { showLocalTimes } from "./times.js";
 

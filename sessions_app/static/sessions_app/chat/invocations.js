@@ -1,6 +1,6 @@
-// What the server is doing for this chat.
+// Statuses of the invocations of this chat.
 
-const OPEN = new Set(["queued", "running"]);
+const ACTIVE = new Set(["queued", "running"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 export function hasEnded(status) {
@@ -10,21 +10,21 @@ export function hasEnded(status) {
 export class Invocations {
   #statuses = new Map();
 
-  /** The id of the invocation that runs, or else of the one that waits longest; null when there is none. */
+  /** Id of the running invocation, or else of the oldest queued invocation; null without either. */
   get current() {
-    const open = [...this.#statuses].filter(([, status]) => OPEN.has(status));
-    return (open.find(([, status]) => status === "running") ?? open[0])?.[0] ?? null;
+    const active = [...this.#statuses].filter(([, status]) => ACTIVE.has(status));
+    return (active.find(([, status]) => status === "running") ?? active[0])?.[0] ?? null;
   }
 
-  take({ id, status }) {
+  update({ id, status }) {
     this.#statuses.set(id, status);
   }
 
-  /** Takes what the server says runs now. True when something that was open here has ended meanwhile. */
-  replaceOpen(current) {
-    const open = [...this.#statuses].filter(([id, status]) => OPEN.has(status) && id !== current?.id);
-    for (const [id] of open) this.#statuses.delete(id);
-    if (current) this.take(current);
-    return open.length > 0;
+  /** Replace the active invocations by the current one. Return true when others have ended in the meantime. */
+  replaceActive(current) {
+    const active = [...this.#statuses].filter(([id, status]) => ACTIVE.has(status) && id !== current?.id);
+    for (const [id] of active) this.#statuses.delete(id);
+    if (current) this.update(current);
+    return active.length > 0;
   }
 }

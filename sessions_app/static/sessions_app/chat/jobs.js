@@ -1,15 +1,15 @@
-// Cards of long-running work. Each stands under its call and is replaced when there is news.
+// Cards of jobs. Each card is placed below its function call and replaced by every update.
 
 import { parse } from "./dom.js";
-import { allowAnswer } from "./questions.js";
+import { setEnabled } from "./confirmations.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
 export class Jobs {
-  #early = new Map();
+  #pending = new Map();
 
   /**
-   * @param onCancel is called with a job's id when its button is pressed; says whether that was sent
-   * @param onAnswer is called with {id, number, answer} when a job's question is answered; says whether that was sent
+   * @param onCancel - Send the cancel request for a job id; return true when it was sent.
+   * @param onAnswer - Send {id, number, answer} for a job's question; return true when it was sent.
    */
   constructor(log, { onCancel, onAnswer }) {
     this.log = log;
@@ -21,37 +21,37 @@ export class Jobs {
       event.preventDefault();
       const form = event.target;
       const { job: id, number, kind } = form.dataset;
-      const said = kind === "text" ? form.elements.answer.value : event.submitter.value;
-      const answer = kind === "confirm" ? said === "yes" : said;
-      if (onAnswer({ id, number: Number(number), answer })) allowAnswer(form, false);
+      const value = kind === "text" ? form.elements.answer.value : event.submitter.value;
+      const answer = kind === "confirm" ? value === "yes" : value;
+      if (onAnswer({ id, number: Number(number), answer })) setEnabled(form, false);
     });
   }
 
-  /** Shows a job as it is now; one whose call has not come yet waits for it. */
+  /** Show the job; keep it for later when its call is not on the page yet. */
   show(frame) {
     const fragment = parse(frame.html);
     showLocalTimes(fragment);
     showElapsed(fragment);
-    const place = this.log.querySelector(`.job-place[data-call-id="${CSS.escape(frame.call_id)}"]`);
-    if (place) replace(place, fragment);
-    else this.#early.set(frame.call_id, frame);
+    const slot = this.log.querySelector(`.job-place[data-call-id="${CSS.escape(frame.call_id)}"]`);
+    if (slot) replace(slot, fragment);
+    else this.#pending.set(frame.call_id, frame);
   }
 
-  /** Events came: their calls may have been waited for. */
-  settle() {
-    const waiting = [...this.#early.values()];
-    this.#early.clear();
-    for (const frame of waiting) this.show(frame);
+  /** Show the jobs whose calls have arrived since. */
+  showPending() {
+    const frames = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const frame of frames) this.show(frame);
   }
 }
 
-/** Puts the card in its place; what the person is writing in the old one stays. */
-function replace(place, fragment) {
-  const old = place.querySelector("input[name=answer]");
+/** Replace the card; keep the text and focus of an answer that is being typed. */
+function replace(slot, fragment) {
+  const old = slot.querySelector("input[name=answer]");
   const fresh = fragment.querySelector("input[name=answer]");
   const isSame = old && fresh && old.form.dataset.number === fresh.form.dataset.number;
   const hadFocus = old === document.activeElement;
   if (isSame) fresh.value = old.value;
-  place.replaceChildren(fragment);
+  slot.replaceChildren(fragment);
   if (isSame && hadFocus) fresh.focus();
 }

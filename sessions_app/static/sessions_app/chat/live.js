@@ -1,4 +1,4 @@
-// Text that grows while the model writes. It is outside the log, so that it is read out once, when it is whole.
+// Streamed text of partial events. It is outside the log, so that screen readers announce only the complete event.
 
 import { make } from "./dom.js";
 
@@ -7,7 +7,7 @@ export class LiveText {
   #finished = new Set();
   #lease = 0;
 
-  /** @param onGap is called when text is missing in front of what came */
+  /** @param onGap - Callback when text before a received fragment is missing. */
   constructor(region, { onGap }) {
     this.region = region;
     this.onGap = onGap;
@@ -17,9 +17,12 @@ export class LiveText {
     return this.#messages.size === 0;
   }
 
-  /** Puts text at its place. Offsets count UTF-16 units, of text and thoughts apart; what was behind is replaced. */
+  /**
+   * Write text at its offset and replace everything after it.
+   * Offsets count UTF-16 code units, separately for text and thoughts.
+   */
   write({ lease, event_id: eventId, invocation_id: invocationId, author, offset, text, thought }) {
-    this.takeUp(lease);
+    this.adoptLease(lease);
     if (lease < this.#lease || this.#finished.has(eventId)) return;
     const message = this.#messages.get(eventId) ?? this.#begin(eventId, invocationId, author);
     const node = thought ? message.thought : message.text;
@@ -31,27 +34,27 @@ export class LiveText {
     message.thoughts.hidden = message.thought.length === 0;
   }
 
-  /** The event has come: what grew makes room for it. */
+  /** Remove the streamed text of an event that has been committed. */
   finish(eventId) {
     this.#finished.add(eventId);
     this.#remove(eventId);
   }
 
-  /** A process has the session under a newer lease, and begins anew: what older ones streamed is void. */
-  takeUp(lease) {
+  /** Discard the text of older leases: the new lease holder streams from the start. */
+  adoptLease(lease) {
     if (lease <= this.#lease) return;
     this.#lease = lease;
     this.clear();
   }
 
-  /** Nothing more will come for the invocation. */
+  /** Remove the streamed text of an invocation that has ended. */
   drop(invocationId) {
     for (const [eventId, message] of this.#messages) {
       if (message.invocationId === invocationId) this.#remove(eventId);
     }
   }
 
-  /** What grows will come again from its beginning, or never. */
+  /** Remove all streamed text. */
   clear() {
     for (const eventId of [...this.#messages.keys()]) this.#remove(eventId);
   }
@@ -63,7 +66,7 @@ export class LiveText {
     const thoughts = make("details", "thought");
     thoughts.append(make("summary", "", "Thinking"));
     article.append(header, thoughts);
-    const message = { invocationId, article, thoughts, thought: growing(thoughts), text: growing(article) };
+    const message = { invocationId, article, thoughts, thought: appendTextNode(thoughts), text: appendTextNode(article) };
     article.dataset.eventId = eventId;
     this.region.append(article);
     this.#messages.set(eventId, message);
@@ -76,7 +79,7 @@ export class LiveText {
   }
 }
 
-function growing(parent) {
+function appendTextNode(parent) {
   const body = make("div", "growing");
   const node = document.createTextNode("");
   body.append(node);

@@ -1,43 +1,43 @@
-// The chat page: puts the parts together and hands each frame to the one it is for.
+// Chat page: create the parts and dispatch each frame to them.
 
 import { Composer } from "./composer.js";
-import { Conversation, toldInvocations } from "./conversation.js";
+import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
+import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
-import { loadEarlier } from "./earlier.js";
+import { setUpEarlierButton } from "./earlier.js";
 import { Edit } from "./edit.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { Jobs } from "./jobs.js";
 import { LiveText } from "./live.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
-import { allowAnswers, listenForAnswers } from "./questions.js";
 import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
-import { showChanges } from "./state.js";
+import { showStateDelta } from "./state.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
-const STATES = {
+const CONNECTION_LABELS = {
   connected: "Connected",
   reconnecting: "Reconnecting…",
   offline: "Offline",
-  gone: "This chat is gone",
+  gone: "Chat not found",
   "signed-out": "Signed out",
 };
-const ENDED = {
-  gone: "This chat does not exist any more. It may have been deleted elsewhere.",
-  "signed-out": "You are signed out. Load the page again to sign in.",
+const CLOSED_NOTICES = {
+  gone: "This chat no longer exists. It may have been deleted in another tab.",
+  "signed-out": "You are signed out. Reload the page to sign in.",
 };
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
 const { session, socket: socketPath, events: eventsUrl } = main.dataset;
 
-const PATIENCE = 1000;
+const GAP_REQUEST_INTERVAL = 1000;
 const LONGEST_TITLE = 80;
-let askedAt = 0;
-const conversation = new Conversation(main, { onGap });
-const live = new LiveText(byId("live"), { onGap });
+let lastGapRequest = 0;
+const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
+const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 const jobs = new Jobs(conversation.log, {
   onCancel: (id) => socket.send("cancel_job", { id }),
   onAnswer: (answer) => socket.send("answer_job", answer),
@@ -59,53 +59,53 @@ const edit = new Edit(byId("editing"), {
   conversation,
   composer,
   mayBegin: mayEdit,
-  onLost: () => notice("The message that you were editing is not on this page any more. Sent now, this would be a new message."),
+  onLost: () => showNotice("The message that you were editing was removed. Your text will be sent as a new message."),
 });
 
 const handlers = {
   ready(frame) {
-    const missed = invocations.replaceOpen(frame.invocation);
-    live.clear(); // what still grows comes again, whole
+    const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
+    live.clear(); // the server sends the streamed text again from its start
     frame.jobs.forEach((job) => jobs.show(job));
     schedules.replace(frame.schedules);
     outbox.resend();
-    if (missed || outcomes.offersRetry) learnOutcomes(frame.seq);
+    if (hasEndedMeanwhile || outcomes.offersRetry) loadOutcomes(frame.seq);
   },
   event(frame) {
     if (!conversation.add(frame)) return;
     if (frame.rewound_from) {
-      outcomes.rewind();
-      edit.rewind();
+      outcomes.handleRewind();
+      edit.handleRewind();
     }
     live.finish(frame.event.id);
-    if (frame.event.customMetadata?.adk_resumed) live.takeUp(frame.event.customMetadata.adk_resumed);
+    if (frame.event.customMetadata?.adk_resumed) live.adoptLease(frame.event.customMetadata.adk_resumed);
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
-    jobs.settle();
-    showChanges(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
-    nameChat(conversation.messageOf(frame.event.invocationId));
-    if (byId(`event-${frame.seq}`)) scroll.announce();
+    jobs.showPending();
+    showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
+    setTitle(conversation.messageOf(frame.event.invocationId));
+    if (byId(`event-${frame.seq}`)) scroll.offerNewest();
   },
   partial(frame) {
     live.write(frame);
-    scroll.announce();
+    scroll.offerNewest();
   },
-  invocation: learn,
+  invocation: handleInvocation,
   job(frame) {
     jobs.show(frame);
     if (frame.question) {
-      byId("asked").textContent = frame.question.text; // the cards are not read out: they change all the time
-      scroll.announce();
+      byId("asked").textContent = frame.question.text; // screen readers skip the cards, which change often
+      scroll.offerNewest();
     }
   },
   schedule(frame) {
-    schedules.take(frame);
+    schedules.update(frame);
   },
   error(frame) {
-    composer.allowStop();
-    allowAnswers(conversation.log);
-    outcomes.allowRetry();
-    if (!outbox.refuse(frame.in_reply_to, frame.message)) notice(frame.message);
+    composer.enableStop();
+    enableConfirmations(conversation.log);
+    outcomes.enableRetry();
+    if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
   },
   pong() {},
 };
@@ -117,48 +117,48 @@ function onFrame(frame) {
 
 function onState(state) {
   byId("connection").dataset.state = state;
-  byId("connection").textContent = STATES[state];
-  if (ENDED[state]) {
-    notice(ENDED[state]);
+  byId("connection").textContent = CONNECTION_LABELS[state];
+  if (CLOSED_NOTICES[state]) {
+    showNotice(CLOSED_NOTICES[state]);
     composer.close();
   }
 }
 
-// Something is missing: asks for it, but not once for each piece that comes before the answer.
-function onGap() {
-  if (Date.now() - askedAt < PATIENCE) return;
-  askedAt = Date.now();
-  socket.hello();
+// Request what is missing, but not again for every frame that arrives before the response.
+function onGap(request) {
+  if (Date.now() - lastGapRequest < GAP_REQUEST_INTERVAL) return;
+  lastGapRequest = Date.now();
+  request();
 }
 
-function learn(told) {
-  const text = told.text ?? outbox.textOf(told.client_id);
-  invocations.take(told);
-  outbox.acknowledge(told);
-  outcomes.tell({ ...told, text });
-  if (hasEnded(told.status)) live.drop(told.id);
+function handleInvocation(frame) {
+  const text = frame.text ?? outbox.textOf(frame.client_id);
+  invocations.update(frame);
+  outbox.acknowledge(frame);
+  outcomes.show({ ...frame, text });
+  if (hasEnded(frame.status)) live.drop(frame.id);
 }
 
-// Invocations ended while the page was not connected; how they did is told with the log.
-async function learnOutcomes(seq) {
+// Load the outcomes of invocations that ended while the page was disconnected; pages of the log contain them.
+async function loadOutcomes(seq) {
   const response = await fetch(`${eventsUrl}?before=${seq + 1}`);
-  if (response.ok) toldInvocations(parse(await response.text())).forEach(learn);
+  if (response.ok) embeddedInvocations(parse(await response.text())).forEach(handleInvocation);
 }
 
 function send(text, replaces) {
-  notice("");
+  showNotice("");
   outbox.send(text, replaces);
   scroll.toEnd();
 }
 
 function mayEdit() {
   const isRunning = invocations.current !== null;
-  notice(isRunning ? "An answer is being written. Stop it, or wait for its end, then edit." : "");
+  showNotice(isRunning ? "An answer is being written. Stop it or wait for it to finish, then edit." : "");
   return !isRunning && !composer.field.disabled;
 }
 
 function stop() {
-  if (!socket.send("cancel", { invocation_id: invocations.current })) composer.allowStop();
+  if (!socket.send("cancel", { invocation_id: invocations.current })) composer.enableStop();
 }
 
 function showActivity() {
@@ -168,13 +168,13 @@ function showActivity() {
   byId("working").hidden = !isRunning || !live.isEmpty;
 }
 
-// The first message is the title, shortened as on the server.
-function nameChat(text) {
-  const unnamed = document.querySelector(".bar-title[data-unnamed]");
-  if (!unnamed || !text) return;
-  delete unnamed.dataset.unnamed;
+// Use the first message as the title, truncated as on the server.
+function setTitle(text) {
+  const heading = document.querySelector(".bar-title[data-unnamed]");
+  if (!heading || !text) return;
+  delete heading.dataset.unnamed;
   const title = titleFrom(text);
-  for (const place of [unnamed, ...document.querySelectorAll('[aria-current="page"] .item-title')]) place.textContent = title;
+  for (const place of [heading, ...document.querySelectorAll('[aria-current="page"] .item-title')]) place.textContent = title;
   document.title = document.title.replace("New chat", () => title);
 }
 
@@ -184,19 +184,19 @@ function titleFrom(text) {
   return `${characters.slice(0, LONGEST_TITLE).join("").replace(/ [^ ]*$/, "")}…`;
 }
 
-function notice(text) {
+function showNotice(text) {
   byId("notice").textContent = text;
   byId("notice").hidden = !text;
 }
 
-toldInvocations(conversation.log).forEach(learn);
-listenForAnswers(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
-loadEarlier({
+embeddedInvocations(conversation.log).forEach(handleInvocation);
+listenForConfirmations(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
+setUpEarlierButton({
   button: byId("earlier"),
   conversation,
   scroll,
   url: eventsUrl,
-  onLoaded: (told) => told.forEach((one) => outcomes.tell({ ...one, isEarlier: true })),
+  onLoaded: (frames) => frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true })),
 });
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);

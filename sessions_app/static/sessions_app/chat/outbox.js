@@ -1,61 +1,61 @@
-// Messages that are written but not yet in the log. They survive a reload and are sent until the server has them.
+// Sent messages that are not yet in the log. They survive a reload and are resent until the server acknowledges them.
 
 import { make, makeButton, newId } from "./dom.js";
 import { hasEnded } from "./invocations.js";
 
-const PATIENCE = 10000;
+const ACKNOWLEDGE_TIMEOUT = 10000;
 
 export class Outbox {
   #entries = new Map();
 
   /**
-   * @param deliver sends {id, text, replaces} and says whether it could
-   * @param isShown says whether the log has the message of an invocation
+   * @param deliver - Send {id, text, replaces}; return true when it was sent.
+   * @param isShown - Return true when the log shows the message of an invocation.
    */
   constructor(region, sessionId, { deliver, isShown }) {
     Object.assign(this, { region, deliver, isShown });
-    this.key = `outbox:${sessionId}`;
-    for (const { id, text, replaces } of JSON.parse(sessionStorage.getItem(this.key) ?? "[]")) this.#add(id, text, replaces);
+    this.storageKey = `outbox:${sessionId}`;
+    for (const { id, text, replaces } of JSON.parse(sessionStorage.getItem(this.storageKey) ?? "[]")) this.#add(id, text, replaces);
   }
 
-  /** Sends a new message; with `replaces` in place of the one that began that invocation. */
+  /** Send a new message; `replaces` is the invocation whose message it replaces. */
   send(text, replaces) {
     const entry = this.#add(newId(), text, replaces);
     this.#save();
     this.#deliver(entry);
   }
 
-  /** There is a connection: sends everything again under the same ids; the server tells what it already has. */
+  /** Send all entries again under the same ids after a reconnect; the server ignores duplicates. */
   resend() {
     for (const entry of this.#entries.values()) this.#deliver(entry);
   }
 
-  /** The server told what it does with a message: it has it, so it need not be sent again. */
+  /** Handle an invocation frame: the server has the message, so it is not resent. */
   acknowledge({ id, client_id: clientId, status, text }) {
     const entry = this.#entries.get(clientId) ?? (status === "queued" && text ? this.#add(clientId, text) : null);
     if (!entry) return;
     clearTimeout(entry.timer);
     entry.invocationId = id;
     this.#save();
-    this.#say(entry, status === "queued" ? "Waiting for its turn" : "Sending…");
+    this.#setNote(entry, status === "queued" ? "Waiting for its turn" : "Sending…");
     if (this.isShown(id) || hasEnded(status)) this.#remove(entry);
   }
 
-  /** The invocation's message may be in the log now. */
+  /** Remove the entry of an invocation whose message is now in the log. */
   reconcile(invocationId) {
     for (const entry of this.#entries.values()) {
       if (entry.invocationId === invocationId && this.isShown(invocationId)) this.#remove(entry);
     }
   }
 
-  /** The server did not take the message. True when it was one of these. */
+  /** Show why the server refused a message. Return true when the message is in the outbox. */
   refuse(clientId, reason) {
     const entry = this.#entries.get(clientId);
     if (entry) this.#fail(entry, `Not sent: ${reason}`);
     return Boolean(entry);
   }
 
-  /** What a message says; null when it is not here. */
+  /** Return the text of a message; null when it is not in the outbox. */
   textOf(clientId) {
     return this.#entries.get(clientId)?.text ?? null;
   }
@@ -78,11 +78,11 @@ export class Outbox {
       this.#fail(entry, "Not sent");
       return;
     }
-    this.#say(entry, "Sending…");
-    entry.timer = setTimeout(() => this.#fail(entry, "Not sent"), PATIENCE);
+    this.#setNote(entry, "Sending…");
+    entry.timer = setTimeout(() => this.#fail(entry, "Not sent"), ACKNOWLEDGE_TIMEOUT);
   }
 
-  #say(entry, text) {
+  #setNote(entry, text) {
     entry.note.replaceChildren(text);
   }
 
@@ -102,6 +102,6 @@ export class Outbox {
 
   #save() {
     const unsent = [...this.#entries.values()].map(({ id, text, replaces }) => ({ id, text, replaces }));
-    sessionStorage.setItem(this.key, JSON.stringify(unsent));
+    sessionStorage.setItem(this.storageKey, JSON.stringify(unsent));
   }
 }

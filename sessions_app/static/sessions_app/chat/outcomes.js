@@ -1,54 +1,54 @@
-// What became of an invocation that did not end well: a sentence, and at the last one a way to try it again.
+// Outcomes of failed and cancelled invocations: a message, and a retry button at the last invocation.
 
 import { make, makeButton } from "./dom.js";
 
-const UNKNOWN = "Something went wrong, and this was not answered.";
+const UNKNOWN = "Something went wrong. This message was not answered.";
 
 export class Outcomes {
-  #told = new Map();
-  #last = null;
+  #shown = new Map();
+  #latestId = null;
 
-  /** @param onRetry is called with an invocation's id when its button is pressed; says whether that was sent */
+  /** @param onRetry - Send the retry request for an invocation id; return true when it was sent. */
   constructor(conversation, { onRetry }) {
     this.conversation = conversation;
     this.onRetry = onRetry;
   }
 
-  /** Whether something here can be tried again, be it that another tab has done so meanwhile. */
+  /** True when a retry button is shown; another tab may have retried in the meantime. */
   get offersRetry() {
     return this.#button !== null;
   }
 
   /**
-   * Shows how the invocation stands; `text` is its message when that is not in the log, `at` its time.
-   * They are told in order; `isEarlier` is one from before all that were told.
+   * Show the outcome of an invocation; `text` is its message if the log does not show it, `at` its time.
+   * Invocations arrive in order, except that `isEarlier` marks one that precedes all others.
    */
-  tell({ id, status, error, text, at, isEarlier = false }) {
+  show({ id, status, error, text, at, isEarlier = false }) {
     document.getElementById(`outcome-${id}`)?.remove();
-    if (!isEarlier && id !== this.#last) {
-      this.#button?.remove(); // the conversation has gone on
-      this.#last = id;
+    if (!isEarlier && id !== this.#latestId) {
+      this.#button?.remove(); // only the last invocation can be retried
+      this.#latestId = id;
     }
-    this.#told.delete(id);
+    this.#shown.delete(id);
     if (status !== "failed" && status !== "cancelled") return;
-    const told = { id, status, error: error ?? "", text: text ?? "", at: at ?? Date.now() / 1000 };
-    this.#told.set(id, told);
+    const outcome = { id, status, error: error ?? "", text: text ?? "", at: at ?? Date.now() / 1000 };
+    this.#shown.set(id, outcome);
     const articles = this.conversation.articlesOf(id);
-    const row = this.#row(told, articles);
+    const row = this.#makeRow(outcome, articles);
     if (!row) return;
     row.id = `outcome-${id}`;
     if (articles.length) articles.at(-1).after(row);
-    else this.#placeByTime(row, told.at);
+    else this.#placeByTime(row, outcome.at);
   }
 
-  /** An event of the invocation came: it may say itself what the row says. */
+  /** Update the row after an event of the invocation, which may show the same outcome. */
   refresh(invocationId) {
-    const told = this.#told.get(invocationId);
-    if (told) this.tell({ ...told, isEarlier: true });
+    const outcome = this.#shown.get(invocationId);
+    if (outcome) this.show({ ...outcome, isEarlier: true });
   }
 
-  /** The server refused: it may be asked again. */
-  allowRetry() {
+  /** Enable the retry button again after a refused request. */
+  enableRetry() {
     if (this.#button) this.#button.disabled = false;
   }
 
@@ -56,35 +56,35 @@ export class Outcomes {
     return this.conversation.log.querySelector(".outcome button");
   }
 
-  /** Articles were taken out: what is told of their invocations goes with them. */
-  rewind() {
-    for (const [id, told] of this.#told) {
+  /** Forget the outcomes whose invocations were removed by a rewind. */
+  handleRewind() {
+    for (const [id, outcome] of this.#shown) {
       if (document.getElementById(`outcome-${id}`)) continue;
-      if (this.conversation.articlesOf(id).length) this.tell(told);
-      else this.#told.delete(id);
+      if (this.conversation.articlesOf(id).length) this.show(outcome);
+      else this.#shown.delete(id);
     }
   }
 
-  #row(told, articles) {
+  #makeRow(outcome, articles) {
     const row = make("div", "outcome");
-    if (!articles.length && told.text) {
+    if (!articles.length && outcome.text) {
       const article = make("article", "event person");
-      article.append(make("div", "said", told.text));
+      article.append(make("div", "said", outcome.text));
       row.append(article);
     }
-    if (told.status === "cancelled") {
+    if (outcome.status === "cancelled") {
       if (articles.some((article) => "interrupted" in article.dataset)) return null;
-      row.append(make("p", "mark", told.error || "Stopped"));
+      row.append(make("p", "mark", outcome.error || "Stopped"));
       return row;
     }
     if (!articles.some((article) => "error" in article.dataset)) {
-      row.append(make("p", "error", told.error || UNKNOWN));
+      row.append(make("p", "error", outcome.error || UNKNOWN));
     }
-    if (told.id === this.#last) row.append(this.#retry(told.id));
+    if (outcome.id === this.#latestId) row.append(this.#makeRetryButton(outcome.id));
     return row.childElementCount ? row : null;
   }
 
-  #retry(id) {
+  #makeRetryButton(id) {
     const button = makeButton("", "Try again", () => {
       button.disabled = this.onRetry(id);
     });

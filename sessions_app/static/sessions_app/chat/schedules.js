@@ -1,12 +1,14 @@
-// The scheduled tasks of this chat, above the message box: those to come, in the order of their times.
+// Panel of the active and failed scheduled tasks of this chat, failed ones first, then by their next times.
 
 import { parse } from "./dom.js";
 import { showLocalTimes } from "./times.js";
 
+const time = (frame) => (frame.next_at ? Date.parse(frame.next_at) : 0);
+
 export class Schedules {
   #tasks = new Map();
 
-  /** @param onCancel is called with a task's id when its button is pressed; says whether that was sent */
+  /** @param onCancel - Send the cancel request for a task id; return true when it was sent. */
   constructor(panel, { onCancel }) {
     this.panel = panel;
     this.list = panel.querySelector("ul");
@@ -16,22 +18,22 @@ export class Schedules {
     });
   }
 
-  /** Shows all that there is. */
+  /** Replace all tasks. */
   replace(frames) {
     this.#tasks = new Map(frames.map((frame) => [frame.id, frame]));
-    this.#show();
+    this.#render();
   }
 
-  /** Shows one as it is now; what is over or cancelled goes. */
-  take(frame) {
-    if (frame.status === "active") this.#tasks.set(frame.id, frame);
+  /** Update one task; remove it when it is over, cancelled or dismissed. */
+  update(frame) {
+    if (frame.status === "active" || frame.status === "failed") this.#tasks.set(frame.id, frame);
     else this.#tasks.delete(frame.id);
-    this.#show();
+    this.#render();
   }
 
-  #show() {
+  #render() {
     const hadFocus = this.list.contains(document.activeElement);
-    const tasks = [...this.#tasks.values()].sort((one, other) => Date.parse(one.next_at) - Date.parse(other.next_at));
+    const tasks = [...this.#tasks.values()].sort((a, b) => time(a) - time(b));
     this.list.replaceChildren(...tasks.map((task) => parse(task.html)));
     showLocalTimes(this.list);
     const summary = this.panel.querySelector("summary");

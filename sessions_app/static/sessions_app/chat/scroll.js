@@ -1,18 +1,18 @@
-// Follows the conversation while its end is in view; else offers a way there.
+// Scrolling: follow the end of the conversation while it is in view, otherwise offer a button to get there.
 
-const NEAR = 90;
+const NEAR_END_PIXELS = 90;
 
 export class Scroll {
   #isFollowing = true;
-  #last = 0;
+  #lastScrollY = 0;
 
   constructor(content, button) {
     this.button = button;
     this.content = content;
     addEventListener("scroll", () => this.#onScroll(), { passive: true });
     button.addEventListener("click", () => this.toEnd());
-    new ResizeObserver(() => this.#onGrowth()).observe(content);
-    addEventListener("resize", () => this.#onGrowth());
+    new ResizeObserver(() => this.#onResize()).observe(content);
+    addEventListener("resize", () => this.#onResize());
     this.toEnd();
   }
 
@@ -22,12 +22,12 @@ export class Scroll {
     scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   }
 
-  /** Something new came: says so when its place is out of view. */
-  announce() {
+  /** Show the button when new content is out of view. */
+  offerNewest() {
     if (!this.#isFollowing) this.button.hidden = false;
   }
 
-  /** Changes what is above without moving what is in view. */
+  /** Change content above the anchor without moving the visible content. */
   keepPlace(anchor, change) {
     const before = anchor.getBoundingClientRect().top;
     change();
@@ -36,14 +36,14 @@ export class Scroll {
 
   #onScroll() {
     const root = document.documentElement;
-    const isNear = root.scrollHeight - innerHeight - scrollY < NEAR;
-    // Only going up ends the following: the end may have moved on before this was told.
-    if (isNear || scrollY < this.#last) this.#isFollowing = isNear;
-    this.#last = scrollY;
+    const isNear = root.scrollHeight - innerHeight - scrollY < NEAR_END_PIXELS;
+    // Only scrolling up stops the following: the end may have moved before this event was delivered.
+    if (isNear || scrollY < this.#lastScrollY) this.#isFollowing = isNear;
+    this.#lastScrollY = scrollY;
     if (isNear) this.button.hidden = true;
   }
 
-  #onGrowth() {
+  #onResize() {
     if (this.#isFollowing) this.toEnd();
   }
 }

@@ -1,25 +1,25 @@
-// A websocket that comes back: it reconnects with backoff and notices when the other side has gone silent.
+// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection.
 
 const VERSION = 1;
-const FIRST_DELAY = 500;
-const LONGEST_DELAY = 8000;
-const HEARTBEAT = 10000;
-const QUICK_CHECK = 3000;
-const FINAL = { 4401: "signed-out", 4404: "gone" };
-const TOO_MANY = 4429;
+const FIRST_RETRY_DELAY = 500;
+const LONGEST_RETRY_DELAY = 8000;
+const HEARTBEAT_INTERVAL = 10000;
+const QUICK_CHECK_TIMEOUT = 3000;
+const FINAL_STATES = { 4401: "signed-out", 4404: "gone" };
+const TOO_MANY_CONNECTIONS = 4429;
 
 export class ChatSocket {
   #socket = null;
   #attempts = 0;
   #isSilent = false;
-  #retry = 0;
+  #retryTimer = 0;
   #hasEnded = false;
 
   /**
-   * @param path of the websocket on this host
-   * @param after gives the number of the last event that the page has
-   * @param onFrame is called with every frame
-   * @param onState is called with connected, reconnecting, offline, signed-out or gone
+   * @param path - Path of the websocket on this host.
+   * @param after - Return the seq of the last event on the page.
+   * @param onFrame - Callback for every frame.
+   * @param onState - Callback with connected, reconnecting, offline, signed-out or gone.
    */
   constructor(path, { after, onFrame, onState }) {
     this.url = new URL(path, location.href);
@@ -33,83 +33,88 @@ export class ChatSocket {
 
   start() {
     this.#connect();
-    setInterval(() => this.#beat(), HEARTBEAT);
-    addEventListener("online", () => this.#wake());
-    addEventListener("offline", () => this.#wake());
-    addEventListener("pageshow", (event) => event.persisted && this.#wake());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#wake());
+    setInterval(() => this.#sendHeartbeat(), HEARTBEAT_INTERVAL);
+    addEventListener("online", () => this.#checkConnection());
+    addEventListener("offline", () => this.#checkConnection());
+    addEventListener("pageshow", (event) => event.persisted && this.#checkConnection());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#checkConnection());
   }
 
-  /** Sends a frame; false when there is no connection to send it by. */
+  /** Send a frame. Return false without a connection. */
   send(type, fields = {}) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify({ v: VERSION, type, ...fields }));
     return true;
   }
 
-  /** Asks for everything that the page does not have. */
+  /** Request all events after the last one on the page. */
   hello() {
     this.send("hello", { after: this.after() });
   }
 
+  /** Connect anew: on one connection the server sends an event only once. */
+  reconnect() {
+    this.#disconnect();
+  }
+
   #connect() {
-    clearTimeout(this.#retry);
+    clearTimeout(this.#retryTimer);
     const socket = new WebSocket(this.url);
     this.#socket = socket;
     this.#isSilent = false;
     socket.onopen = () => this.hello();
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
-    socket.onclose = (close) => this.#lose(close.code);
+    socket.onclose = (close) => this.#disconnect(close.code);
   }
 
   #receive(frame) {
     this.#isSilent = false;
     if (frame.type === "ready") {
       this.#attempts = 0;
-      this.#tell("connected");
+      this.#setState("connected");
     }
     this.onFrame(frame);
   }
 
-  #lose(code) {
+  #disconnect(code) {
     this.#socket.onclose = this.#socket.onmessage = this.#socket.onopen = null;
     this.#socket.close();
-    if (FINAL[code]) {
+    if (FINAL_STATES[code]) {
       this.#hasEnded = true;
-      this.#tell(FINAL[code]);
+      this.#setState(FINAL_STATES[code]);
       return;
     }
-    this.#tell(navigator.onLine ? "reconnecting" : "offline");
-    const limit = code === TOO_MANY ? LONGEST_DELAY : Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** this.#attempts);
+    this.#setState(navigator.onLine ? "reconnecting" : "offline");
+    const limit = code === TOO_MANY_CONNECTIONS ? LONGEST_RETRY_DELAY : Math.min(LONGEST_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
     this.#attempts += 1;
-    this.#retry = setTimeout(() => this.#connect(), limit * (0.5 + Math.random() / 2));
+    this.#retryTimer = setTimeout(() => this.#connect(), limit * (0.5 + Math.random() / 2));
   }
 
-  #beat() {
+  #sendHeartbeat() {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     if (this.#isSilent) {
-      this.#lose();
+      this.#disconnect();
       return;
     }
     this.#isSilent = true;
     this.send("ping");
   }
 
-  // Something changed around the page: trust the connection only when it answers soon.
-  #wake() {
+  // The network or the page changed: keep the connection only if it answers soon.
+  #checkConnection() {
     if (this.#hasEnded) return;
     if (this.#socket.readyState === WebSocket.OPEN) {
-      const asked = this.#socket;
+      const checked = this.#socket;
       this.#isSilent = true;
       this.send("ping");
-      setTimeout(() => this.#socket === asked && this.#isSilent && this.#lose(), QUICK_CHECK);
+      setTimeout(() => this.#socket === checked && this.#isSilent && this.#disconnect(), QUICK_CHECK_TIMEOUT);
     } else if (this.#socket.readyState === WebSocket.CLOSED || this.#socket.readyState === WebSocket.CLOSING) {
       this.#attempts = 0;
       this.#connect();
     }
   }
 
-  #tell(state) {
+  #setState(state) {
     this.state = state;
     this.onState(state);
   }

@@ -1,4 +1,4 @@
-"""Spec A1, Q7, Q16, Q17: the tree of agents, copies of it, and agents run by hand."""
+"""Agent trees, clones, and agents run without a Runner (contract A1, Q7, Q16, Q17)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes import ScriptedModel, text_content
 
 
 class Echo(BaseAgent):
-    """Says its greeting."""
+    """Yields its greeting."""
 
     greeting: str = "hello"
 
@@ -25,8 +25,8 @@ class Echo(BaseAgent):
         yield Event(author=self.name, invocation_id=ctx.invocation_id, content=text_content(self.greeting))
 
 
-async def by_hand(agent: BaseAgent) -> InvocationContext:
-    """Q7: these four are enough."""
+async def context_without_runner(agent: BaseAgent) -> InvocationContext:
+    """Return a context with the four arguments that suffice (contract Q7)."""
     sessions = InMemorySessionService()
     session = await sessions.create_session(app_name="shop", user_id="ada")
     return InvocationContext(invocation_id="e-1", agent=agent, session=session, session_service=sessions)
@@ -40,24 +40,24 @@ def tree() -> BaseAgent:
 
 
 @pytest.mark.parametrize("name", ["user", "", "two words", "1st", "a-b", "a.b", "a/b"])
-def test_a_name_that_is_no_identifier_or_the_persons_is_refused(name: str) -> None:
-    """A1, Q17."""
+def test_a_name_that_is_no_identifier_or_is_user_is_refused(name: str) -> None:
+    """Contract A1, Q17."""
     with pytest.raises(ValueError, match="Agent name") as error:
         BaseAgent(name=name)
     assert repr(name) in str(error.value)
 
 
-def test_a_name_in_any_script_will_do() -> None:
+def test_a_name_may_use_any_script() -> None:
     assert BaseAgent(name="Größe_2").name == "Größe_2"
 
 
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(ValueError, match="instructions"):
-        LlmAgent(name="a", instructions="typo")
+        LlmAgent.model_validate({"name": "a", "instructions": "typo"})
 
 
 def test_the_parents_are_set_by_the_tree() -> None:
-    """A1."""
+    """Contract A1."""
     root = tree()
     leaf = root.find_agent("leaf")
     assert leaf is not None and leaf.parent_agent is root.find_agent("middle")
@@ -66,7 +66,7 @@ def test_the_parents_are_set_by_the_tree() -> None:
 
 
 def test_agents_are_found_below_by_name() -> None:
-    """A1."""
+    """Contract A1."""
     root = tree()
     assert root.find_agent("root") is root
     assert root.find_sub_agent("root") is None
@@ -79,7 +79,7 @@ def test_agents_are_found_below_by_name() -> None:
 
 
 def test_a_runner_refuses_a_tree_in_which_two_agents_have_one_name() -> None:
-    """A1: and says where they are; transfers and resuming would always find the first one."""
+    """Transfers and resuming would always find the first of the two (contract A1)."""
     near, far = (BaseAgent(name=name, sub_agents=[Echo(name="leaf")]) for name in ("near", "far"))
     root = BaseAgent(name="root", sub_agents=[near, far])
     with pytest.raises(ConfigurationError, match=r"'leaf': root\.near\.leaf and root\.far\.leaf\."):
@@ -88,7 +88,7 @@ def test_a_runner_refuses_a_tree_in_which_two_agents_have_one_name() -> None:
 
 
 def test_an_agent_has_one_parent() -> None:
-    """A1, Q17: the message names all three."""
+    """The message names the child and both parents (contract A1, Q17)."""
     child = BaseAgent(name="child")
     BaseAgent(name="first", sub_agents=[child])
     with pytest.raises(ValueError, match=r"'child'.*'first'.*'second'"):
@@ -98,20 +98,20 @@ def test_an_agent_has_one_parent() -> None:
         BaseAgent(name="parent", sub_agents=[twin, twin])
 
 
-def test_an_agent_that_cannot_be_made_leaves_its_children_free() -> None:
-    """A1."""
-    free, taken = BaseAgent(name="free"), BaseAgent(name="taken")
-    BaseAgent(name="parent", sub_agents=[taken])
-    with pytest.raises(ValueError, match="'taken'"):
-        BaseAgent(name="second", sub_agents=[free, taken])
+def test_an_agent_that_fails_validation_does_not_adopt_its_children() -> None:
+    """Contract A1."""
+    available, adopted = BaseAgent(name="available"), BaseAgent(name="adopted")
+    BaseAgent(name="parent", sub_agents=[adopted])
+    with pytest.raises(ValueError, match="'adopted'"):
+        BaseAgent(name="second", sub_agents=[available, adopted])
     with pytest.raises(ValueError, match="no-such-model"):
-        LlmAgent(name="third", model="no-such-model", sub_agents=[free])
-    assert free.parent_agent is None
-    assert BaseAgent(name="fourth", sub_agents=[free]).sub_agents == [free]
+        LlmAgent(name="third", model="no-such-model", sub_agents=[available])
+    assert available.parent_agent is None
+    assert BaseAgent(name="fourth", sub_agents=[available]).sub_agents == [available]
 
 
 def test_a_clone_is_a_tree_of_its_own() -> None:
-    """Q16."""
+    """Contract Q16."""
     root = tree()
     middle = root.get_agent("middle")
     copy = middle.clone()
@@ -122,10 +122,10 @@ def test_a_clone_is_a_tree_of_its_own() -> None:
     assert root.get_agent("leaf").parent_agent is middle
 
 
-def test_a_clone_takes_changes() -> None:
-    """Q16."""
+def test_a_clone_accepts_updates() -> None:
+    """Contract Q16."""
     model = ScriptedModel()
-    original = LlmAgent(name="a", model=model, tools=[test_a_clone_takes_changes], output_key="k")
+    original = LlmAgent(name="a", model=model, tools=[test_a_clone_accepts_updates], output_key="k")
     copy = original.clone(update={"name": "b", "description": "new"})
     assert isinstance(copy, LlmAgent)
     assert (copy.name, copy.description, copy.model, copy.output_key) == ("b", "new", model, "k")
@@ -138,27 +138,27 @@ def test_a_clone_takes_changes() -> None:
 
 @pytest.mark.parametrize("update", [{"parent_agent": BaseAgent(name="p")}, {"colour": "red"}])
 def test_a_clone_refuses_a_parent_and_unknown_fields(update: dict[str, Any]) -> None:
-    """Q16."""
+    """Contract Q16."""
     with pytest.raises(ValueError, match=next(iter(update))):
         BaseAgent(name="a").clone(update)
 
 
-async def test_an_agent_runs_by_hand() -> None:
-    """Q7."""
+async def test_an_agent_runs_without_a_runner() -> None:
+    """Contract Q7."""
     agent = Echo(name="echo")
-    events = [event async for event in agent.run_async(await by_hand(agent))]
+    events = [event async for event in agent.run_async(await context_without_runner(agent))]
     assert [(event.author, event.text()) for event in events] == [("echo", "hello")]
 
 
-async def test_an_llm_agent_runs_by_hand() -> None:
-    """Q7."""
+async def test_an_llm_agent_runs_without_a_runner() -> None:
+    """Contract Q7."""
     agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["hi"]))
-    events = [event async for event in agent.run_async(await by_hand(agent))]
+    events = [event async for event in agent.run_async(await context_without_runner(agent))]
     assert [(event.author, event.text()) for event in events] == [("clerk", "hi")]
 
 
 async def test_the_implementation_gets_the_context_of_its_own_agent_positionally() -> None:
-    """Q7."""
+    """Contract Q7."""
     seen: list[InvocationContext] = []
 
     class Peek(BaseAgent):
@@ -169,23 +169,23 @@ async def test_the_implementation_gets_the_context_of_its_own_agent_positionally
 
     peek = Peek(name="peek")
     root = BaseAgent(name="root", sub_agents=[peek])
-    parent = await by_hand(root)
+    parent = await context_without_runner(root)
     assert [event async for event in peek.run_async(parent)] == []
     assert seen[0].agent is peek
     assert (parent.agent, seen[0].session, seen[0].invocation_id) == (root, parent.session, "e-1")
 
 
-async def test_an_agent_that_implements_nothing_says_so_when_it_is_run() -> None:
-    """Q7."""
+async def test_an_agent_without_an_implementation_raises_when_it_is_run() -> None:
+    """Contract Q7."""
     agent = BaseAgent(name="idle")
     with pytest.raises(NotImplementedError, match="'idle'"):
-        [event async for event in agent.run_async(await by_hand(agent))]
+        [event async for event in agent.run_async(await context_without_runner(agent))]
 
 
-async def test_a_reply_of_a_callback_without_a_role_is_the_models() -> None:
-    """C2."""
+async def test_a_callback_reply_without_a_role_gets_the_role_model() -> None:
+    """Contract C2."""
     reply = types.Content(parts=[types.Part(text="closed")])
     agent = Echo(name="echo", before_agent_callback=lambda callback_context: reply)
-    [event] = [event async for event in agent.run_async(await by_hand(agent))]
+    [event] = [event async for event in agent.run_async(await context_without_runner(agent))]
     assert event.content is not None and event.content.role == "model"
     assert reply.role is None

@@ -1,6 +1,8 @@
-"""Spec A2, Q17, Q18: how an LLM agent is configured."""
+"""Configuration of an LLM agent (contract A2, Q17, Q18)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
@@ -11,13 +13,13 @@ from tests.fakes import ScriptedModel
 from tests.unit.runtime.conversation import Conversation
 
 
-def test_agent_is_another_name_of_it() -> None:
-    """A2."""
+def test_agent_is_an_alias_of_llm_agent() -> None:
+    """Contract A2."""
     assert Agent is LlmAgent
 
 
 def test_the_model_is_inherited_from_the_nearest_ancestor_that_has_one() -> None:
-    """A2."""
+    """Contract A2."""
     near, far = ScriptedModel(model="near"), ScriptedModel(model="far")
     leaf, own = LlmAgent(name="leaf"), LlmAgent(name="own", model=ScriptedModel(model="own"))
     plain = BaseAgent(name="plain", sub_agents=[leaf, own])
@@ -27,7 +29,7 @@ def test_the_model_is_inherited_from_the_nearest_ancestor_that_has_one() -> None
 
 
 def test_an_agent_without_any_model_uses_the_default() -> None:
-    """Q18."""
+    """Contract Q18."""
     assert LlmAgent(name="a").canonical_model.model == LlmAgent.default_model
 
 
@@ -38,19 +40,19 @@ def test_a_model_name_is_resolved_once() -> None:
     assert agent.canonical_model.model == "gemini-2.5-pro"
 
 
-def test_a_model_name_that_nobody_knows_is_refused_at_construction() -> None:
-    """Q17."""
+def test_an_unknown_model_name_is_refused_at_construction() -> None:
+    """Contract Q17."""
     with pytest.raises(ValueError, match="'no-such-model'"):
         LlmAgent(name="a", model="no-such-model")
 
 
-def test_what_is_no_tool_is_refused_at_construction() -> None:
+def test_an_object_that_is_not_a_tool_is_refused_at_construction() -> None:
     with pytest.raises(ValueError, match="7"):
-        LlmAgent(name="a", tools=[7])
+        LlmAgent.model_validate({"name": "a", "tools": [7]})
 
 
-async def test_tools_may_be_exchanged_later() -> None:
-    """A2: for another list, in the list, or by one more."""
+async def test_tools_may_be_replaced_later() -> None:
+    """The list may be replaced, an element replaced, or a tool appended (contract A2)."""
 
     def old() -> str:
         """Old."""
@@ -60,17 +62,19 @@ async def test_tools_may_be_exchanged_later() -> None:
         """New."""
         return "new"
 
-    agent = LlmAgent(name="a", model=ScriptedModel(turns=["1", "2", "3", "4"]), tools=[old])
+    model = ScriptedModel(turns=["1", "2", "3", "4"])
+    agent = LlmAgent(name="a", model=model, tools=[old])
     conversation, offered = Conversation(agent), []
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: None,
         lambda: setattr(agent, "tools", [new]),
         lambda: agent.tools.__setitem__(0, old),
         lambda: agent.tools.append(new),
-    ):
+    ]
+    for change in changes:
         change()
         await conversation.say("go")
-        offered.append(sorted(agent.model.requests[-1].tools_dict))
+        offered.append(sorted(model.requests[-1].tools_dict))
     assert offered == [["old"], ["new"], ["old"], ["new", "old"]]
 
 
@@ -82,9 +86,9 @@ async def test_tools_may_be_exchanged_later() -> None:
         (types.GenerateContentConfig(response_schema={"type": "OBJECT"}), "output_schema"),
     ],
 )
-def test_what_belongs_to_the_agent_is_refused_in_its_config(
+def test_settings_of_the_agent_are_refused_in_its_config(
     config: types.GenerateContentConfig, remedy: str
 ) -> None:
-    """A2."""
+    """Contract A2."""
     with pytest.raises(ValueError, match=f"Set .*{remedy}"):
         LlmAgent(name="a", generate_content_config=config)

@@ -1,4 +1,4 @@
-"""An app's settings for caches of the model's provider."""
+"""Settings of an app for the model provider's context cache."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def test_an_app_takes_cache_settings_and_has_none_by_default() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"cache_intervals": 0}, {"ttl_seconds": 0}, {"min_tokens": -1}, {"ttl": 1}]
 )
-def test_settings_that_cannot_be_are_refused(wrong: dict[str, int]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValidationError):
         ContextCacheConfig(**wrong)

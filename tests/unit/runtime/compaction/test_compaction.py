@@ -1,4 +1,4 @@
-"""Spec R4: old events are summed up when it is due, and the model is sent the summary instead."""
+"""Compaction: old events are summarized when due, and the model gets the summary instead (contract R4)."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from tests.unit.runtime.engine.histories import story
 ADA: dict[str, Any] = {"user_id": "ada", "session_id": "s"}
 
 
-class Notes(BaseEventsSummarizer):
-    """Writes down who said what, and keeps what it was told."""
+class RecordingSummarizer(BaseEventsSummarizer):
+    """Summarizer that joins authors and texts, and records its input."""
 
     def __init__(self) -> None:
-        self.told: list[list[str]] = []
+        self.inputs: list[list[str]] = []
         self.gate: asyncio.Event | None = None
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         lines = [text for event in events if (text := event.text())]
-        self.told.append(lines)
+        self.inputs.append(lines)
         if self.gate:
             await self.gate.wait()
         compaction = EventCompaction(
-            start_timestamp=0, end_timestamp=0, compacted_content=text_content(f"summary {len(self.told)}")
+            start_timestamp=0, end_timestamp=0, compacted_content=text_content(f"summary {len(self.inputs)}")
         )
         return Event(author="user", actions=EventActions(compaction=compaction))
 
 
 class Chat:
-    """A session `s` of Ada's, whose agent answers a message with its own words in capitals."""
+    """Session `s` of user Ada; the agent answers a message by repeating it in capitals."""
 
     def __init__(self, *tools: Any, compacts: bool = True, **config: Any) -> None:
-        self.notes = Notes()
+        self.summarizer = RecordingSummarizer()
         self.model = ScriptedModel()
-        config = {"compaction_interval": 2, "overlap_size": 0, "summarizer": self.notes, **config}
+        config = {"compaction_interval": 2, "overlap_size": 0, "summarizer": self.summarizer, **config}
         self.app = App(
             name="shop",
             root_agent=LlmAgent(name="agent", model=self.model, tools=list(tools)),
@@ -72,24 +72,27 @@ class Chat:
     async def summaries(self) -> list[Event]:
         return [event for event in (await self.session()).events if event.actions.compaction]
 
-    def seen(self) -> list[str]:
-        """What the model was sent last."""
+    def latest_contents(self) -> list[str]:
+        """Return the contents of the latest request."""
         return story(list(self.model.requests[-1].contents))
 
 
-async def test_the_model_is_sent_the_summary_instead_of_what_it_stands_for() -> None:
+async def test_the_model_gets_the_summary_instead_of_the_summarized_events() -> None:
     chat = Chat()
     for message in ("one", "two", "three"):
         await chat.say(message)
-    assert chat.seen() == ["model: summary 1", "user: three"]
+    assert chat.latest_contents() == ["model: summary 1", "user: three"]
     await chat.say("four")
-    assert chat.seen() == ["model: summary 1", "user: three", "model: THREE", "user: four"]
+    assert chat.latest_contents() == ["model: summary 1", "user: three", "model: THREE", "user: four"]
     await chat.say("five")
-    assert chat.seen() == ["model: summary 2", "user: five"]
-    assert chat.notes.told == [["one", "ONE", "two", "TWO"], ["summary 1", "three", "THREE", "four", "FOUR"]]
+    assert chat.latest_contents() == ["model: summary 2", "user: five"]
+    assert chat.summarizer.inputs == [
+        ["one", "ONE", "two", "TWO"],
+        ["summary 1", "three", "THREE", "four", "FOUR"],
+    ]
 
 
-async def test_the_summary_is_one_event_that_says_for_what_it_stands() -> None:
+async def test_the_summary_is_one_event_that_records_its_range() -> None:
     chat = Chat()
     for message in ("one", "two"):
         await chat.say(message)
@@ -105,21 +108,21 @@ async def test_the_summary_is_one_event_that_says_for_what_it_stands() -> None:
     assert [event.text() for event in events[:4]] == ["one", "ONE", "two", "TWO"]
 
 
-async def test_the_overlap_is_told_once_more() -> None:
+async def test_the_summarizer_is_shown_the_overlap_again() -> None:
     chat = Chat(overlap_size=1)
     for message in ("one", "two", "three", "four"):
         await chat.say(message)
-    assert chat.notes.told[1] == ["summary 1", "two", "TWO", "three", "THREE", "four", "FOUR"]
+    assert chat.summarizer.inputs[1] == ["summary 1", "two", "TWO", "three", "THREE", "four", "FOUR"]
 
 
 async def test_a_summary_is_not_yielded_and_comes_after_the_last_event() -> None:
     chat = Chat(compaction_interval=1)
-    chat.notes.gate = asyncio.Event()
+    chat.summarizer.gate = asyncio.Event()
     await chat.service.create_session(app_name="shop", **ADA)
     chat.model.turns = ["ONE"]
     stream = chat.runner.run_async(**ADA, new_message=say("one"))
     assert (await anext(stream)).text() == "ONE"
-    chat.notes.gate.set()
+    chat.summarizer.gate.set()
     assert [event async for event in stream] == []
     assert len(await chat.summaries()) == 1
 
@@ -136,20 +139,20 @@ async def test_a_runner_that_does_not_compact_leaves_it_to_compact_async() -> No
     assert await chat.runner.compact_async(**ADA, invocation_id=invocation) is None
 
 
-async def test_of_two_that_sum_up_at_once_one_is_stored() -> None:
+async def test_of_two_concurrent_compactions_one_is_stored() -> None:
     chat = Chat(compacts=False)
     await chat.say("one")
     invocation = (await chat.say("two"))[-1].invocation_id
-    chat.notes.gate = asyncio.Event()
+    chat.summarizer.gate = asyncio.Event()
     both = [asyncio.create_task(chat.runner.compact_async(**ADA, invocation_id=invocation)) for _ in "ab"]
-    while len(chat.notes.told) < 2:
+    while len(chat.summarizer.inputs) < 2:
         await asyncio.sleep(0)
-    chat.notes.gate.set()
+    chat.summarizer.gate.set()
     assert sorted(event is None for event in await asyncio.gather(*both)) == [False, True]
     assert len(await chat.summaries()) == 1
 
 
-async def test_what_failed_to_be_summed_up_is_summed_up_next_time(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_compaction_is_repeated_next_time(caplog: pytest.LogCaptureFixture) -> None:
     chat = Chat(summarizer=None)
     await chat.say("one")
     error = LlmResponse(error_code="RESOURCE_EXHAUSTED", error_message="Too much.")
@@ -162,7 +165,7 @@ async def test_what_failed_to_be_summed_up_is_summed_up_next_time(caplog: pytest
     assert compaction and compaction.compacted_content == text_content("all of it")
 
 
-async def test_the_agents_model_sums_up_calls_and_words_without_thoughts() -> None:
+async def test_the_agents_model_summarizes_calls_and_texts_without_thoughts() -> None:
     def look(what: str) -> str:
         """Look."""
         return "nothing there"
@@ -171,16 +174,16 @@ async def test_the_agents_model_sums_up_calls_and_words_without_thoughts() -> No
     thought = types.Part(text="I wonder", thought=True)
     await chat.say("find it", [thought, call("look", what="it")], "not found", "short")
     [content] = chat.model.requests[-1].contents
-    told = (content.parts or [])[0].text or ""
+    prompt = (content.parts or [])[0].text or ""
     assert (
         'user: find it\nagent called look: {"what": "it"}\nlook returned: {"result": "nothing there"}\n'
-        in told
+        in prompt
     )
-    assert "agent: not found" in told
-    assert "I wonder" not in told
+    assert "agent: not found" in prompt
+    assert "I wonder" not in prompt
 
 
-async def test_a_template_of_ones_own_has_a_place_for_the_conversation() -> None:
+async def test_a_custom_template_needs_the_placeholder() -> None:
     model = ScriptedModel(turns=["short"])
     summarizer = LlmEventSummarizer(
         model, prompt_template="Sum up {braces} in verse:\n{conversation_history}"
@@ -197,7 +200,7 @@ async def test_a_template_of_ones_own_has_a_place_for_the_conversation() -> None
 
 
 def order(what: str) -> None:
-    """Order something, which takes days."""
+    """Order something; the result takes days."""
 
 
 def answer(name: str, call_id: str, **response: Any) -> types.Content:
@@ -205,32 +208,37 @@ def answer(name: str, call_id: str, **response: Any) -> types.Content:
     return types.Content(role="user", parts=[types.Part(function_response=part)])
 
 
-async def test_a_call_that_waits_is_left_alone_with_all_after_it() -> None:
-    """T5: until its answer is there."""
+async def test_a_pending_call_and_all_later_events_are_not_summarized() -> None:
+    """It is summarized after its response came (contract T5)."""
     chat = Chat(LongRunningFunctionTool(order))
     await chat.say("one")
     await chat.say("two", call("order", "c1", what="tea"))
     await chat.say("three")
     assert await chat.summaries() == []
     await chat.say("four")
-    assert chat.seen()[0] == "user: one"
+    assert chat.latest_contents()[0] == "user: one"
     await chat.say(answer("order", "c1", status="done"))
     assert len(await chat.summaries()) == 1
-    assert chat.notes.told == [["one", "ONE", "two", "three", "THREE", "four", "FOUR", "THANKS"]]
+    assert chat.summarizer.inputs == [["one", "ONE", "two", "three", "THREE", "four", "FOUR", "THANKS"]]
 
 
-async def test_what_came_before_a_waiting_call_is_summed_up() -> None:
+async def test_events_before_a_pending_call_are_summarized() -> None:
     chat = Chat(LongRunningFunctionTool(order))
     await chat.say("one")
     await chat.say("two", call("order", "c1", what="tea"))
     await chat.say("three")
     chat.app.events_compaction_config = EventsCompactionConfig(
-        compaction_interval=1, overlap_size=0, summarizer=chat.notes
+        compaction_interval=1, overlap_size=0, summarizer=chat.summarizer
     )
     await chat.say("four")
-    assert chat.notes.told == [["one", "ONE"]]
+    assert chat.summarizer.inputs == [["one", "ONE"]]
     await chat.say(answer("order", "c1", status="done"))
-    assert chat.seen() == ["model: summary 1", "user: two", "model: order#c1", "user: order#c1=None"]
+    assert chat.latest_contents() == [
+        "model: summary 1",
+        "user: two",
+        "model: order#c1",
+        "user: order#c1=None",
+    ]
 
 
 def pay(amount: int) -> str:
@@ -238,8 +246,8 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
-async def test_a_question_to_the_person_is_left_alone() -> None:
-    """T7: the confirmed call runs with the recorded arguments, however many invocations came between."""
+async def test_an_open_confirmation_request_is_not_summarized() -> None:
+    """The confirmed call runs with its recorded arguments, even after many invocations (contract T7)."""
     chat = Chat(FunctionTool(pay, require_confirmation=True), compaction_interval=1)
     events = await chat.say("pay!", call("pay", "c1", amount=3))
     [question] = events[-1].get_function_calls()
@@ -250,68 +258,68 @@ async def test_a_question_to_the_person_is_left_alone() -> None:
     assert len(await chat.summaries()) == 1
 
 
-async def test_a_long_request_is_reason_enough_and_the_latest_events_stay() -> None:
+async def test_a_long_request_triggers_compaction_and_the_latest_events_stay() -> None:
     chat = Chat(compaction_interval=100, token_threshold=1000, event_retention_size=3)
     usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=1000)
     await chat.say("one")
     await chat.say("two")
     assert await chat.summaries() == []
     await chat.say("three", LlmResponse(content=text_content("THREE"), usage_metadata=usage))
-    assert chat.notes.told == [["one", "ONE"]]  # three events stay, and no invocation is cut in two
+    assert chat.summarizer.inputs == [["one", "ONE"]]  # three events stay, and no invocation is divided
     await chat.say("four")
-    assert chat.seen()[:2] == ["model: summary 1", "user: two"]
+    assert chat.latest_contents()[:2] == ["model: summary 1", "user: two"]
     assert len(await chat.summaries()) == 1
 
 
-async def test_rewinding_before_a_summary_brings_back_what_it_stood_for() -> None:
-    """R3."""
+async def test_rewinding_to_before_a_summary_restores_the_summarized_events() -> None:
+    """Contract R3."""
     chat = Chat()
     first = (await chat.say("one"))[-1].invocation_id
     second = (await chat.say("two"))[-1].invocation_id
     await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=second)
     await chat.say("three")
-    assert chat.seen() == ["user: one", "model: ONE", "user: three"]
-    assert chat.notes.told[1] == ["one", "ONE", "three", "THREE"]
+    assert chat.latest_contents() == ["user: one", "model: ONE", "user: three"]
+    assert chat.summarizer.inputs[1] == ["one", "ONE", "three", "THREE"]
     await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=first)
     await chat.say("four")
-    assert chat.seen() == ["user: four"]
+    assert chat.latest_contents() == ["user: four"]
 
 
 async def test_rewinding_after_a_summary_keeps_it() -> None:
-    """R3."""
+    """Contract R3."""
     chat = Chat()
     for message in ("one", "two"):
         await chat.say(message)
     third = (await chat.say("three"))[-1].invocation_id
     await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=third)
     await chat.say("four")
-    assert chat.seen() == ["model: summary 1", "user: four"]
+    assert chat.latest_contents() == ["model: summary 1", "user: four"]
 
 
 @pytest.mark.parametrize("rewound", [0, 1])
-async def test_a_summary_of_what_was_rewound_meanwhile_is_not_stored(rewound: int) -> None:
-    """R3."""
+async def test_a_summary_of_events_rewound_in_the_meantime_is_not_stored(rewound: int) -> None:
+    """Contract R3."""
     chat = Chat(compacts=False)
     ids = [(await chat.say(message))[-1].invocation_id for message in ("one", "two")]
-    chat.notes.gate = asyncio.Event()
+    chat.summarizer.gate = asyncio.Event()
     compacting = asyncio.create_task(chat.runner.compact_async(**ADA, invocation_id=ids[1]))
-    while not chat.notes.told:
+    while not chat.summarizer.inputs:
         await asyncio.sleep(0)
     await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=ids[rewound])
-    chat.notes.gate.set()
+    chat.summarizer.gate.set()
     assert await compacting is None
     await chat.say("three")
-    assert chat.seen() == ["user: one", "model: ONE", "user: three"][2 * (1 - rewound) :]
+    assert chat.latest_contents() == ["user: one", "model: ONE", "user: three"][2 * (1 - rewound) :]
 
 
-async def test_the_agent_that_spoke_before_a_summary_goes_on_after_it() -> None:
-    """L8: also when its last words are not loaded."""
+async def test_the_latest_agent_before_a_summary_handles_the_next_message() -> None:
+    """Also when its latest event is not loaded (contract L8)."""
     model = ScriptedModel()
     last = LlmAgent(name="last", model=model)
     steps = SequentialAgent(name="steps", sub_agents=[last])
     helper = LlmAgent(name="helper", model=model, sub_agents=[steps])
     root = LlmAgent(name="root", model=model, sub_agents=[helper])
-    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=Notes())
+    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=RecordingSummarizer())
     runner = InMemoryRunner(app=App(name="shop", root_agent=root, events_compaction_config=config))
     await runner.session_service.create_session(app_name="shop", **ADA)
     model.turns = [
@@ -348,6 +356,6 @@ async def test_an_app_without_a_model_needs_a_summarizer() -> None:
         {"compaction_interval": 1, "overlap_size": 0, "interval": 5},
     ],
 )
-def test_settings_that_cannot_work_are_refused(wrong: dict[str, int]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError):
         EventsCompactionConfig(**wrong)

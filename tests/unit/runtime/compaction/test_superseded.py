@@ -1,4 +1,4 @@
-"""Specs R3, R4: a turn that loads only what counts goes on exactly as one that has the whole log."""
+"""Sessions loaded without superseded events behave as if all events were loaded (contract R3, R4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.agents import LlmAgent
-from runtime.agents.routing import agent_that_answers
+from runtime.agents.routing import route_message
 from runtime.apps import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction import compact
@@ -17,7 +17,7 @@ from runtime.engine.contents import contents_of
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import call_ids, pending_calls
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import WHOLE, put_summaries, without_superseded
+from runtime.events.summaries import SUMMARY_NOTE_KEY, apply_summaries, without_superseded
 from runtime.sessions import GetSessionConfig, InMemorySessionService
 from tests.fakes import text_content
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
@@ -34,8 +34,8 @@ STEP = st.one_of(
 )
 
 
-class Count(BaseEventsSummarizer):
-    """Tells which texts it was given."""
+class ListingSummarizer(BaseEventsSummarizer):
+    """Summarizer that lists the texts it was given."""
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         text = " ".join(text for event in events if (text := event.text()))
@@ -46,10 +46,12 @@ class Count(BaseEventsSummarizer):
 
 
 class Log:
-    """A session that grows by random events."""
+    """A session to which random events are added."""
 
     def __init__(self, overlap: int) -> None:
-        config = EventsCompactionConfig(compaction_interval=1, overlap_size=overlap, summarizer=Count())
+        config = EventsCompactionConfig(
+            compaction_interval=1, overlap_size=overlap, summarizer=ListingSummarizer()
+        )
         root = LlmAgent(name="root", sub_agents=[LlmAgent(name="helper")])
         self.app = App(name="shop", root_agent=root, events_compaction_config=config)
         self.service = InMemorySessionService()
@@ -74,9 +76,9 @@ class Log:
                 await self.add(said(f"w{self.clock}", author=what))
             case "call":
                 await self.call(f"c{self.clock}", what)
-            case "answer" if waiting := await self.waiting():
+            case "answer" if pending := await self.pending():
                 self.invocation += 1
-                await self.add(answered("user", **{waiting[-1 - min(what, len(waiting) - 1)]: "yes"}))
+                await self.add(answered("user", **{pending[-1 - min(what, len(pending) - 1)]: "yes"}))
             case "state":
                 await self.add(Event(author="admin", invocation_id="outside"))
             case "rewind":
@@ -89,7 +91,7 @@ class Log:
                 await compact(self.app, self.service, session, f"e-{max(1, self.invocation - what)}")
 
     async def call(self, call_id: str, end: str) -> None:
-        """A call that waits for an answer from outside, is answered at once, or is never answered."""
+        """Add a call that is answered from outside, at once, or never."""
         event = called(call_id, author="root")
         if end == "waits":
             self.calls.append(call_id)
@@ -98,8 +100,8 @@ class Log:
         if end == "done":
             await self.add(answered("root", **{call_id: "done"}))
 
-    async def waiting(self) -> list[str]:
-        """The calls that wait for an answer, and those that were rewound, whose answers come too late."""
+    async def pending(self) -> list[str]:
+        """Return the ids of pending calls and of rewound calls."""
         kept = drop_rewound(await self.loaded())
         pending, made = pending_calls(kept), {call_id for event in kept for call_id in call_ids(event)}
         return [call_id for call_id in self.calls if call_id in pending or call_id not in made]
@@ -110,9 +112,9 @@ class Log:
         return session.events
 
 
-def responses_cut_off(kept: list[Event]) -> list[str | None]:
-    """The ids of the responses that summaries leave in the history without their calls, which the log has."""
-    shown = put_summaries(kept)
+def responses_without_calls(kept: list[Event]) -> list[str | None]:
+    """Return the ids of responses whose calls are replaced by a summary but exist in the log."""
+    shown = apply_summaries(kept)
     made = {call_id for event in shown for call_id in call_ids(event)}
     known = {call_id for event in kept for call_id in call_ids(event)}
     responses = [response for event in shown for response in event.get_function_responses()]
@@ -121,7 +123,7 @@ def responses_cut_off(kept: list[Event]) -> list[str | None]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(STEP, max_size=15), st.integers(0, 2))
-def test_what_counts_gives_the_same_contents_agent_and_waiting_calls(
+def test_without_superseded_events_contents_agent_and_pending_calls_are_the_same(
     steps: list[tuple[str, Any]], overlap: int
 ) -> None:
     async def run() -> None:
@@ -134,23 +136,23 @@ def test_what_counts_gives_the_same_contents_agent_and_waiting_calls(
             for name in ("root", "helper"):
                 assert story(contents_of(short, name, None)) == story(contents_of(whole, name, None))
             root = log.app.root_agent
-            assert agent_that_answers(root, short) is agent_that_answers(root, kept)
+            assert route_message(root, short) is route_message(root, kept)
             assert pending_calls(short) == pending_calls(kept)
             assert without_superseded(short) == short
-            assert responses_cut_off(kept) == []
+            assert responses_without_calls(kept) == []
 
     asyncio.run(run())
 
 
-def test_the_order_of_the_log_decides_not_the_clocks() -> None:
-    """A host whose clock is slow said 3 before the summary was stored: it is no part of what was summed up."""
+def test_the_order_of_events_decides_not_their_timestamps() -> None:
+    """A host with a slow clock stored event 3 before the summary, which does not include the event."""
     events = [user("1", timestamp=10.0), user("2", timestamp=20.0), user("3", timestamp=15.0)]
     compaction = EventCompaction(
         start_timestamp=10.0, end_timestamp=20.0, compacted_content=text_content("1 and 2")
     )
     summary = Event(
         author="user",
-        custom_metadata={WHOLE: {"last_agent": "agent", "overlap_from": 10.0}},
+        custom_metadata={SUMMARY_NOTE_KEY: {"last_agent": "agent", "overlap_from": 10.0}},
         actions=EventActions(compaction=compaction),
     )
     log = [*events, summary]
@@ -159,8 +161,8 @@ def test_the_order_of_the_log_decides_not_the_clocks() -> None:
     assert story(contents_of(log[1:], "agent", None)) == ["model: 1 and 2", "user: 3"]
 
 
-def test_a_summary_that_says_nothing_of_what_came_before_it_leaves_that_to_be_loaded() -> None:
-    """One that was made elsewhere."""
+def test_events_before_a_partial_summary_are_loaded() -> None:
+    """Such a summary was written by another program."""
     compaction = EventCompaction(
         start_timestamp=2.0, end_timestamp=3.0, compacted_content=text_content("2 and 3")
     )

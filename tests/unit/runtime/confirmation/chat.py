@@ -1,4 +1,4 @@
-"""A person and an agent with tools, on the in-memory runner."""
+"""Chat of a person with an agent on the in-memory runner, for tests of confirmations and credentials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def requests(events: list[Event], name: str = "adk_request_confirmation") -> lis
 
 
 def answers(events: list[Event]) -> list[tuple[str | None, dict[str, Any] | None]]:
-    """What the tools answered: call id and response, one for each part."""
+    """Return the call id and response of each function response part."""
     return [(r.id, r.response) for event in events for r in event.get_function_responses()]
 
 
@@ -65,5 +65,5 @@ class Chat:
         return session
 
     async def log_text(self) -> str:
-        """All that is stored of the session, as text."""
+        """Return the session as JSON text."""
         return json.dumps((await self.stored()).model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""T8: a call that needs a credential runs with it once the person gave it, and the secret is kept nowhere."""
+"""Credentials: a call runs when the person gave the credential, and the secret is stored nowhere (contract T8)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, OAuth2, OAuthFlow, OAuthFlows
-from runtime.engine.human_input.answers import NoAnswers, RunAgain, decide_answers
+from runtime.engine.human_input.answers import NoAnswers, Rerun, decide_answers
 from runtime.errors import InvalidAnswerError
 from runtime.plugins import BasePlugin
 from runtime.tools import ToolContext
@@ -32,7 +32,7 @@ OAUTH = AuthConfig(
 
 
 class Weather:
-    """A service that wants a key; keeps those that it was called with."""
+    """Tool that needs an API key and records the keys it was called with."""
 
     def __init__(self, config: AuthConfig = KEY) -> None:
         self.config = config
@@ -54,14 +54,14 @@ async def chat_about(weather: Weather, *turns: Any) -> tuple[Chat, ScriptedModel
 
 
 def answer_to(asked: types.FunctionCall, credential: AuthCredential | None) -> types.Part:
-    """As a client answers: the config that it was sent, the credential filled in."""
+    """Return the requested config with the credential filled in, as a client sends it."""
     config = AuthConfig.model_validate((asked.args or {})["authConfig"])
     filled = config.model_copy(update={"exchanged_auth_credential": credential})
     given = filled.model_dump(mode="json", by_alias=True, exclude_none=True)
     return response("adk_request_credential", asked.id, given)
 
 
-async def test_t8_the_person_is_asked_and_the_turn_pauses() -> None:
+async def test_t8_the_person_is_asked_and_the_invocation_pauses() -> None:
     chat, _ = await chat_about(Weather())
     events = await chat.send("weather?")
     assert len(events) == 3
@@ -73,7 +73,7 @@ async def test_t8_the_person_is_asked_and_the_turn_pauses() -> None:
     assert events[2].long_running_tool_ids == {asked.id}
 
 
-async def test_t8_the_call_runs_again_with_the_credential_which_is_stored_and_sent_nowhere() -> None:
+async def test_t8_the_call_is_rerun_with_the_credential_which_is_neither_stored_nor_sent() -> None:
     weather = Weather()
     chat, model = await chat_about(weather, "Sunny.", "Still sunny.")
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
@@ -89,7 +89,7 @@ async def test_t8_the_call_runs_again_with_the_credential_which_is_stored_and_se
         assert "adk_request" not in sent
 
 
-async def test_t8_what_is_stored_of_the_answer_says_that_there_was_one() -> None:
+async def test_t8_the_stored_answer_only_records_that_a_credential_was_given() -> None:
     chat, _ = await chat_about(Weather(), "Sunny.")
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
     await chat.send(answer_to(asked, GIVEN))
@@ -98,7 +98,7 @@ async def test_t8_what_is_stored_of_the_answer_says_that_there_was_one() -> None
 
 
 @pytest.mark.parametrize("wrap", [lambda given: given, lambda given: {"response": json.dumps(given)}])
-async def test_t8_the_credential_may_come_alone_or_as_one_json_text(wrap: Any) -> None:
+async def test_t8_the_credential_may_be_sent_alone_or_as_one_json_text(wrap: Any) -> None:
     weather = Weather()
     chat, _ = await chat_about(weather, "Sunny.")
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
@@ -136,7 +136,7 @@ async def test_t8_an_answer_that_cannot_be_read_is_refused_without_being_quoted_
     assert SECRET not in await chat.log_text()
 
 
-async def test_t8_what_answers_no_request_is_stored_without_what_it_says() -> None:
+async def test_t8_an_answer_without_a_request_is_stored_without_its_secret() -> None:
     weather = Weather()
     chat, _ = await chat_about(weather)
     given = GIVEN.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -144,7 +144,7 @@ async def test_t8_what_answers_no_request_is_stored_without_what_it_says() -> No
     assert SECRET not in await chat.log_text()
 
 
-async def test_t8_the_request_goes_without_the_secrets_of_the_tools_author() -> None:
+async def test_t8_the_request_does_not_contain_the_tool_authors_secrets() -> None:
     chat, _ = await chat_about(Weather(OAUTH))
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
     assert asked.args is not None
@@ -155,7 +155,7 @@ async def test_t8_the_request_goes_without_the_secrets_of_the_tools_author() -> 
 
 
 async def test_t8_plugins_see_the_message_without_the_secret() -> None:
-    class Witness(BasePlugin):
+    class RecordingPlugin(BasePlugin):
         seen: list[str] = []
 
         async def on_user_message_callback(
@@ -165,14 +165,14 @@ async def test_t8_plugins_see_the_message_without_the_secret() -> None:
             self.seen.append(repr(invocation_context))
 
     chat, _ = await chat_about(Weather(), "Sunny.")
-    chat.runner.plugin_manager.plugins.append(Witness(name="witness"))
+    chat.runner.plugin_manager.plugins.append(RecordingPlugin(name="witness"))
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
     await chat.send(answer_to(asked, GIVEN))
-    assert len(Witness.seen) == 4
-    assert not any(SECRET in seen for seen in Witness.seen)
+    assert len(RecordingPlugin.seen) == 4
+    assert not any(SECRET in seen for seen in RecordingPlugin.seen)
 
 
-async def test_t7_t8_a_call_that_was_confirmed_stays_so_when_it_then_needs_a_credential() -> None:
+async def test_t7_t8_a_confirmed_call_stays_confirmed_when_it_then_needs_a_credential() -> None:
     weather = Weather()
 
     def ask(city: str, tool_context: ToolContext) -> dict[str, Any] | None:
@@ -190,8 +190,8 @@ async def test_t7_t8_a_call_that_was_confirmed_stays_so_when_it_then_needs_a_cre
     assert weather.keys == [SECRET]
 
 
-async def test_t8_an_answer_whose_run_was_cut_off_still_lets_the_call_run() -> None:
-    """R1: the log says that the person answered and that nothing came of it."""
+async def test_t8_an_answer_whose_invocation_was_interrupted_still_runs_the_call() -> None:
+    """The events show that the person answered and the call did not run (contract R1)."""
     weather = Weather()
     chat, _ = await chat_about(weather, "Sunny.")
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
@@ -206,6 +206,6 @@ async def test_t8_an_answer_whose_run_was_cut_off_still_lets_the_call_run() -> N
     events = (await chat.stored()).events
     answered = next(i for i, event in enumerate(events) if event.invocation_id == "e-cut-off") + 1
     decision = decide_answers(events[:answered], "e-cut-off", "clerk")
-    assert isinstance(decision, RunAgain)
+    assert isinstance(decision, Rerun)
     assert [call.id for call in decision.calls] == ["c1"]
     assert decide_answers(events, "e-cut-off", "clerk") == NoAnswers()

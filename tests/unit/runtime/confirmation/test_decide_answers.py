@@ -1,4 +1,4 @@
-"""T7, T8: the decision what a person's answers let run, as a table over histories."""
+"""`decide_answers` as a table: events, then the calls to rerun (contract T7, T8)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.human_input.answers import NoAnswers, RunAgain, Spent, decide_answers
+from runtime.engine.human_input.answers import AlreadyAnswered, NoAnswers, Rerun, decide_answers
 from runtime.events import Event, EventActions, ToolConfirmation
 from tests.fakes import call, say
 from tests.unit.runtime.confirmation.chat import response
@@ -45,7 +45,7 @@ def rewound() -> Event:
 
 
 QUESTION = [made(), result(), asked()]
-NOTHING, SPENT = NoAnswers(), Spent()
+NOTHING, SPENT = NoAnswers(), AlreadyAnswered()
 TABLE: dict[str, tuple[list[Event], Any]] = {
     "nobody answered": (QUESTION, NOTHING),
     "a yes": ([*QUESTION, given()], {"c1": True}),
@@ -72,20 +72,20 @@ TABLE: dict[str, tuple[list[Event], Any]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_what_the_answers_come_to(case: str) -> None:
+def test_the_calls_to_rerun_follow_from_the_events(case: str) -> None:
     events, expected = TABLE[case]
     decision = decide_answers(events, "now", "clerk")
     if not isinstance(expected, dict):
         assert decision == expected
         return
-    assert isinstance(decision, RunAgain)
+    assert isinstance(decision, Rerun)
     assert decision.calls == [events[0].get_function_calls()[0]]
     assert decision.confirmations == {
         call_id: ToolConfirmation(confirmed=confirmed) for call_id, confirmed in expected.items()
     }
 
 
-def test_text_beside_a_late_answer_is_not_spent() -> None:
+def test_text_beside_a_late_answer_is_not_ignored() -> None:
     late = given("q9")
     assert late.content is not None and late.content.parts is not None
     late.content.parts += say("hello").parts or []

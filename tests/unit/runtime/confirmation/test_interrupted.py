@@ -1,4 +1,4 @@
-"""T7, R1: a process that dies between a question, its answer and the call loses neither, and runs nothing twice."""
+"""Crashes between a confirmation request, its answer and the call: nothing is lost or run twice (contract T7, R1)."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ async def resumed(chat: Chat, invocation_id: str) -> list[Event]:
     return [event async for event in run]
 
 
-async def cut_off(chat: Chat, message: types.Content, after: int) -> list[Event]:
-    """Run the message until so many events are out, and then no further."""
+async def run_until(chat: Chat, message: types.Content, after: int) -> list[Event]:
+    """Run the message and stop after so many events."""
     run = chat.runner.run_async(user_id="ada", session_id=chat.session.id, new_message=message)
     events = [await anext(run) for _ in range(after)]
     await run.aclose()
     return events
 
 
-async def test_t7_a_question_that_was_never_asked_is_asked_on_resuming(till: Till) -> None:
+async def test_t7_a_request_that_was_not_committed_is_made_on_resume(till: Till) -> None:
     chat = await chat_with(till)
-    events = await cut_off(chat, say("pay 5"), after=2)
+    events = await run_until(chat, say("pay 5"), after=2)
     assert requests(events) == []
     asking = await resumed(chat, events[0].invocation_id)
     assert len(asking) == 1
@@ -56,14 +56,14 @@ async def test_t7_a_question_that_was_never_asked_is_asked_on_resuming(till: Til
     assert till.paid == [5]
 
 
-async def test_t7_an_open_question_is_not_asked_twice_on_resuming(till: Till) -> None:
+async def test_t7_an_open_request_is_not_repeated_on_resume(till: Till) -> None:
     chat = await chat_with(till)
     events = await chat.send("pay 5")
     assert await resumed(chat, events[0].invocation_id) == []
     assert till.paid == []
 
 
-async def test_t7_an_answer_that_was_only_stored_is_acted_on_when_resuming(till: Till) -> None:
+async def test_t7_an_answer_that_was_only_stored_is_handled_on_resume(till: Till) -> None:
     chat = await chat_with(till)
     events = await chat.send("pay 5")
     [asked] = requests(events)
@@ -78,11 +78,11 @@ async def test_t7_an_answer_that_was_only_stored_is_acted_on_when_resuming(till:
     assert till.paid == [5]
 
 
-async def test_t7_a_call_that_ran_is_not_run_again_when_its_turn_is_resumed(till: Till) -> None:
+async def test_t7_a_call_that_ran_is_not_rerun_on_resume(till: Till) -> None:
     chat = await chat_with(till)
     [asked] = requests(await chat.send("pay 5"))
     yes = response("adk_request_confirmation", asked.id, {"confirmed": True})
-    events = await cut_off(chat, types.Content(role="user", parts=[yes]), after=1)
+    events = await run_until(chat, types.Content(role="user", parts=[yes]), after=1)
     assert answers(events) == [("c1", {"result": "paid"})]
     assert texts(await resumed(chat, events[0].invocation_id)) == ["Done."]
     assert await chat.confirm(asked) == []

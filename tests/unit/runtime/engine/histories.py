@@ -1,4 +1,4 @@
-"""Short ways to write histories, and to read the contents made of them."""
+"""Helpers that build events and print contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def called(*ids: str, author: str = "agent", name: str = "f", **fields: Any) -> 
 
 
 def answered(author: str = "agent", name: str = "f", *, fields: Any = None, **results: Any) -> Event:
-    """A response event; `results` are {call id: result}."""
+    """Return a function response event; `results` maps call ids to results."""
     parts = [
         types.Part(function_response=types.FunctionResponse(name=name, id=id_, response={"result": result}))
         for id_, result in results.items()
@@ -32,15 +32,15 @@ def answered(author: str = "agent", name: str = "f", *, fields: Any = None, **re
 
 
 def story(contents: Sequence[types.Content | None]) -> list[str]:
-    """Contents as `role: part | part`."""
+    """Return contents as lines `role: part | part`."""
     return [
-        f"{content.role}: " + " | ".join(_told(part) for part in content.parts or [])
+        f"{content.role}: " + " | ".join(_part_text(part) for part in content.parts or [])
         for content in contents
         if content
     ]
 
 
-def _told(part: types.Part) -> str:
+def _part_text(part: types.Part) -> str:
     if part.function_call:
         return f"{part.function_call.name}#{part.function_call.id}"
     if part.function_response:

@@ -1,4 +1,4 @@
-"""Spec A7, Q3, Q11, R3, R4: the contents of a history as one agent sees it."""
+"""Contents of a session as one agent sees them (contract A7, Q3, Q11, R3, R4)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from runtime.engine.contents import (
 )
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import put_summaries
+from runtime.events.summaries import apply_summaries
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
 
-def told(events: list[Event], agent: str = "agent", branch: str | None = None) -> list[str]:
+def lines_of(events: list[Event], agent: str = "agent", branch: str | None = None) -> list[str]:
     return story(contents_of(events, agent, branch))
 
 
@@ -34,7 +34,7 @@ def summary(start: float, end: float, text: str) -> Event:
 
 
 def seen(*parts: types.Part) -> list[str]:
-    """Another agent's parts as context."""
+    """Return a user content that quotes another agent's parts."""
     content = types.Content(role="model", parts=list(parts))
     event = as_seen_by("agent", Event(author="other", content=content))
     return story([event.content])
@@ -54,8 +54,8 @@ def seen(*parts: types.Part) -> list[str]:
     ],
     ids=["bare", "state", "no parts", "parts unset", "empty text", "error", "credential", "confirmation"],
 )
-def test_events_that_say_nothing_are_left_out(silent: Event) -> None:
-    assert told([user("hi"), silent, said("ho")]) == ["user: hi", "model: ho"]
+def test_events_without_content_are_left_out(silent: Event) -> None:
+    assert lines_of([user("hi"), silent, said("ho")]) == ["user: hi", "model: ho"]
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_an_agent_sees_its_branch_and_what_is_above_it(branch: str | None, expec
         said("b", branch="p.b"),
         said("below a", branch="p.a.q.c"),
     ]
-    assert told(events, branch=branch) == expected
+    assert lines_of(events, branch=branch) == expected
 
 
-def test_own_words_and_the_persons_stay_as_they_are() -> None:
+def test_own_contents_and_user_contents_stay_unchanged() -> None:
     for event in (user("hi"), said("ho")):
         assert as_seen_by("agent", event) is event
 
@@ -100,7 +100,7 @@ def test_own_words_and_the_persons_stay_as_they_are() -> None:
         ),
     ],
 )
-def test_another_agents_words_become_context_of_the_user(parts: list[types.Part], expected: str) -> None:
+def test_another_agents_contents_become_user_context(parts: list[types.Part], expected: str) -> None:
     assert seen(*parts) == [f"user: {expected}"]
 
 
@@ -113,14 +113,14 @@ def test_another_agents_files_are_passed_on() -> None:
 
 
 @pytest.mark.parametrize("silent", [types.Part(text="hm", thought=True), types.Part(text="  ")])
-def test_another_agent_that_only_thought_is_left_out(silent: types.Part) -> None:
+def test_another_agents_event_with_only_thoughts_is_left_out(silent: types.Part) -> None:
     assert seen(silent) == []
     event = Event(author="other", content=types.Content(role="model", parts=[silent]))
-    assert told([user("hi"), event]) == ["user: hi"]
+    assert lines_of([user("hi"), event]) == ["user: hi"]
 
 
 def test_own_thoughts_are_kept() -> None:
-    """The provider wants its signatures back."""
+    """The provider requires its thought signatures back."""
     thought = types.Part(text="hm", thought=True, thought_signature=b"s")
     [content] = contents_of(
         [Event(author="agent", content=types.Content(role="model", parts=[thought]))], "agent", None
@@ -128,9 +128,9 @@ def test_own_thoughts_are_kept() -> None:
     assert content.parts == [thought]
 
 
-def test_another_agents_calls_need_no_pairs() -> None:
+def test_another_agents_calls_need_no_responses() -> None:
     events = [called("1", author="other"), user("hi"), answered("other", **{"2": "x"})]
-    assert told(events) == [
+    assert lines_of(events) == [
         "user: For context: | [other] called tool `f` with parameters: {}",
         "user: hi",
         'user: For context: | [other] `f` tool returned result: {"result": "x"}',
@@ -166,10 +166,10 @@ def test_another_agents_calls_need_no_pairs() -> None:
         ),
     ],
 )
-def test_what_was_rewound_is_left_out(events: list[Event], expected: list[str]) -> None:
-    """R3."""
+def test_rewound_events_are_left_out(events: list[Event], expected: list[str]) -> None:
+    """Contract R3."""
     assert story([event.content for event in drop_rewound(events)]) == expected
-    assert told(events) == expected
+    assert lines_of(events) == expected
 
 
 @pytest.mark.parametrize(
@@ -180,23 +180,21 @@ def test_what_was_rewound_is_left_out(events: list[Event], expected: list[str]) 
         ([summary(1, 2, "1 to 2"), summary(3, 3, "3")], ["model: 1 to 2", "model: 3", "user: 4"]),
     ],
 )
-def test_a_summary_stands_in_the_place_of_what_it_sums_up(
-    summaries: list[Event], expected: list[str]
-) -> None:
-    """R4."""
+def test_a_summary_replaces_the_summarized_events(summaries: list[Event], expected: list[str]) -> None:
+    """Contract R4."""
     events = [user(str(number), timestamp=float(number)) for number in (1, 2, 3, 4)]
-    assert story([event.content for event in put_summaries([*events, *summaries])]) == expected
+    assert story([event.content for event in apply_summaries([*events, *summaries])]) == expected
 
 
-def test_ids_that_the_framework_made_are_not_sent() -> None:
-    """Q3: those of the model are."""
+def test_call_ids_generated_by_the_framework_are_not_sent() -> None:
+    """Ids of the model are sent (contract Q3)."""
     events = [called("adk-1", "own"), answered(**{"adk-1": "a", "own": "b"})]
-    assert told(events) == ["model: f#None | f#own", "user: f#None=a | f#own=b"]
+    assert lines_of(events) == ["model: f#None | f#own", "user: f#None=a | f#own=b"]
     assert story([event.content for event in events])[0] == "model: f#adk-1 | f#own"
 
 
-def test_a_content_to_send_is_a_copy() -> None:
-    """What a callback does to a request changes no event."""
+def test_sent_contents_are_copies() -> None:
+    """A callback that edits a request changes no event."""
     event = said("kept")
     assert event.content is not None
     copy = to_content(event.content)
@@ -229,16 +227,14 @@ def test_a_content_to_send_is_a_copy() -> None:
         ),
     ],
 )
-def test_a_turn_begins_with_the_latest_words_of_someone_else(
-    events: list[Event], expected: list[str]
-) -> None:
-    """Q11."""
+def test_a_turn_begins_with_the_latest_message_to_the_agent(events: list[Event], expected: list[str]) -> None:
+    """Contract Q11."""
     turn: Any = current_turn(events, "agent", None)
     assert story(contents_of(turn, "agent", None)) == expected
 
 
-def test_what_is_said_on_another_branch_begins_no_turn() -> None:
-    """Q11, A5: agents side by side do not hear one another."""
+def test_an_event_on_another_branch_begins_no_turn() -> None:
+    """Parallel agents do not see each other's events (contract Q11, A5)."""
     events = [user("go"), called("1", branch="p.agent"), said("mine", author="other", branch="p.other")]
     turn: Any = current_turn(events, "agent", "p.agent")
     assert turn == events

@@ -1,4 +1,4 @@
-"""Spec A7: contents that are kept between requests are those that the whole history gives, whatever happens in it."""
+"""Cached contents equal the contents built from all events, for random sessions (contract A7)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INVOCATION = st.lists(STEP, max_size=6)
 
 
 class History:
-    """A session that grows by random events."""
+    """Session to which random events are added."""
 
     def __init__(self) -> None:
         self.session = Session(id=str(next(SESSIONS)), app_name="shop", user_id="ada")
@@ -41,7 +41,7 @@ class History:
         self.calls: list[str] = []
 
     def begin(self) -> None:
-        """A person says something, or only answers a call: a new invocation."""
+        """Begin a new invocation with a user message or an answer to a call."""
         self.invocation += 1
         self.add(user(f"message {self.invocation}"))
 
@@ -61,7 +61,8 @@ class History:
             call_id = self.calls[max(0, len(self.calls) - 1 - what)]
             if who == "user":
                 self.invocation += 1
-            answer = answered(who, **{call_id: len(self.session.events)})
+            results: dict[str, Any] = {call_id: len(self.session.events)}
+            answer = answered(who, **results)
             if kind == "answer and talk" and answer.content and answer.content.parts:
                 answer.content.parts.append(types.Part(text="and hurry"))
             self.add(answer)
@@ -90,32 +91,32 @@ class History:
         )
         return build_contents(agent, ctx)
 
-    def kept(self, branch: str | None) -> dict[str, list[types.Content]]:
-        """The contents for each agent, which may have been kept since an earlier request."""
+    def cached(self, branch: str | None) -> dict[str, list[types.Content]]:
+        """Return the contents for each agent, built with the cache."""
         return {name: self.contents(agent, branch) for name, agent in AGENTS.items()}
 
-    def whole(self, branch: str | None) -> dict[str, list[types.Content]]:
-        """The contents for each agent, made of all events."""
+    def uncached(self, branch: str | None) -> dict[str, list[types.Content]]:
+        """Return the contents for each agent, built from all events."""
         return {name: contents_of(self.session.events, name, branch) for name in AGENTS}
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(INVOCATION, min_size=1, max_size=5), st.sampled_from([None, "p.a"]))
-def test_kept_contents_are_those_of_the_whole_history(
+def test_cached_contents_equal_uncached_contents(
     invocations: list[list[tuple[str, str, Any]]], branch: str | None
 ) -> None:
     history = History()
     for steps in invocations:
         history.begin()
-        assert history.kept(branch) == history.whole(branch)
+        assert history.cached(branch) == history.uncached(branch)
         for step in steps:
             history.take(*step)
-            assert history.kept(branch) == history.whole(branch)
+            assert history.cached(branch) == history.uncached(branch)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(INVOCATION, min_size=1, max_size=3), st.lists(INVOCATION, min_size=1, max_size=3))
-def test_a_session_made_anew_under_the_same_id_shows_nothing_of_the_old_one(
+def test_a_recreated_session_does_not_reuse_the_cache_of_the_deleted_one(
     old: list[list[tuple[str, str, Any]]], new: list[list[tuple[str, str, Any]]]
 ) -> None:
     first, second = History(), History()
@@ -123,14 +124,14 @@ def test_a_session_made_anew_under_the_same_id_shows_nothing_of_the_old_one(
     for history, invocations in ((first, old), (second, new)):
         for steps in invocations:
             history.begin()
-            assert history.kept(None) == history.whole(None)
+            assert history.cached(None) == history.uncached(None)
             for step in steps:
                 history.take(*step)
-                assert history.kept(None) == history.whole(None)
+                assert history.cached(None) == history.uncached(None)
 
 
-def kept_first_contents(sessions: int) -> list[bool]:
-    """Whether the first content of each of so many sessions is still kept after the last one was used."""
+def are_cached(sessions: int) -> list[bool]:
+    """Return, for each of so many sessions, True when its contents are still cached after the last was used."""
     firsts = []
     for _ in range(sessions):
         history = History()
@@ -141,6 +142,6 @@ def kept_first_contents(sessions: int) -> list[bool]:
     return [first() is not None for first in firsts]
 
 
-def test_contents_of_sessions_that_are_long_unused_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.engine.contents.CONTENTS_KEPT", 9)
-    assert kept_first_contents(4) == [False, False, True, True]
+def test_the_least_recently_used_sessions_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.engine.contents_cache.MAX_CACHED_CONTENTS", 9)
+    assert are_cached(4) == [False, False, True, True]

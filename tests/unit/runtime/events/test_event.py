@@ -1,4 +1,4 @@
-"""Spec E1 to E4, E6: an event's JSON, its questions, and the example events of the ADK pages."""
+"""Contract E1 to E4, E6: an event's JSON, its methods, and the example events of the ADK pages."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], bool]] = {
 
 
 def camel(value: object) -> object:
-    """The example with the field names of the JSON."""
+    """Return the example with camelCase field names, as in JSON."""
     if isinstance(value, dict):
         kept = ("state_delta", "artifact_delta", "args", "response")
         return {_camel(key): item if key in kept else camel(item) for key, item in value.items()}
@@ -141,10 +141,10 @@ def event_of(*parts: types.Part, **fields: Any) -> Event:
 def test_an_example_event_of_the_pages_goes_through_json_unchanged(
     example: dict[str, Any], is_final: bool
 ) -> None:
-    """E6; the names of the pages and those of the JSON are both understood.
+    """Contract E6: snake_case and camelCase names are both accepted.
 
-    `is_final_response` follows E4. The pages call a state-only event and an escalation with text non-final: by
-    the Python code they are final.
+    `is_final_response` follows E4. The ADK pages call a state-only event and an escalation with text non-final;
+    google-adk's Python code treats them as final.
     """
     event = Event.model_validate(example)
     assert event.is_final_response() is is_final
@@ -188,29 +188,30 @@ CODE_RESULT = types.Part(code_execution_result=types.CodeExecutionResult(outcome
         (Event(author="agent", content=types.Content(role="model")), True),
     ],
 )
-def test_whether_an_event_is_a_final_response(event: Event, is_final: bool) -> None:
-    """E4."""
+def test_is_final_response_follows_content_and_actions(event: Event, is_final: bool) -> None:
+    """Contract E4."""
     assert event.is_final_response() is is_final
 
 
 def test_calls_and_responses_come_in_the_order_of_the_parts() -> None:
-    """E3."""
+    """Contract E3."""
     second = types.Part(function_call=types.FunctionCall(name="g", id="c2"))
     event = event_of(TEXT, CALL, RESPONSE, second)
     assert [call.id for call in event.get_function_calls()] == ["c1", "c2"]
     assert [response.id for response in event.get_function_responses()] == ["c1"]
-    assert Event(author="agent").get_function_calls() == Event(author="agent").get_function_responses() == []
+    assert Event(author="agent").get_function_calls() == []
+    assert Event(author="agent").get_function_responses() == []
 
 
-def test_only_the_result_of_code_at_the_end_counts_as_trailing() -> None:
-    """E3."""
+def test_only_a_code_result_in_the_last_part_counts_as_trailing() -> None:
+    """Contract E3."""
     assert event_of(TEXT, CODE_RESULT).has_trailing_code_execution_result()
     assert not event_of(CODE_RESULT, TEXT).has_trailing_code_execution_result()
     assert not Event(author="agent").has_trailing_code_execution_result()
 
 
-def test_an_id_and_a_time_are_given_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """E2."""
+def test_a_missing_id_and_timestamp_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contract E2."""
     assert Event(author="a").id != Event(author="a").id
     monkeypatch.setattr(_platform, "now", lambda: 1_700_000_000.5)
     monkeypatch.setattr(_platform, "new_id", lambda: "fresh")
@@ -220,15 +221,15 @@ def test_an_id_and_a_time_are_given_where_they_are_missing(monkeypatch: pytest.M
     assert (given.id, given.timestamp) == ("mine", 3.0)
 
 
-def test_fields_that_are_not_known_are_ignored_on_load() -> None:
-    """E1."""
+def test_unknown_fields_are_ignored_on_load() -> None:
+    """Contract E1."""
     event = Event.model_validate({"author": "a", "fromTheFuture": 1, "invocationId": "e-1"})
     assert event.invocation_id == "e-1"
     assert "fromTheFuture" not in event.model_dump(by_alias=True)
 
 
-def test_the_json_names_are_camel_case_and_the_python_names_are_understood() -> None:
-    """E1."""
+def test_json_names_are_camel_case_and_python_names_are_accepted() -> None:
+    """Contract E1."""
     event = Event(author="a", invocation_id="e-1", turn_complete=True, long_running_tool_ids={"c1"})
     written = event.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert written["invocationId"] == "e-1"
@@ -238,7 +239,7 @@ def test_the_json_names_are_camel_case_and_the_python_names_are_understood() -> 
 
 
 def test_bytes_survive_json() -> None:
-    """E1."""
+    """Contract E1."""
     blob = types.Part(inline_data=types.Blob(data=bytes(range(256)), mime_type="image/png"))
     thought = types.Part(text="hm", thought=True, thought_signature=b"\xff\xfe\x00")
     event = event_of(blob, thought)

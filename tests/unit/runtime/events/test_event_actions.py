@@ -1,4 +1,4 @@
-"""Spec E5, T2, Q1: the side effects that an event carries, and those of several calls as one."""
+"""Contract E5, T2, Q1: an event's actions, and the merged actions of all_actions calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.events.event_actions import merge_actions
 
 
 def test_the_fields_are_those_of_the_adk() -> None:
-    """E5."""
+    """Contract E5."""
     assert set(EventActions.model_fields) >= {
         "state_delta",
         "artifact_delta",
@@ -31,13 +31,13 @@ def test_the_fields_are_those_of_the_adk() -> None:
 
 @pytest.mark.parametrize("unknown", [{"stateDeltas": {}}, {"state": {}}, {"transfer": "x"}])
 def test_an_unknown_field_is_an_error(unknown: dict[str, Any]) -> None:
-    """E5."""
+    """Contract E5."""
     with pytest.raises(ValidationError, match=next(iter(unknown))):
         EventActions.model_validate(unknown)
 
 
 def test_all_fields_go_through_json() -> None:
-    """E5."""
+    """Contract E5."""
     actions = EventActions(
         state_delta={"a": [1], "user:b": None},
         artifact_delta={"x.txt": 0},
@@ -58,7 +58,7 @@ def test_all_fields_go_through_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("several", "merged"),
+    ("all_actions", "merged"),
     [
         ([], EventActions()),
         ([EventActions(), EventActions()], EventActions()),
@@ -88,26 +88,26 @@ def test_all_fields_go_through_json() -> None:
         ),
     ],
 )
-def test_of_several_actions_the_later_ones_win(several: list[EventActions], merged: EventActions) -> None:
-    """T2."""
-    assert merge_actions(several) == merged
+def test_later_actions_win_when_merged(all_actions: list[EventActions], merged: EventActions) -> None:
+    """Contract T2."""
+    assert merge_actions(all_actions) == merged
 
 
-def test_merging_changes_none_of_the_actions() -> None:
-    """T2."""
+def test_merging_does_not_change_the_given_actions() -> None:
+    """Contract T2."""
     first = EventActions(state_delta={"d": {"x": 1}})
     merge_actions([first, EventActions(state_delta={"d": {"y": 2}})]).state_delta["d"]["z"] = 3
     assert first == EventActions(state_delta={"d": {"x": 1}})
 
 
-def test_merged_actions_hold_nothing_that_no_call_set() -> None:
-    """Q1."""
+def test_merged_actions_have_only_fields_that_a_call_set() -> None:
+    """Contract Q1."""
     merged = merge_actions([EventActions(state_delta={"a": 1}), EventActions()])
     assert merged.model_dump(exclude_unset=True) == {"state_delta": {"a": 1}}
 
 
 @pytest.mark.parametrize(
-    ("actions", "steers"),
+    ("actions", "is_controlling"),
     [
         (EventActions(), False),
         (EventActions(state_delta={"a": 1}, artifact_delta={"f": 0}), False),
@@ -117,5 +117,5 @@ def test_merged_actions_hold_nothing_that_no_call_set() -> None:
         (EventActions(requested_tool_confirmations={"c1": ToolConfirmation()}), True),
     ],
 )
-def test_some_actions_decide_what_runs_next(actions: EventActions, steers: bool) -> None:
-    assert bool(actions.controls_flow()) is steers
+def test_some_actions_decide_what_runs_next(actions: EventActions, is_controlling: bool) -> None:
+    assert bool(actions.controls_flow()) is is_controlling

@@ -1,4 +1,4 @@
-"""F3, Q15: what of an event is remembered, and by which words."""
+"""Contract F3, Q15: conversion of events to memory entries, and the words of a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from runtime import types
 from runtime.events import Event
-from runtime.memory.recall import entry_of, words_of
+from runtime.memory.recall import memory_entry_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -19,17 +19,19 @@ from runtime.memory.recall import entry_of, words_of
         ("?!", []),
     ],
 )
-def test_words_are_distinct_and_alike_in_capitals_and_small_letters(text: str, words: list[str]) -> None:
+def test_words_are_distinct_and_case_folded(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
-def test_text_is_remembered_and_nothing_else() -> None:
+def test_an_entry_holds_the_visible_text_only() -> None:
     parts = [
         types.Part(text="hm", thought=True),
         types.Part(text="My bicycle\0 is red."),
         types.Part(inline_data=types.Blob(data=b"picture", mime_type="image/png")),
     ]
-    entry = entry_of(Event(author="ada", timestamp=0.5, content=types.Content(role="user", parts=parts)))
+    entry = memory_entry_of(
+        Event(author="ada", timestamp=0.5, content=types.Content(role="user", parts=parts))
+    )
     assert entry is not None
     assert entry.author == "ada" and entry.timestamp == "1970-01-01T00:00:00.500000+00:00"
     assert entry.content == types.Content(role="user", parts=[types.Part(text="My bicycle\ufffd is red.")])
@@ -43,5 +45,5 @@ def test_text_is_remembered_and_nothing_else() -> None:
         types.Part(function_response=types.FunctionResponse(name="f", response={"secret": "x"})),
     ],
 )
-def test_an_event_without_readable_text_is_not_remembered(part: types.Part) -> None:
-    assert entry_of(Event(author="ada", content=types.Content(role="user", parts=[part]))) is None
+def test_an_event_without_visible_text_gives_no_entry(part: types.Part) -> None:
+    assert memory_entry_of(Event(author="ada", content=types.Content(role="user", parts=[part]))) is None

@@ -1,4 +1,4 @@
-"""A scripted model server, and a `Gemini` that asks it."""
+"""A scripted model server, and a `Gemini` that calls it."""
 
 from __future__ import annotations
 

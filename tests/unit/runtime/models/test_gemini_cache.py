@@ -1,4 +1,4 @@
-"""An app's `context_cache_config` has Gemini keep what stays the same, so that it is sent once."""
+"""Gemini's context cache: with `context_cache_config` the unchanged beginning of a session is sent once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECOND = [*FIRST, ("model", "Nine."), ("user", "Which is the brightest?")]
 
 @pytest.fixture
 def gemini(gemini: Gemini) -> Gemini:
-    """With an account of its own: what is cached is remembered by the process, beyond the test."""
+    """Return a model with its own account, because the process keeps its list of cached contents between tests."""
     return gemini.model_copy(update={"api_key": str(uuid.uuid4())})
 
 
@@ -57,7 +57,7 @@ def is_whole(server: ModelServer, index: int, said: list[tuple[str, str]]) -> bo
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_lies_before_the_last_turn_is_cached_and_left_out_of_the_request(
+async def test_contents_before_the_last_turn_are_cached_and_left_out_of_the_request(
     server: ModelServer, gemini: Gemini, stream: bool
 ) -> None:
     response = await ask(gemini, server, request(FIRST, ttl_seconds=60), stream)
@@ -76,7 +76,7 @@ async def test_what_lies_before_the_last_turn_is_cached_and_left_out_of_the_requ
     assert response.content is not None and response.error_code is None
 
 
-async def test_the_next_turn_uses_the_same_cached_content_and_sends_what_came_since(
+async def test_the_next_turn_reuses_the_cached_content_and_sends_the_rest(
     server: ModelServer, gemini: Gemini
 ) -> None:
     await ask(gemini, server, request(FIRST))
@@ -86,9 +86,7 @@ async def test_the_next_turn_uses_the_same_cached_content_and_sends_what_came_si
     assert sent_texts(server.requests[1].body) == ["How many?", "Nine.", "Which is the brightest?"]
 
 
-async def test_another_instruction_has_a_cached_content_of_its_own(
-    server: ModelServer, gemini: Gemini
-) -> None:
+async def test_another_instruction_has_its_own_cached_content(server: ModelServer, gemini: Gemini) -> None:
     await ask(gemini, server, request(FIRST))
     changed = request(FIRST)
     changed.append_instructions(["Be brief."])
@@ -96,13 +94,13 @@ async def test_another_instruction_has_a_cached_content_of_its_own(
     assert server.requests[1].body["cachedContent"] == "cachedContents/2"
 
 
-async def test_another_account_has_a_cached_content_of_its_own(server: ModelServer, gemini: Gemini) -> None:
+async def test_another_account_has_its_own_cached_content(server: ModelServer, gemini: Gemini) -> None:
     await ask(gemini, server, request(FIRST))
     await ask(gemini.model_copy(update={"api_key": "another-key"}), server, request(FIRST))
     assert server.requests[1].body["cachedContent"] == "cachedContents/2"
 
 
-async def test_a_cached_content_that_the_agent_names_itself_is_left_alone(
+async def test_a_cached_content_named_by_the_agent_is_used_unchanged(
     server: ModelServer, gemini: Gemini
 ) -> None:
     asked = request(FIRST)
@@ -112,7 +110,7 @@ async def test_a_cached_content_that_the_agent_names_itself_is_left_alone(
     assert server.requests[0].body["cachedContent"] == "cachedContents/own"
 
 
-async def test_a_body_of_the_agent_s_own_goes_with_its_questions_only(
+async def test_an_extra_body_of_the_agent_is_sent_with_model_calls_only(
     server: ModelServer, gemini: Gemini
 ) -> None:
     asked = request(FIRST)
@@ -123,7 +121,7 @@ async def test_a_body_of_the_agent_s_own_goes_with_its_questions_only(
     assert sent_texts(server.requests[0].body) == ["How many?"]
 
 
-async def test_a_response_of_a_tool_is_in_the_same_turn_as_the_question(
+async def test_a_function_response_belongs_to_the_turn_of_its_call(
     server: ModelServer, gemini: Gemini
 ) -> None:
     asked = request(FIRST)
@@ -164,7 +162,7 @@ async def test_a_context_below_min_tokens_is_not_cached(server: ModelServer, gem
     assert len(server.cached) == 1
 
 
-async def test_a_request_without_the_settings_is_sent_whole(server: ModelServer, gemini: Gemini) -> None:
+async def test_a_request_without_a_cache_config_is_sent_whole(server: ModelServer, gemini: Gemini) -> None:
     asked = request(FIRST)
     asked.cache_config = None
     await ask(gemini, server, asked)
@@ -172,7 +170,7 @@ async def test_a_request_without_the_settings_is_sent_whole(server: ModelServer,
     assert is_whole(server, 0, FIRST)
 
 
-async def test_nothing_is_cached_of_a_first_question_without_instruction_and_tools(
+async def test_a_first_message_without_instruction_and_tools_is_not_cached(
     server: ModelServer, gemini: Gemini
 ) -> None:
     asked = request(FIRST[:1])
@@ -182,7 +180,7 @@ async def test_nothing_is_cached_of_a_first_question_without_instruction_and_too
     assert sent_texts(server.requests[0].body) == ["What do you sell?"]
 
 
-async def test_what_gemini_does_not_cache_is_sent_whole_and_not_offered_again_at_once(
+async def test_a_refused_context_is_sent_whole_and_not_offered_again_immediately(
     server: ModelServer, gemini: Gemini, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.cache_failure = Failure(http_status=400, status="INVALID_ARGUMENT", message="Too small.")
@@ -200,7 +198,7 @@ async def test_what_gemini_does_not_cache_is_sent_whole_and_not_offered_again_at
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("http_status", "status"), [(403, "PERMISSION_DENIED"), (404, "NOT_FOUND")])
-async def test_a_cached_content_that_is_gone_is_made_up_for_by_the_whole_request(
+async def test_an_expired_cached_content_is_replaced_by_the_whole_request(
     server: ModelServer, gemini: Gemini, stream: bool, http_status: int, status: str
 ) -> None:
     server.play(Turn(failure=Failure(http_status=http_status, status=status)))
@@ -212,7 +210,7 @@ async def test_a_cached_content_that_is_gone_is_made_up_for_by_the_whole_request
     assert server.requests[2].body["cachedContent"] == "cachedContents/2"
 
 
-async def test_the_app_s_settings_reach_the_model(server: ModelServer, gemini: Gemini) -> None:
+async def test_the_cache_config_of_the_app_reaches_the_model(server: ModelServer, gemini: Gemini) -> None:
     agent = LlmAgent(name="keeper", model=gemini, instruction="You keep a shop.")
     runner = InMemoryRunner(app=App(name="shop", root_agent=agent, context_cache_config=ContextCacheConfig()))
     session = await runner.session_service.create_session(app_name="shop", user_id="ada")

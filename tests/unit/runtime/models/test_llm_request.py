@@ -1,4 +1,4 @@
-"""`LlmRequest`: instructions, tools and schema are joined in one place (spec M1, Q13)."""
+"""`LlmRequest` collects instructions, tools and schema (contract M1, Q13)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_m1_instructions_are_joined_by_blank_lines() -> None:
     assert request.config.system_instruction == "Be brief.\n\nBe kind.\n\nBe right."
 
 
-def test_m1_instructions_follow_a_static_one_and_leave_the_agents_own_object_alone() -> None:
+def test_m1_instructions_are_appended_to_a_copy_of_a_static_one() -> None:
     static = types.Content(role="user", parts=[types.Part(text="Always.")])
     request = LlmRequest(config=types.GenerateContentConfig(system_instruction=static))
     request.append_instructions(["Now."])
@@ -50,13 +50,13 @@ def test_m1_instructions_follow_a_static_one_and_leave_the_agents_own_object_alo
     assert static.parts == [types.Part(text="Always.")]
 
 
-def test_m1_instructions_follow_a_list_of_parts() -> None:
+def test_m1_instructions_are_appended_to_a_list() -> None:
     request = LlmRequest(config=types.GenerateContentConfig(system_instruction=["First."]))
     request.append_instructions(["Second."])
     assert request.config.system_instruction == ["First.", "Second."]
 
 
-def test_q13_all_declarations_share_one_tool_and_built_in_tools_stay_apart() -> None:
+def test_q13_all_declarations_share_one_tool_and_built_in_tools_stay_separate() -> None:
     request = LlmRequest()
     request.append_tools([Declared("add")])
     request.config.tools = [*(request.config.tools or []), types.Tool(google_search=types.GoogleSearch())]
@@ -65,7 +65,7 @@ def test_q13_all_declarations_share_one_tool_and_built_in_tools_stay_apart() -> 
     assert set(request.tools_dict) == {"add", "multiply"}
 
 
-def test_q13_tools_of_the_agents_configuration_are_not_written_to() -> None:
+def test_q13_tools_of_the_agents_configuration_are_not_changed() -> None:
     configured = types.Tool(function_declarations=[types.FunctionDeclaration(name="own")])
     request = LlmRequest(config=types.GenerateContentConfig(tools=[configured]))
     request.append_tools([Declared("add")])
@@ -86,6 +86,6 @@ def test_q13_an_output_schema_asks_for_json() -> None:
     assert request.config.response_mime_type == "application/json"
 
 
-def test_m1_a_request_takes_a_long_history_without_copying_it() -> None:
+def test_m1_contents_are_not_copied() -> None:
     contents = [types.Content(role="user", parts=[types.Part(text="Hi")])] * 5_000
     assert LlmRequest(contents=contents).contents is contents

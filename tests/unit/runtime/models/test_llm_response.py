@@ -1,4 +1,4 @@
-"""`LlmResponse`: what a model's answer becomes, and its JSON (spec E1, E7)."""
+"""`LlmResponse`: conversion of a model's answer, and its JSON (contract E1, E7)."""
 
 from __future__ import annotations
 
@@ -37,28 +37,31 @@ def test_e1_unknown_fields_are_ignored_on_load() -> None:
 
 
 @pytest.mark.parametrize("reason", ["STOP", "FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", None])
-def test_e7_an_answer_with_content_is_no_error(reason: str | None) -> None:
+def test_e7_a_complete_answer_is_no_error(reason: str | None) -> None:
     response = response_of(content=HELLO, finishReason=reason)
     assert response.content is not None
     assert response.error_code is None and response.error_message is None
 
 
 @pytest.mark.parametrize("content", [None, HELLO])
-def test_e7_a_stopped_answer_tells_the_reason_that_the_model_gave(content: object) -> None:
+def test_e7_a_stopped_answer_has_the_models_reason_as_its_error(content: object) -> None:
     response = response_of(content=content, finishReason="RECITATION", finishMessage="Too close to a book.")
-    assert (response.error_code, response.error_message) == ("RECITATION", "Too close to a book.")
+    assert (response.error_code, response.error_detail) == ("RECITATION", "Too close to a book.")
+    assert response.error_message == "The model stopped its answer: RECITATION."
     assert (response.content is None) == (content is None)
 
 
-def test_e7_an_answer_may_be_empty() -> None:
+def test_e7_an_empty_answer_is_no_error() -> None:
     assert response_of(finishReason="STOP").error_code is None
 
 
-def test_e7_the_reason_of_a_refused_prompt_is_told() -> None:
+def test_e7_a_refused_prompt_has_its_reason_as_the_error() -> None:
     refusal = {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "Not this."}}
     response = LlmResponse.create(types.GenerateContentResponse.model_validate(refusal))
-    assert (response.error_code, response.error_message) == ("SAFETY", "Not this.")
+    assert (response.error_code, response.error_detail) == ("SAFETY", "Not this.")
+    assert response.error_message == "The model refused the request: SAFETY."
+    assert "Not this." not in response.model_dump_json()
 
 
-def test_e7_a_response_without_anything_is_an_error() -> None:
+def test_e7_a_response_without_candidate_and_reason_is_an_error() -> None:
     assert LlmResponse.create(types.GenerateContentResponse()).error_code == "EMPTY_RESPONSE"

@@ -1,4 +1,4 @@
-"""`LLMRegistry`: a model name finds its class (spec M1, Q17)."""
+"""`LLMRegistry` maps model names to classes (contract M1, Q17)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.models import BaseLlm, Gemini, LLMRegistry, LlmRequest, LlmResponse
 
 
 class Parrot(BaseLlm):
-    """A model of our own."""
+    """A custom model class."""
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -35,13 +35,13 @@ LLMRegistry.register(Parrot)
         "projects/p/locations/l/endpoints/123",
     ],
 )
-def test_m1_geminis_names_find_gemini(name: str) -> None:
+def test_m1_gemini_names_resolve_to_gemini(name: str) -> None:
     model = LLMRegistry.new_llm(name)
     assert isinstance(model, Gemini)
     assert model.model == name
 
 
-def test_m1_a_registered_class_answers_for_its_patterns() -> None:
+def test_m1_a_registered_class_is_resolved_by_its_patterns() -> None:
     assert LLMRegistry.resolve("parrot-7") is Parrot
 
 
@@ -50,7 +50,7 @@ def test_m1_the_class_registered_last_wins() -> None:
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "parrot-x", "my-gemini-2", ""])
-def test_q17_an_unknown_name_is_an_error_that_names_it_and_says_what_to_do(name: str) -> None:
+def test_q17_an_unknown_name_is_an_error_with_the_name_and_a_remedy(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name!r}.*LLMRegistry.register") as caught:
         LLMRegistry.new_llm(name)
     assert isinstance(caught.value, ValueError)

@@ -1,4 +1,4 @@
-"""Spec A4: what an output schema may be given as, and what follows it."""
+"""Forms of an output schema, and texts that follow it (contract A4)."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text
         ({"type": "NULL"}, "0"),
     ],
 )
-def test_a4_text_that_does_not_is_refused(given: Any, text: str) -> None:
+def test_a4_text_that_does_not_follow_the_schema_is_refused(given: Any, text: str) -> None:
     with pytest.raises(ValidationError):
         read(given, text)
 
 
-def test_a4_a_dict_that_is_no_schema_is_refused_when_the_agent_is_made() -> None:
+def test_a4_a_dict_that_is_not_a_schema_is_refused_at_construction() -> None:
     with pytest.raises(ValueError, match=r"Agent 'clerk'.*types\.Schema"):
         LlmAgent(name="clerk", output_schema={"type": "OBJECT", "fields": {}})
 
 
-def test_a4_a_type_that_pydantic_does_not_know_is_refused_when_the_agent_is_made() -> None:
+def test_a4_a_type_unknown_to_pydantic_is_refused_at_construction() -> None:
     class Odd:
         pass
 

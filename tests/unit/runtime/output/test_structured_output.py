@@ -1,4 +1,4 @@
-"""Spec A4, Q13, Q18: an agent with an output schema ends its turn with one final response that follows it."""
+"""An agent with an output schema ends with one final response that follows it (contract A4, Q13, Q18)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.models.base_llm import Capabilities
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import AgentTool, LongRunningFunctionTool
 from tests.fakes import ScriptedModel, call
-from tests.unit.runtime.conversation import Conversation, outline
+from tests.unit.runtime.conversation import Conversation, outline, requests_to, response_of
 
 
 class Weather(BaseModel):
@@ -24,7 +24,7 @@ class Weather(BaseModel):
     note: str | None = None
 
 
-class AnswersBesideTools(ScriptedModel):
+class ModelWithSchemaAndTools(ScriptedModel):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(schema_with_tools=True)
@@ -44,34 +44,43 @@ def reporter(*turns: object, model: type[ScriptedModel] = ScriptedModel, **field
 
 
 def declared(agent: LlmAgent, request: int = 0) -> dict[str, types.FunctionDeclaration]:
-    tools = agent.model.requests[request].config.tools or []
+    tools = requests_to(agent)[request].config.tools or []
     return {
-        declaration.name: declaration for tool in tools for declaration in tool.function_declarations or []
+        declaration.name or "": declaration
+        for tool in tools
+        if isinstance(tool, types.Tool)
+        for declaration in tool.function_declarations or []
     }
+
+
+def parameters_of_answer(agent: LlmAgent) -> types.Schema:
+    parameters = declared(agent)["set_model_response"].parameters
+    assert parameters is not None
+    return parameters
 
 
 async def test_q13_without_tools_the_request_carries_the_schema_and_the_key_holds_the_dict() -> None:
     agent = reporter(json.dumps(OSLO))
     conversation = Conversation(agent)
     [event] = await conversation.say("Oslo?")
-    config = agent.model.requests[0].config
+    config = requests_to(agent)[0].config
     assert (config.response_schema, config.response_mime_type) == (Weather, "application/json")
     assert event.actions.state_delta == {"report": OSLO}
     assert (await conversation.session()).state == {"report": OSLO}
 
 
-async def test_q18_a_model_that_takes_a_schema_beside_tools_gets_both() -> None:
+async def test_q18_a_model_that_accepts_a_schema_with_tools_gets_both() -> None:
     agent = reporter(
-        call("measure", city="Oslo"), json.dumps(OSLO), model=AnswersBesideTools, tools=[measure]
+        call("measure", city="Oslo"), json.dumps(OSLO), model=ModelWithSchemaAndTools, tools=[measure]
     )
     events = await Conversation(agent).say("Oslo?")
     assert outline(events) == ["reporter: measure()", "reporter: =measure", f"reporter: {json.dumps(OSLO)}"]
-    assert agent.model.requests[0].config.response_schema is Weather
+    assert requests_to(agent)[0].config.response_schema is Weather
     assert list(declared(agent)) == ["measure"]
     assert events[-1].actions.state_delta == {"report": OSLO}
 
 
-async def test_q18_a_model_that_does_not_answers_with_a_call_whose_arguments_are_the_final_response() -> None:
+async def test_q18_another_model_answers_by_a_call_whose_arguments_are_the_final_response() -> None:
     agent = reporter(call("measure", city="Oslo"), call("set_model_response", **OSLO), tools=[measure])
     conversation = Conversation(agent)
     events = await conversation.say("Oslo?")
@@ -83,23 +92,22 @@ async def test_q18_a_model_that_does_not_answers_with_a_call_whose_arguments_are
         f"reporter: {json.dumps(OSLO)}",
     ]
     assert [event.is_final_response() for event in events] == [False, False, False, False, True]
-    assert events[-1].content.role == "model"
+    assert events[-1].content is not None and events[-1].content.role == "model"
     assert (await conversation.session()).state == {"report": OSLO}
-    request = agent.model.requests[0]
+    request = requests_to(agent)[0]
     assert request.config.response_schema is None
-    assert "set_model_response" in request.config.system_instruction
-    answer = declared(agent)["set_model_response"].parameters
-    assert list(answer.properties) == ["city", "degrees", "note"]
+    assert "set_model_response" in str(request.config.system_instruction)
+    answer = parameters_of_answer(agent)
+    assert list(answer.properties or ()) == ["city", "degrees", "note"]
     assert answer.required == ["city", "degrees"]
 
 
-async def test_q18_an_answer_that_does_not_follow_the_schema_goes_back_to_the_model() -> None:
+async def test_q18_arguments_that_do_not_follow_the_schema_are_returned_to_the_model() -> None:
     wrong = call("set_model_response", city="Oslo", degrees="cold")
     agent = reporter(wrong, call("set_model_response", **OSLO), tools=[measure])
     events = await Conversation(agent).say("Oslo?")
-    [refusal] = events[1].get_function_responses()
-    assert "'degrees'" in refusal.response["error"]
-    assert len(agent.model.requests) == 2
+    assert "'degrees'" in response_of(events[1])["error"]
+    assert len(requests_to(agent)) == 2
     assert [event.is_final_response() for event in events].count(True) == 1
     assert events[-1].actions.state_delta == {"report": OSLO}
 
@@ -122,7 +130,7 @@ async def test_q18_schemas_of_every_kind_can_be_answered_by_a_call(
     events = await Conversation(agent).say("?")
     assert json.loads(events[-1].text()) == value
     assert events[-1].actions.state_delta == {"report": value}
-    assert list(declared(agent)["set_model_response"].parameters.properties) == list(args)
+    assert list(parameters_of_answer(agent).properties or ()) == list(args)
 
 
 async def test_q18_an_array_that_is_not_passed_as_items_is_refused() -> None:
@@ -133,11 +141,11 @@ async def test_q18_an_array_that_is_not_passed_as_items_is_refused() -> None:
         output_schema=list[str],
     )
     events = await Conversation(agent).say("?")
-    assert "'items'" in events[1].get_function_responses()[0].response["error"]
+    assert "'items'" in response_of(events[1])["error"]
     assert events[-1].text() == "[]"
 
 
-async def test_q18_a_schema_goes_together_with_transfer() -> None:
+async def test_q18_a_schema_can_be_combined_with_transfer() -> None:
     expert = LlmAgent(name="expert", model=ScriptedModel(turns=["It rains."]))
     agent = reporter(call("transfer_to_agent", agent_name="expert"), sub_agents=[expert])
     conversation = Conversation(agent)
@@ -147,9 +155,9 @@ async def test_q18_a_schema_goes_together_with_transfer() -> None:
     assert (await conversation.session()).state == {}
 
 
-async def test_a_tool_of_that_name_of_ones_own_is_a_tool_like_any_other() -> None:
+async def test_a_users_tool_named_set_model_response_is_an_ordinary_tool() -> None:
     def set_model_response(result: str) -> dict[str, str]:
-        """Not ours."""
+        """Tool of the user, not the framework's tool of this name."""
         return {"result": result}
 
     model = ScriptedModel(turns=[call("set_model_response", result="x"), "Done."])
@@ -163,20 +171,20 @@ async def test_a4_a_final_text_that_does_not_follow_the_schema_is_an_error_event
     conversation = Conversation(agent)
     [event] = await conversation.say("Oslo?")
     assert event.error_code == INVALID_OUTPUT
-    assert "'reporter'" in event.error_message and "output_schema" in event.error_message
+    assert "'reporter'" in str(event.error_message) and "output_schema" in str(event.error_message)
     assert event.text() == "It is cold."
     stored = await conversation.session()
     assert stored.state == {}
     assert stored.events[-1].error_code == INVALID_OUTPUT
 
 
-async def test_a4_thoughts_are_no_part_of_the_answer() -> None:
+async def test_a4_thoughts_are_not_part_of_the_output() -> None:
     parts = [types.Part(text="Let me see.", thought=True), types.Part(text=json.dumps(OSLO))]
     [event] = await Conversation(reporter(parts)).say("Oslo?")
     assert event.actions.state_delta == {"report": OSLO}
 
 
-async def test_a4_words_beside_a_long_running_call_are_no_answer_by_the_schema() -> None:
+async def test_a4_text_beside_a_long_running_call_is_not_validated() -> None:
     def ask_station(city: str) -> None:
         """Ask the weather station."""
 
@@ -192,13 +200,13 @@ async def test_a4_the_answer_of_an_agent_tool_is_the_dict_and_a_wrong_one_an_err
     turns = [call("reporter", request="Oslo"), call("reporter", request="Oslo"), "Done."]
     agent = LlmAgent(name="clerk", model=ScriptedModel(turns=turns), tools=[AgentTool(child)])
     events = await Conversation(agent).say("?")
-    first, second = (event.get_function_responses()[0].response for event in (events[1], events[3]))
+    first, second = (response_of(event) for event in (events[1], events[3]))
     assert first == OSLO
     assert "output_schema" in second["error"]
     assert events[-1].text() == "Done."
 
 
-async def test_e7_calls_in_a_response_with_an_error_code_are_left_out_and_not_run() -> None:
+async def test_e7_calls_in_a_response_with_an_error_code_are_dropped() -> None:
     ran: list[str] = []
 
     def order(item: str) -> str:

@@ -1,4 +1,4 @@
-"""A real context of a callback."""
+"""A callback's context on the in-memory services."""
 
 from __future__ import annotations
 

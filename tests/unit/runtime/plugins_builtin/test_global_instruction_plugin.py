@@ -1,4 +1,4 @@
-"""GlobalInstructionPlugin: one instruction before the system instruction of every agent (spec A3, C4)."""
+"""GlobalInstructionPlugin: one instruction before the system instruction of every agent (contract A3, C4)."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from runtime.errors import PluginError
 from runtime.models.llm_request import LlmRequest
 from runtime.plugins import GlobalInstructionPlugin
 from runtime.sessions.in_memory_session_service import InMemorySessionService
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation
 
 
-async def test_it_comes_first_for_every_agent_of_the_app_and_is_filled_from_the_state() -> None:
+async def test_the_instruction_comes_first_for_every_agent_and_is_filled_from_the_state() -> None:
     child = LlmAgent(name="child", model=ScriptedModel(turns=["Hello."]), instruction="Child.")
     model = ScriptedModel(turns=[call("transfer_to_agent", agent_name="child")])
     root = LlmAgent(name="root", model=model, instruction="Root.", sub_agents=[child])
     plugin = GlobalInstructionPlugin("Shop: {shop}.")
     await Conversation(root, plugins=[plugin], state={"shop": "Tea"}).say("Hi")
-    assert model.requests[0].config.system_instruction.startswith("Shop: Tea.\n\nRoot.")
-    assert child.model.requests[0].config.system_instruction.startswith("Shop: Tea.\n\nChild.")
+    assert str(model.requests[0].config.system_instruction).startswith("Shop: Tea.\n\nRoot.")
+    assert str(requests_of(child)[0].config.system_instruction).startswith("Shop: Tea.\n\nChild.")
 
 
-async def test_a_provider_may_be_sync_or_async_and_may_say_nothing() -> None:
+async def test_a_provider_may_be_async_and_may_return_an_empty_text() -> None:
     async def provider(context: ReadonlyContext) -> str:
         return f"You serve {context.user_id}." if context.state.get("named") else ""
 
-    for state, start in (({"named": True}, "You serve ada.\n\nOwn."), ({}, "Own.")):
+    cases: list[tuple[dict[str, Any], str]] = [({"named": True}, "You serve ada.\n\nOwn."), ({}, "Own.")]
+    for state, start in cases:
         agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["Hello."]), instruction="Own.")
         await Conversation(agent, plugins=[GlobalInstructionPlugin(provider)], state=state).say("Hi")
-        assert agent.model.requests[0].config.system_instruction.startswith(start)
+        assert str(requests_of(agent)[0].config.system_instruction).startswith(start)
 
 
-async def test_a_missing_key_is_named_with_the_plugin() -> None:
+async def test_the_error_for_a_missing_key_names_the_key_and_the_plugin() -> None:
     agent = LlmAgent(name="clerk", model=ScriptedModel(turns=["Hello."]))
     with pytest.raises(PluginError, match=r"global_instruction.*shop"):
         await Conversation(agent, plugins=[GlobalInstructionPlugin("{shop}")]).say("Hi")
 
 
 @pytest.mark.parametrize(
-    ("current", "together"),
+    ("current", "combined"),
     [
         (None, "First."),
         ("Then.", "First.\n\nThen."),
@@ -57,7 +58,9 @@ async def test_a_missing_key_is_named_with_the_plugin() -> None:
         ),
     ],
 )
-async def test_it_comes_before_an_instruction_of_any_form(current: Any, together: Any) -> None:
+async def test_the_instruction_is_prepended_to_an_instruction_of_any_type(
+    current: Any, combined: Any
+) -> None:
     sessions = InMemorySessionService()
     session = await sessions.create_session(app_name="shop", user_id="ada")
     agent = LlmAgent(name="clerk")
@@ -68,4 +71,4 @@ async def test_it_comes_before_an_instruction_of_any_form(current: Any, together
     await GlobalInstructionPlugin("First.").before_model_callback(
         callback_context=context, llm_request=request
     )
-    assert request.config.system_instruction == together
+    assert request.config.system_instruction == combined

@@ -1,4 +1,4 @@
-"""LoggingPlugin: readable lines of what happens, without secrets and bulk (spec C4)."""
+"""LoggingPlugin: readable log lines, with secrets masked and long values truncated (contract C4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import ModelError
 from runtime.plugins import LoggingPlugin
-from runtime.plugins.readable import cut, readable, readable_content
+from runtime.plugins.log_format import format_content, format_value, shorten
 from runtime.run_config import RunConfig, StreamingMode
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation
@@ -29,7 +29,7 @@ def talk(*turns: object) -> Conversation:
     return Conversation(agent, plugins=[LoggingPlugin()])
 
 
-async def test_each_hook_writes_one_line_that_begins_with_the_invocation(
+async def test_each_hook_logs_one_line_that_begins_with_the_invocation_id(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, logger="runtime.plugins.logging_plugin")
@@ -88,20 +88,20 @@ async def test_partial_responses_are_not_logged(caplog: pytest.LogCaptureFixture
         (ValueError("odd"), '"odd"'),
     ],
 )  # fmt: skip
-def test_values_are_shown_without_secrets_and_bulk(value: object, line: str) -> None:
-    assert readable(value) == line
+def test_values_are_formatted_with_secrets_masked_and_long_values_truncated(value: object, line: str) -> None:
+    assert format_value(value) == line
 
 
-def test_long_texts_deep_values_and_wide_dicts_are_cut() -> None:
-    assert cut("x" * 1000) == f"{'x' * 200}… (1000 characters)"
+def test_long_texts_deep_values_and_wide_dicts_are_truncated() -> None:
+    assert shorten("x" * 1000) == f"{'x' * 200}… (1000 characters)"
     deep: dict[str, Any] = {}
     for _ in range(50):
         deep = {"in": deep}
-    assert readable(deep).endswith('"{…}"' + "}" * 6)
-    assert '"…": "80 more"' in readable({str(index): index for index in range(100)})
+    assert format_value(deep).endswith('"{…}"' + "}" * 6)
+    assert '"…": "80 more"' in format_value({str(index): index for index in range(100)})
 
 
-def test_contents_are_shown_part_by_part() -> None:
+def test_contents_are_formatted_part_by_part() -> None:
     parts = [
         types.Part(text="hm", thought=True),
         types.Part(inline_data=types.Blob(data=b"123", mime_type="image/png")),
@@ -109,7 +109,7 @@ def test_contents_are_shown_part_by_part() -> None:
         types.Part(executable_code=types.ExecutableCode(code="print(1)", language=types.Language.PYTHON)),
         types.Part(code_execution_result=types.CodeExecutionResult(output="1")),
     ]
-    assert readable_content(types.Content(parts=parts)) == (
+    assert format_content(types.Content(parts=parts)) == (
         "thought: hm | file image/png, 3 bytes | file gs://a/b | code: print(1) | code result: 1"
     )
-    assert readable_content(None) == "nothing"
+    assert format_content(None) == "nothing"

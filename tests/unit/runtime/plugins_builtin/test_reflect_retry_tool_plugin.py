@@ -1,4 +1,4 @@
-"""ReflectAndRetryToolPlugin: a failed tool is answered with guidance, so many times (spec T4, C4)."""
+"""ReflectAndRetryToolPlugin: a limited number of a tool's failures is answered with guidance (contract T4, C4)."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def talk(plugin: ReflectAndRetryToolPlugin, *turns: object, **fields: Any) -> Co
 
 async def responses(conversation: Conversation) -> list[dict[str, Any]]:
     events = (await conversation.session()).events
-    return [answer.response for event in events for answer in event.get_function_responses()]
+    return [response.response or {} for event in events for response in event.get_function_responses()]
 
 
-async def test_the_model_learns_what_went_wrong_and_may_correct_itself() -> None:
+async def test_the_model_gets_guidance_and_can_correct_its_call() -> None:
     conversation = talk(ReflectAndRetryToolPlugin(), WRONG, RIGHT, "Half.")
     events = await conversation.say("1 / 2?")
     failed, done = await responses(conversation)
@@ -50,14 +50,14 @@ async def test_the_model_learns_what_went_wrong_and_may_correct_itself() -> None
     assert events[-1].text() == "Half."
 
 
-async def test_t4_one_failure_too_many_is_raised_as_itself() -> None:
+async def test_t4_a_failure_above_the_limit_is_raised_unchanged() -> None:
     conversation = talk(ReflectAndRetryToolPlugin(max_retries=2), WRONG, WRONG, WRONG)
     with pytest.raises(ZeroDivisionError):
         await conversation.say("?")
     assert [response["retry_count"] for response in await responses(conversation)] == [1, 2]
 
 
-async def test_or_the_model_is_told_to_do_without_the_tool() -> None:
+async def test_without_raising_the_model_is_told_to_stop_using_the_tool() -> None:
     plugin = ReflectAndRetryToolPlugin(max_retries=1, throw_exception_if_retry_exceeded=False)
     conversation = talk(plugin, WRONG, WRONG, "I cannot.")
     await conversation.say("?")
@@ -66,12 +66,12 @@ async def test_or_the_model_is_told_to_do_without_the_tool() -> None:
     assert "do not call `divide` again" in last["reflection_guidance"]
 
 
-async def test_no_retries_means_that_the_first_failure_is_raised() -> None:
+async def test_with_zero_retries_the_first_failure_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         await talk(ReflectAndRetryToolPlugin(max_retries=0), WRONG).say("?")
 
 
-async def test_the_agents_own_callback_is_asked_when_the_plugin_gives_up() -> None:
+async def test_the_agents_own_callback_is_called_when_the_plugin_gives_up() -> None:
     def calm(**_: Any) -> dict[str, Any]:
         return {"result": "never mind"}
 
@@ -81,14 +81,14 @@ async def test_the_agents_own_callback_is_asked_when_the_plugin_gives_up() -> No
     assert await responses(conversation) == [{"result": "never mind"}]
 
 
-async def test_a_success_begins_the_count_anew_and_each_tool_has_its_own() -> None:
+async def test_a_success_resets_the_count_and_each_tool_has_its_own() -> None:
     plugin = ReflectAndRetryToolPlugin(max_retries=1)
     conversation = talk(plugin, WRONG, RIGHT, WRONG, call("other", b=0), "Done.")
     await conversation.say("?")
     assert [response.get("retry_count") for response in await responses(conversation)] == [1, None, 1, 1]
 
 
-async def test_each_invocation_has_its_own_count_and_nothing_of_it_is_stored() -> None:
+async def test_each_invocation_has_its_own_count_which_is_not_stored() -> None:
     conversation = talk(ReflectAndRetryToolPlugin(max_retries=1), WRONG, "No.", WRONG, "No.")
     await conversation.say("?")
     await conversation.say("?")
@@ -96,7 +96,7 @@ async def test_each_invocation_has_its_own_count_and_nothing_of_it_is_stored() -
     assert (await conversation.session()).state == {}
 
 
-async def test_parallel_failures_of_one_tool_are_counted_one_by_one() -> None:
+async def test_parallel_failures_of_one_tool_are_counted_individually() -> None:
     conversation = talk(ReflectAndRetryToolPlugin(), [WRONG, WRONG, WRONG], "No.")
     await conversation.say("?")
     assert sorted(response["retry_count"] for response in await responses(conversation)) == [1, 2, 3]
@@ -107,14 +107,14 @@ class ReadsErrors(ReflectAndRetryToolPlugin):
         return "too small" if result == 0.5 else None
 
 
-async def test_a_subclass_may_find_errors_in_results() -> None:
+async def test_a_subclass_can_find_errors_in_results() -> None:
     conversation = talk(ReadsErrors(max_retries=1), RIGHT, "No.")
     await conversation.say("?")
     [response] = await responses(conversation)
     assert (response["error_type"], response["error_details"]) == ("ToolError", "too small")
 
 
-async def test_q6_one_such_result_too_many_fails_the_invocation_and_names_the_tool() -> None:
+async def test_q6_too_many_results_with_errors_fail_the_invocation_and_name_the_tool() -> None:
     conversation = talk(ReadsErrors(max_retries=1), RIGHT, RIGHT)
     with pytest.raises(PluginError, match="'divide' reported errors more than 1 times in a row: too small"):
         await conversation.say("?")

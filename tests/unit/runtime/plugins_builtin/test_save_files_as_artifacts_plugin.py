@@ -1,4 +1,4 @@
-"""SaveFilesAsArtifactsPlugin and `save_input_blobs`: files in a message become artifacts (spec L10, F1, F2, Q6)."""
+"""SaveFilesAsArtifactsPlugin and `save_input_blobs`: files in a message become artifacts (contract L10, F1, F2, Q6)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent
+from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext
 from runtime.errors import ConfigurationError, PluginError
 from runtime.plugins import BasePlugin, SaveFilesAsArtifactsPlugin
 from runtime.runners import InMemoryRunner
-from tests.fakes import ScriptedModel, say
+from tests.fakes import ScriptedModel, parts_of, say
 from tests.unit.runtime.conversation import Conversation
 
-OWNER = {"app_name": "shop", "user_id": "ada", "session_id": "s1"}
+OWNER: Owner = {"app_name": "shop", "user_id": "ada", "session_id": "s1"}
 
 
 def file(data: bytes, name: str | None = None) -> types.Part:
@@ -31,24 +32,26 @@ def conversation() -> Conversation:
     return Conversation(agent, plugins=[SaveFilesAsArtifactsPlugin()])
 
 
-async def test_files_are_stored_and_named_in_the_message_in_their_place() -> None:
+async def test_files_are_stored_and_replaced_by_their_names_in_the_message() -> None:
     talk = conversation()
     sent = message(types.Part(text="Look:"), file(b"abc", "notes.txt"), types.Part(text="Well?"))
     events = await talk.say(sent)
     session = await talk.session()
-    assert [part.text for part in session.events[0].content.parts] == [
+    assert [part.text for part in parts_of(session.events[0].content)] == [
         "Look:",
         "[A file was uploaded; it is saved as the artifact 'notes.txt'.]",
         "Well?",
     ]
-    owner = {**OWNER, "session_id": session.id}
-    stored = await talk.runner.artifact_service.load_artifact(**owner, filename="notes.txt")
-    assert stored.inline_data == types.Blob(data=b"abc", mime_type="text/plain")
-    assert sent.parts[1].inline_data.data == b"abc", "the caller's message stays"
+    assert talk.runner.artifact_service is not None
+    stored = await talk.runner.artifact_service.load_artifact(
+        app_name="shop", user_id="ada", session_id=session.id, filename="notes.txt"
+    )
+    assert stored == types.Part(inline_data=types.Blob(data=b"abc", mime_type="text/plain"))
+    assert parts_of(sent)[1] == file(b"abc", "notes.txt"), "the caller's message is not changed"
     assert events[-1].text() == "Got it."
 
 
-async def test_f2_the_versions_are_recorded_once_by_an_event_of_the_agent() -> None:
+async def test_f2_the_versions_are_recorded_once_in_an_event_of_the_agent() -> None:
     talk = conversation()
     await talk.say(message(file(b"a", "a.txt")))
     await talk.say(message(file(b"b", "a.txt"), file(b"c", "user:c.txt")))
@@ -56,42 +59,42 @@ async def test_f2_the_versions_are_recorded_once_by_an_event_of_the_agent() -> N
     assert [delta for delta in deltas if delta] == [{"a.txt": 0}, {"a.txt": 1, "user:c.txt": 0}]
 
 
-async def test_a_message_without_files_stays_as_it_is() -> None:
+async def test_a_message_without_files_is_not_changed() -> None:
     talk = conversation()
     await talk.say("Hi")
     assert [event.text() for event in (await talk.session()).events] == ["Hi", "Got it."]
 
 
-async def test_a_file_without_a_name_gets_one_of_the_invocation_and_its_place() -> None:
+async def test_a_nameless_file_is_named_after_the_invocation_and_its_position() -> None:
     service = InMemoryArtifactService()
     saved = await save_input_blobs(service, OWNER, message(types.Part(text="x"), file(b"a")), "e-7")
     assert saved.artifact_delta == {"artifact_e-7_1": 0}
     assert await service.list_artifact_keys(**OWNER) == ["artifact_e-7_1"]
 
 
-async def test_two_files_of_one_name_are_two_versions() -> None:
+async def test_two_files_with_the_same_name_are_two_versions() -> None:
     service = InMemoryArtifactService()
     saved = await save_input_blobs(service, OWNER, message(file(b"a", "n"), file(b"b", "n")), "e-7")
     assert saved.artifact_delta == {"n": 1}
     assert await service.list_versions(**OWNER, filename="n") == [0, 1]
 
 
-async def test_without_an_artifact_service_a_message_with_files_is_refused_and_another_is_not() -> None:
+async def test_without_an_artifact_service_only_messages_with_files_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="artifact_service"):
         await save_input_blobs(None, OWNER, message(file(b"a")), "e-7")
     plain = message(types.Part(text="Hi"))
     assert (await save_input_blobs(None, OWNER, plain, "e-7")).content == plain
 
 
-async def test_q6_the_plugin_is_named_when_there_is_no_artifact_service() -> None:
+async def test_q6_the_error_for_a_missing_artifact_service_names_the_plugin() -> None:
     talk = conversation()
     talk.runner.artifact_service = None
     with pytest.raises(PluginError, match=r"save_files_as_artifacts_plugin.*artifact_service"):
         await talk.say(message(file(b"a")))
 
 
-async def test_f2_versions_of_an_invocation_that_failed_are_recorded_by_no_other() -> None:
-    """Whatever id the next invocation has, and in whatever session it is."""
+async def test_f2_versions_of_a_failed_invocation_are_not_recorded_by_another_one() -> None:
+    """The second invocation has the same id, in another session."""
 
     class FailsOnce(BasePlugin):
         async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
@@ -102,10 +105,16 @@ async def test_f2_versions_of_an_invocation_that_failed_are_recorded_by_no_other
     runner = InMemoryRunner(
         agent, app_name="shop", plugins=[SaveFilesAsArtifactsPlugin(), FailsOnce("fails_once")]
     )
-    ids = {"invocation_id": "e-1", "user_id": "ada"}
     for session_id in ("one", "two"):
         await runner.session_service.create_session(app_name="shop", user_id="ada", session_id=session_id)
     with pytest.raises(PluginError, match="not today"):
-        await anext(runner.run_async(**ids, session_id="one", new_message=message(file(b"a", "a.txt"))))
-    run = runner.run_async(**ids, session_id="two", new_message=say("Hi"))
+        await anext(
+            runner.run_async(
+                user_id="ada",
+                session_id="one",
+                invocation_id="e-1",
+                new_message=message(file(b"a", "a.txt")),
+            )
+        )
+    run = runner.run_async(user_id="ada", session_id="two", invocation_id="e-1", new_message=say("Hi"))
     assert [(event.text(), event.actions.artifact_delta) async for event in run] == [("Hello.", {})]

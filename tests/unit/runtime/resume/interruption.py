@@ -1,9 +1,9 @@
-"""Invocations that are cut off after any of their events and go on in another process."""
+"""Simulation of invocations that are interrupted after any event and resumed in another process."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,31 +21,31 @@ from tests.unit.runtime.conversation import outline
 Message = Callable[[Sequence[Event]], types.Content]
 """What the person sends, given the log."""
 
-IDS = {"user_id": "ada", "session_id": "s1"}
+IDS: dict[str, Any] = {"user_id": "ada", "session_id": "s1"}
 NOTE = {"note": "taken up again"}
 
 
 class Process:
-    """A process with agents and models of its own. Of what happened before it knows what the log says.
+    """A process with its own agents and models; it knows earlier events only from the session.
 
     Attributes:
-        ran: the ids of the calls that its tools ran.
+        ran: Ids of the calls that its tools ran.
     """
 
-    def __init__(self, play: Play, log: Sequence[Event], sessions: InMemorySessionService) -> None:
-        self._play = play
+    def __init__(self, scenario: Scenario, log: Sequence[Event], sessions: InMemorySessionService) -> None:
+        self._scenario = scenario
         self._log = log
         self.sessions = sessions
         self.models: dict[str, ScriptedModel] = {}
-        self.ran: list[str | None] = []
+        self.ran: list[str] = []
         config = ResumabilityConfig(is_resumable=True)
-        app = App(name="shop", root_agent=play.tree(self), resumability_config=config)
+        app = App(name="shop", root_agent=scenario.tree(self), resumability_config=config)
         self.runner = Runner(app=app, session_service=sessions)
 
     def llm(self, name: str, *sub_agents: BaseAgent, **settings: Any) -> LlmAgent:
-        """An agent whose model says the rest of its script: what the log does not have."""
-        said = [event for event in self._log if event.author == name and is_model_event(event)]
-        self.models[name] = ScriptedModel(turns=self._play.scripts[name][len(said) :])
+        """Return an LLM agent whose model has the turns of its script that are not in the session."""
+        committed = [event for event in self._log if event.author == name and is_model_event(event)]
+        self.models[name] = ScriptedModel(turns=list(self._scenario.scripts[name])[len(committed) :])
         tools = [
             self.work,
             LongRunningFunctionTool(self.order),
@@ -59,23 +59,23 @@ class Process:
         )
 
     async def work(self, tool_context: ToolContext) -> str:
-        """Work, and write down that it was done."""
-        self.ran.append(tool_context.function_call_id)
-        tool_context.state[f"done_{tool_context.function_call_id}"] = True
+        """Work, and record the call id."""
+        self.ran.append(_call_id(tool_context))
+        tool_context.state[f"done_{_call_id(tool_context)}"] = True
         return "done"
 
     def order(self, tool_context: ToolContext) -> dict[str, str]:
         """Order something that comes later."""
-        self.ran.append(tool_context.function_call_id)
+        self.ran.append(_call_id(tool_context))
         return {"status": "pending"}
 
     def drop(self, tool_context: ToolContext) -> None:
-        """Order something that comes later, without a word."""
-        self.ran.append(tool_context.function_call_id)
+        """Order something that comes later; return nothing."""
+        self.ran.append(_call_id(tool_context))
 
     def pay(self, tool_context: ToolContext) -> str:
-        """Pay, once it is confirmed."""
-        self.ran.append(tool_context.function_call_id)
+        """Pay; needs a confirmation."""
+        self.ran.append(_call_id(tool_context))
         return "paid"
 
     async def send(self, message: types.Content) -> list[Event]:
@@ -89,16 +89,16 @@ class Process:
         assert session is not None
         return session
 
-    def left_unsaid(self) -> dict[str, list[Any]]:
+    def unused_turns(self) -> dict[str, list[Any]]:
         return {name: model.turns for name, model in self.models.items() if model.turns}
 
 
 @dataclass
-class Play:
-    """A tree of agents, what their models say, and what the person sends: a message, then answers to calls."""
+class Scenario:
+    """Agents, their models' turns, and the messages of the person: a text, then answers to calls."""
 
     tree: Callable[[Process], BaseAgent]
-    scripts: dict[str, list[Turn]]
+    scripts: Mapping[str, Sequence[Turn]]
     answers: list[Message] = field(default_factory=list)
 
     @property
@@ -106,24 +106,24 @@ class Play:
         return [lambda log: say("go"), *self.answers]
 
     async def process(self, log: Sequence[Event] = ()) -> Process:
-        """A new process, whose session holds copies of the events."""
+        """Return a new process whose session holds copies of the events."""
         sessions = InMemorySessionService()
         session = await sessions.create_session(app_name="shop", **IDS)
         for event in log:
             await sessions.append_event(session, event.model_copy(deep=True))
         return Process(self, log, sessions)
 
-    async def whole(self) -> Process:
-        """Without any interruption."""
+    async def uninterrupted(self) -> Process:
+        """Run all messages without interruption."""
         process = await self.process()
         for message in self.messages:
             await process.send(message((await process.session()).events))
         return process
 
-    async def cut_off_after(self, count: int, log: Sequence[Event], *, is_noted: bool = False) -> Process:
-        """The rest, in a new process that has the first `count` events of the log.
+    async def resume_after(self, count: int, log: Sequence[Event], *, is_noted: bool = False) -> Process:
+        """Resume in a new process whose session has the first `count` events.
 
-        With `is_noted` one without content follows them, by which a site may note that it takes the invocation up.
+        With `is_noted`, an event without content follows them, as when a site records that it resumes.
         """
         kept = list(log[:count])
         note = Event(author=kept[-1].author, invocation_id=kept[0].invocation_id, custom_metadata=NOTE)
@@ -135,18 +135,20 @@ class Play:
 
 
 def answer(call_id: str, name: str = "order") -> Message:
-    """The answer to a long-running call, from outside."""
+    """Return a message with the response to a long-running call."""
     return lambda log: _response(call_id, name, {"status": "delivered"})
 
 
 def report(call_id: str, name: str = "order") -> Message:
-    """What is known of a long-running call before its answer."""
+    """Return a message with a progress report on a long-running call."""
     return lambda log: _response(call_id, name, {"status": "half of it is there"})
 
 
 def confirm(log: Sequence[Event]) -> types.Content:
-    """A yes to what was asked last."""
-    request = next(c for e in reversed(log) for c in e.get_function_calls() if c.name in FRAMEWORK_CALLS)
+    """Return a message that confirms the latest request."""
+    request = next(
+        call for event in reversed(log) for call in event.get_function_calls() if call.name in FRAMEWORK_CALLS
+    )
     return _response(request.id, request.name, {"confirmed": True})
 
 
@@ -156,31 +158,36 @@ def is_model_event(event: Event) -> bool:
     return all(call.name not in FRAMEWORK_CALLS for call in event.get_function_calls())
 
 
-def story(events: Sequence[Event]) -> dict[str | None, list[str]]:
-    """What happened on each branch, in order: what was said and done, and which places were recorded."""
-    told: dict[str | None, list[str]] = defaultdict(list)
+def lines_by_branch(events: Sequence[Event]) -> dict[str | None, list[str]]:
+    """Return the contents and recorded states of each branch, in order."""
+    lines: dict[str | None, list[str]] = defaultdict(list)
     for event, line in zip(events, outline(events), strict=True):
         if event.custom_metadata != NOTE:
-            told[event.branch].append(line + _place(event))
-    return dict(told)
+            lines[event.branch].append(line + _recorded_state(event))
+    return dict(lines)
 
 
-def answered(events: Sequence[Event]) -> set[str | None]:
-    """The calls that have run: those that only wait for the person's yes have not."""
+def answered(events: Sequence[Event]) -> set[str]:
+    """Return the ids of the calls that ran; calls that wait for a confirmation did not."""
     return {
         response.id
         for event in events
         for response in event.get_function_responses()
-        if response.id not in event.actions.requested_tool_confirmations
+        if response.id and response.id not in event.actions.requested_tool_confirmations
     }
 
 
-def _response(call_id: str | None, name: str | None, given: dict[str, Any]) -> types.Content:
-    response = types.FunctionResponse(id=call_id, name=name, response=given)
+def _call_id(tool_context: ToolContext) -> str:
+    assert tool_context.function_call_id is not None
+    return tool_context.function_call_id
+
+
+def _response(call_id: str | None, name: str | None, fields: dict[str, Any]) -> types.Content:
+    response = types.FunctionResponse(id=call_id, name=name, response=fields)
     return types.Content(role="user", parts=[types.Part(function_response=response)])
 
 
-def _place(event: Event) -> str:
+def _recorded_state(event: Event) -> str:
     if event.actions.end_of_agent:
         return "end"
     return f"{event.actions.agent_state}" if event.actions.agent_state is not None else ""

@@ -1,4 +1,4 @@
-"""Plays in which the person answers a call while other calls of its step are open, or after the agents went on."""
+"""Scenarios in which a call is answered while others of its step are open, or after the agents continued."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from runtime import types
 from runtime.agents import LoopAgent, ParallelAgent, SequentialAgent
 from runtime.agents.callback_context import CallbackContext
 from tests.fakes import call
-from tests.unit.runtime.resume.interruption import Play, answer, confirm, report
+from tests.unit.runtime.resume.interruption import Scenario, answer, confirm, report
 
 
 def transfer(name: str, call_id: str) -> types.Part:
@@ -21,23 +21,23 @@ def bow(callback_context: CallbackContext) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text="a bow")])
 
 
-PLAYS = {
-    "a yes before the answer to a call beside it": Play(
+SCENARIOS = {
+    "a yes before the answer to a call beside it": Scenario(
         lambda p: p.llm("clerk"),
         {"clerk": [[call("pay", "p1"), call("order", "o1")], "paid and delivered"]},
         [confirm, answer("o1")],
     ),
-    "a yes after the answer to a call beside it": Play(
+    "a yes after the answer to a call beside it": Scenario(
         lambda p: p.llm("clerk"),
         {"clerk": [[call("pay", "p1"), call("order", "o1")], "paid and delivered"]},
         [answer("o1"), confirm],
     ),
-    "a report before the answer": Play(
+    "a report before the answer": Scenario(
         lambda p: p.llm("clerk", after_agent_callback=bow),
         {"clerk": [call("order", "o1"), "half of it is there", call("work", "w1"), "all is there"]},
         [report("o1"), answer("o1")],
     ),
-    "a report in a sequence that has ended by the answer": Play(
+    "a report in a sequence that has ended by the answer": Scenario(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a", p.llm("helper")), p.llm("z")]),
         {
             "a": [call("order", "o1"), "half of it is there", transfer("helper", "t1")],
@@ -46,7 +46,7 @@ PLAYS = {
         },
         [report("o1"), answer("o1")],
     ),
-    "an answer that takes another order": Play(
+    "an answer that takes another order": Scenario(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a"), p.llm("z")]),
         {
             "a": [call("order", "o1"), "half of it is there", call("order", "o2"), "all is there"],
@@ -54,7 +54,7 @@ PLAYS = {
         },
         [report("o1"), answer("o1"), answer("o2")],
     ),
-    "a report and its answer while another agent waits": Play(
+    "a report and its answer while another agent waits": Scenario(
         lambda p: SequentialAgent(
             name="line",
             sub_agents=[ParallelAgent(name="par", sub_agents=[p.llm("a"), p.llm("b")]), p.llm("z")],
@@ -66,27 +66,27 @@ PLAYS = {
         },
         [report("o1"), answer("o1"), answer("o2")],
     ),
-    "a choice beside a finished call": Play(
+    "a choice beside a finished call": Scenario(
         lambda p: p.llm("clerk"),
         {"clerk": [[choose("u1"), call("work", "w1")], "chosen"]},
         [answer("u1", name="get_user_choice")],
     ),
-    "a choice before a yes": Play(
+    "a choice before a yes": Scenario(
         lambda p: p.llm("clerk"),
         {"clerk": [[choose("u1"), call("pay", "p1")], "chosen and paid"]},
         [answer("u1", name="get_user_choice"), confirm],
     ),
-    "a choice after a yes": Play(
+    "a choice after a yes": Scenario(
         lambda p: p.llm("clerk"),
         {"clerk": [[choose("u1"), call("pay", "p1")], "chosen and paid"]},
         [confirm, answer("u1", name="get_user_choice")],
     ),
-    "a pending call beside a transfer": Play(
+    "a pending call beside a transfer": Scenario(
         lambda p: p.llm("root", p.llm("child")),
         {"root": [[call("order", "o1"), transfer("child", "t1")], "delivered"], "child": ["child says"]},
         [answer("o1")],
     ),
-    "a pending call beside a transfer there and back": Play(
+    "a pending call beside a transfer there and back": Scenario(
         lambda p: p.llm("root", p.llm("child")),
         {
             "root": [[call("order", "o1"), transfer("child", "t1")], "meanwhile", "delivered"],
@@ -94,7 +94,7 @@ PLAYS = {
         },
         [answer("o1")],
     ),
-    "pending calls on both sides of a transfer, in a sequence": Play(
+    "pending calls on both sides of a transfer, in a sequence": Scenario(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("root", p.llm("child")), p.llm("z")]),
         {
             "root": [[call("order", "o1"), transfer("child", "t1")], "delivered"],
@@ -103,12 +103,12 @@ PLAYS = {
         },
         [answer("o1"), answer("o2")],
     ),
-    "a call to be confirmed beside a transfer": Play(
+    "a call to be confirmed beside a transfer": Scenario(
         lambda p: p.llm("root", p.llm("child")),
         {"root": [[call("pay", "p1"), transfer("child", "t1")], "paid"], "child": ["child says"]},
         [confirm],
     ),
-    "a call to be confirmed beside a transfer there and back": Play(
+    "a call to be confirmed beside a transfer there and back": Scenario(
         lambda p: p.llm("root", p.llm("child")),
         {
             "root": [[call("pay", "p1"), transfer("child", "t1")], "meanwhile", "paid"],
@@ -116,7 +116,7 @@ PLAYS = {
         },
         [confirm],
     ),
-    "a pending call beside the end of a loop": Play(
+    "a pending call beside the end of a loop": Scenario(
         lambda p: SequentialAgent(
             name="line",
             sub_agents=[LoopAgent(name="loop", max_iterations=3, sub_agents=[p.llm("judge")]), p.llm("z")],

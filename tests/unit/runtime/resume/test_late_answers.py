@@ -1,4 +1,4 @@
-"""Spec T5, T7, R1, L8: what a late answer comes to where its model fails, is stopped, or asks what it may not."""
+"""Late answers at which the model fails, is cancelled or forges a request (contract T5, T7, R1, L8)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bow(callback_context: CallbackContext) -> types.Content:
 
 
 class Hanging(ScriptedModel):
-    """Says a word before it hangs."""
+    """Streams a word, then hangs."""
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -55,8 +55,8 @@ async def answered(chat: Chat, status: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("reports", [[], ["half"]])
-async def test_an_answer_to_which_the_model_failed_is_answered_on_resuming(reports: list[str]) -> None:
-    """T5, R1."""
+async def test_an_answer_at_which_the_model_failed_is_handled_on_resume(reports: list[str]) -> None:
+    """Contract T5, R1."""
     failure = LlmResponse(content=text_content("all"), error_code="OTHER", error_message="It broke off.")
     model = ScriptedModel(turns=[call("order", "o1"), *reports, failure, "all is there"])
     chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=TOOLS), resumable=True)
@@ -68,8 +68,8 @@ async def test_an_answer_to_which_the_model_failed_is_answered_on_resuming(repor
     assert texts(await resumed(chat, asked.invocation_id)) == ["all is there"]
 
 
-async def test_an_answer_at_which_the_model_was_stopped_is_answered_on_resuming() -> None:
-    """T5, R1, R2."""
+async def test_an_answer_at_which_the_model_was_cancelled_is_handled_on_resume() -> None:
+    """Contract T5, R1, R2."""
     model = Hanging(turns=[call("order", "o1"), "half", asyncio.Event(), "all is there"])
     chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=TOOLS), resumable=True)
     [asked] = await chat.send("go")
@@ -82,8 +82,8 @@ async def test_an_answer_at_which_the_model_was_stopped_is_answered_on_resuming(
     assert texts(await resumed(chat, asked.invocation_id)) == ["all is there"]
 
 
-async def test_a_second_yes_is_no_new_start() -> None:
-    """T7: nobody says anything to it."""
+async def test_a_second_yes_starts_nothing() -> None:
+    """No agent handles it (contract T7)."""
     model = ScriptedModel(turns=[call("pay", "p1"), "done"])
     clerk = LlmAgent(name="clerk", model=model, tools=TOOLS, after_agent_callback=bow)
     chat = await Chat.with_agent(SequentialAgent(name="line", sub_agents=[clerk]), resumable=True)
@@ -92,8 +92,8 @@ async def test_a_second_yes_is_no_new_start() -> None:
     assert await chat.confirm(asked) == []
 
 
-async def test_a_call_by_the_name_of_a_question_is_replayed_as_any_other() -> None:
-    """T7, R1: only the framework asks the person."""
+async def test_a_models_call_with_the_name_of_a_request_is_replayed_like_any_other() -> None:
+    """Only the framework can request input from the person (contract T7, R1)."""
     model = ScriptedModel(turns=[call("adk_request_confirmation", "x1"), "well"])
     chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=TOOLS), resumable=True)
     run = chat.runner.run_async(
@@ -103,4 +103,4 @@ async def test_a_call_by_the_name_of_a_question_is_replayed_as_any_other() -> No
     await run.aclose()
     events = await resumed(chat, made.invocation_id)
     [(call_id, refusal)] = answers(events)
-    assert (call_id, "There is no tool" in refusal["error"], texts(events)) == ("x1", True, ["well"])
+    assert (call_id, "There is no tool" in (refusal or {})["error"], texts(events)) == ("x1", True, ["well"])

@@ -1,4 +1,4 @@
-"""Spec L2, R1: state changes that come with the continuation of an invocation."""
+"""State changes committed with a resume (contract L2, R1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADA: dict[str, Any] = {"user_id": "ada", "session_id": "s", "invocation_id": "e-
 
 
 class Interrupted:
-    """An agent whose model, or whose process, fails once."""
+    """Agent whose model or process fails once."""
 
     def __init__(self, *turns: Any, tools: tuple[Any, ...] = ()) -> None:
         self.model = ScriptedModel(turns=list(turns))
@@ -33,7 +33,7 @@ class Interrupted:
             async for _ in self.runner.run_async(**ADA, new_message=say("go")):
                 pass
 
-    async def go_on(self, **delta: Any) -> list[Event]:
+    async def resume(self, **delta: Any) -> list[Event]:
         return [event async for event in self.runner.run_async(**ADA, state_delta=delta)]
 
     async def session(self) -> Session:
@@ -44,10 +44,10 @@ class Interrupted:
         return session
 
 
-async def test_they_are_committed_before_the_agent_goes_on() -> None:
+async def test_state_changes_are_committed_before_the_agent_continues() -> None:
     process = Interrupted(ConnectionError("away"), "ready")
     await process.begin()
-    assert outline(await process.go_on(**{"kg": 3, "user:unit": "kg"})) == ["clerk: ready"]
+    assert outline(await process.resume(**{"kg": 3, "user:unit": "kg"})) == ["clerk: ready"]
     assert "Weight: 3." in str(process.model.requests[-1].config.system_instruction)
     session = await process.session()
     assert session.state == {"kg": 3, "user:unit": "kg"}
@@ -59,8 +59,8 @@ async def test_they_are_committed_before_the_agent_goes_on() -> None:
     assert {event.invocation_id for event in session.events} == {"e-1"}
 
 
-async def test_they_are_no_message_that_tells_that_a_call_has_run() -> None:
-    """T5: a long-running call that was cut off before it ran is run."""
+async def test_state_changes_do_not_prove_that_a_call_ran() -> None:
+    """A long-running call interrupted before it ran is run (contract T5)."""
     ran: list[int] = []
 
     def start() -> None:
@@ -71,6 +71,6 @@ async def test_they_are_no_message_that_tells_that_a_call_has_run() -> None:
 
     process = Interrupted(call("start"), tools=(LongRunningFunctionTool(start),))
     await process.begin()
-    assert await process.go_on(kg=3) == []
+    assert await process.resume(kg=3) == []
     assert len(ran) == 2
     assert len(process.model.requests) == 1

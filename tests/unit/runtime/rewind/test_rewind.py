@@ -1,4 +1,4 @@
-"""Spec R3: a rewind undoes an invocation and all after it, for the model, the state and the files; the log keeps it."""
+"""Rewind of an invocation and all later ones: contents, state and artifacts (contract R3)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ async def write(name: str, text: str, tool_context: ToolContext) -> int:
 
 
 class Chat:
-    """A session `s` of Ada's whose agent follows a script."""
+    """Session `s` of user Ada; the agent follows a script."""
 
     def __init__(self, runner: Runner, model: ScriptedModel) -> None:
         self.runner = runner
         self.model = model
 
     async def say(self, message: str | types.Content, *turns: Any) -> str:
-        """One invocation; returns its id."""
+        """Run one invocation and return its id."""
         self.model.turns = [*turns, "done"]
         content = say(message) if isinstance(message, str) else message
         events = [event async for event in self.runner.run_async(**ADA, new_message=content)]
@@ -58,8 +58,8 @@ class Chat:
         assert self.runner.artifact_service is not None
         return await self.runner.artifact_service.load_artifact(app_name="shop", **ADA, filename=name)
 
-    def seen(self) -> list[str]:
-        """What the model was sent last."""
+    def latest_contents(self) -> list[str]:
+        """Return the contents of the latest request."""
         return story(list(self.model.requests[-1].contents))
 
 
@@ -72,7 +72,7 @@ async def opened(*tools: Any, resumable: bool = False, **state: Any) -> Chat:
     return Chat(runner, model)
 
 
-async def test_the_model_no_longer_sees_what_was_rewound_and_the_log_keeps_it() -> None:
+async def test_the_model_no_longer_sees_rewound_events_and_the_session_keeps_them() -> None:
     chat = await opened()
     await chat.say("one")
     second = await chat.say("two")
@@ -80,14 +80,14 @@ async def test_the_model_no_longer_sees_what_was_rewound_and_the_log_keeps_it() 
     before = (await chat.session()).events
     event = await chat.rewind(second)
     await chat.say("four")
-    assert chat.seen() == ["user: one", "model: done", "user: four"]
+    assert chat.latest_contents() == ["user: one", "model: done", "user: four"]
     log = (await chat.session()).events
     assert log[: len(before)] == before
     assert (event.author, event.content, event.actions.rewind_before_invocation_id) == ("user", None, second)
     assert log[len(before)] == event
 
 
-async def test_state_is_what_it_was_and_what_is_shared_stays() -> None:
+async def test_session_state_is_restored_and_shared_state_stays() -> None:
     chat = await opened(remember, given="at creation", changed="at creation")
     await chat.say("one", call("remember", key="kept", value="one"))
     second = await chat.say(
@@ -110,8 +110,8 @@ async def test_state_is_what_it_was_and_what_is_shared_stays() -> None:
     }
 
 
-async def test_files_get_new_versions_with_what_they_held() -> None:
-    """What was not there becomes empty; files of the user stay."""
+async def test_artifacts_get_new_versions_with_their_earlier_contents() -> None:
+    """New artifacts become empty; `user:` artifacts stay."""
     chat = await opened(write)
     await chat.say("one", call("write", name="a.txt", text="first"))
     second = await chat.say(
@@ -137,10 +137,10 @@ async def test_rewinding_over_a_rewind_undoes_what_the_first_one_restored() -> N
     assert (await chat.session()).state == {"k": None}
     assert await chat.file("f") == types.Part(inline_data=EMPTY)
     await chat.say("four")
-    assert chat.seen() == ["user: four"]
+    assert chat.latest_contents() == ["user: four"]
 
 
-async def test_what_is_not_there_or_was_rewound_is_named() -> None:
+async def test_an_unknown_or_rewound_invocation_is_named_in_the_error() -> None:
     chat = await opened()
     first = await chat.say("one")
     for wanted in ("e-nothing", first):
@@ -152,7 +152,7 @@ async def test_what_is_not_there_or_was_rewound_is_named() -> None:
         await chat.runner.rewind_async(user_id="ada", session_id="nowhere", rewind_before_invocation_id=first)
 
 
-async def test_files_without_a_service_to_restore_them_are_an_error() -> None:
+async def test_artifacts_without_an_artifact_service_are_an_error() -> None:
     chat = await opened(write)
     first = await chat.say("one", call("write", name="a.txt", text="first"))
     chat.runner.artifact_service = None
@@ -160,8 +160,8 @@ async def test_files_without_a_service_to_restore_them_are_an_error() -> None:
         await chat.rewind(first)
 
 
-async def test_the_agent_that_was_rewound_does_not_answer() -> None:
-    """L8: the last one that spoke in what is left does."""
+async def test_an_agent_whose_events_were_rewound_does_not_handle_the_message() -> None:
+    """The latest author of the remaining events does (contract L8)."""
     model = ScriptedModel()
     helper = LlmAgent(name="helper", model=model)
     root = LlmAgent(name="root", model=model, sub_agents=[helper])
@@ -176,12 +176,12 @@ async def test_the_agent_that_was_rewound_does_not_answer() -> None:
 
 
 def order(what: str) -> None:
-    """Order something, which takes days."""
+    """Order something; the result takes days."""
 
 
 @pytest.mark.parametrize("resumable", [True, False])
-async def test_a_call_that_was_rewound_waits_for_nothing(resumable: bool) -> None:
-    """T5, R1: its late answer continues nothing, and no model sees it."""
+async def test_a_rewound_call_is_not_pending(resumable: bool) -> None:
+    """Its late answer resumes nothing and no model sees it (contract T5, R1)."""
     chat = await opened(LongRunningFunctionTool(order), resumable=resumable)
     await chat.say("one")
     chat.model.turns = [call("order", "c1", what="tea")]
@@ -190,15 +190,15 @@ async def test_a_call_that_was_rewound_waits_for_nothing(resumable: bool) -> Non
     assert events[0].long_running_tool_ids == {"c1"}
     await chat.rewind(second)
     await chat.say("three")
-    assert chat.seen() == ["user: one", "model: done", "user: three"]
+    assert chat.latest_contents() == ["user: one", "model: done", "user: three"]
     late = types.FunctionResponse(id="c1", name="order", response={"status": "done"})
     answered = await chat.say(types.Content(role="user", parts=[types.Part(function_response=late)]))
     assert answered != second
-    assert chat.seen() == ["user: one", "model: done", "user: three", "model: done"]
+    assert chat.latest_contents() == ["user: one", "model: done", "user: three", "model: done"]
 
 
-async def test_an_invocation_that_was_rewound_cannot_be_continued() -> None:
-    """R1."""
+async def test_a_rewound_invocation_cannot_be_resumed() -> None:
+    """Contract R1."""
     chat = await opened(resumable=True)
     first = await chat.say("one")
     await chat.rewind(first)
@@ -206,7 +206,7 @@ async def test_an_invocation_that_was_rewound_cannot_be_continued() -> None:
         _ = [event async for event in chat.runner.run_async(**ADA, invocation_id=first)]
 
 
-async def test_a_service_that_keeps_no_initial_state_still_restores_what_events_tell() -> None:
+async def test_a_service_without_initial_state_restores_the_state_of_events() -> None:
     class Plain(InMemorySessionService):
         async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
             return await BaseSessionService.initial_state(

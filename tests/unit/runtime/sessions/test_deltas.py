@@ -1,4 +1,4 @@
-"""Spec S4, S8: deltas split by scope, merged again, and checked."""
+"""Contract S4, S8: deltas are split by scope, merged and validated."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ VALUES = st.recursive(
 
 
 def test_a_delta_is_split_by_its_prefixes() -> None:
-    """S4."""
+    """Contract S4."""
     scoped = ScopedState.split({"a": 1, "app:b": 2, "user:c": 3, "temp:d": 4, "user:app:e": 5, "App:f": 6})
     assert scoped == ScopedState(app={"b": 2}, user={"c": 3, "app:e": 5}, session={"a": 1, "App:f": 6})
 
 
 @given(st.dictionaries(KEYS, st.integers()))
-def test_merging_undoes_splitting_for_all_but_temp(delta: dict[str, int]) -> None:
-    """S4."""
+def test_merging_a_split_delta_restores_all_but_temp_keys(delta: dict[str, int]) -> None:
+    """Contract S4."""
     assert ScopedState.split(delta).merged() == without_temp(delta)
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8", exclude_characters="\0")), VALUES, max_size=3))
-def test_what_json_can_hold_is_kept_as_it_is_and_shares_nothing(delta: dict[str, Any]) -> None:
-    """S8."""
+def test_json_values_are_copied_unchanged(delta: dict[str, Any]) -> None:
+    """Contract S8."""
     result = as_json(delta)
     assert result == delta
     assert all(result[key] is not value for key, value in delta.items() if isinstance(value, list | dict))

@@ -1,4 +1,4 @@
-"""Spec S5, S6: the state as code of an invocation reads and writes it."""
+"""Contract S5, S6: reading and writing the state during an invocation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def state(value: dict[str, Any], delta: dict[str, Any]) -> State:
     return State(value, delta)
 
 
-def test_a_write_is_read_at_once_and_lands_in_the_delta(
+def test_a_write_is_readable_immediately_and_recorded_in_the_delta(
     state: State, value: dict[str, Any], delta: dict[str, Any]
 ) -> None:
-    """S5, S6: later code of the invocation reads it from the session, too."""
+    """Contract S5, S6: later code of the invocation also reads the value from the session."""
     state["a"] = 2
     state["user:new"] = 3
     assert (state["a"], state["user:new"]) == (2, 3)
@@ -36,14 +36,14 @@ def test_a_write_is_read_at_once_and_lands_in_the_delta(
 
 
 def test_reads_see_the_delta_first() -> None:
-    """S5."""
+    """Contract S5."""
     state = State({"a": 1}, {"a": 2, "b": 3})
     assert (state["a"], state.get("b"), "b" in state, len(state)) == (2, 3, True, 2)
     assert state.to_dict() == dict(state) == {"a": 2, "b": 3}
 
 
-def test_a_read_writes_nothing(state: State, delta: dict[str, Any]) -> None:
-    """S5."""
+def test_a_read_records_no_change(state: State, delta: dict[str, Any]) -> None:
+    """Contract S5."""
     assert state.get("missing") is None
     assert state.get("missing", 7) == 7
     assert (state["list"], "missing" in state) == ([1], False)
@@ -52,8 +52,8 @@ def test_a_read_writes_nothing(state: State, delta: dict[str, Any]) -> None:
     assert (state.has_delta(), delta) == (False, {})
 
 
-def test_update_and_setdefault_track_what_they_write(state: State, delta: dict[str, Any]) -> None:
-    """S5."""
+def test_update_and_setdefault_record_their_writes(state: State, delta: dict[str, Any]) -> None:
+    """Contract S5."""
     state.update({"b": 2}, c=3)
     assert state.setdefault("a", 9) == 1
     assert state.setdefault("d", 4) == 4
@@ -66,7 +66,7 @@ def test_writing_the_same_value_again_is_a_write(state: State, delta: dict[str, 
     assert (state.has_delta(), delta) == (True, {"a": 1})
 
 
-def test_to_dict_gives_a_dict_of_its_own(state: State, delta: dict[str, Any]) -> None:
+def test_to_dict_returns_a_copy(state: State, delta: dict[str, Any]) -> None:
     state.to_dict()["new"] = 1
     assert ("new" in state, delta) == (False, {})
 
@@ -81,18 +81,18 @@ def test_to_dict_gives_a_dict_of_its_own(state: State, delta: dict[str, Any]) ->
         ("new", lambda state: state.setdefault("new", []).append(1), [1]),
     ],
 )
-def test_what_is_changed_in_place_counts_as_written(
+def test_a_change_in_place_counts_as_written(
     state: State, delta: dict[str, Any], key: str, change: Any, after: object
 ) -> None:
-    """S6."""
+    """Contract S6."""
     change(state)
     assert state.has_delta()
     assert delta == {key: after}
     assert state[key] == after
 
 
-def test_every_further_change_in_place_is_noticed(state: State, delta: dict[str, Any]) -> None:
-    """S6."""
+def test_every_further_change_in_place_is_recorded(state: State, delta: dict[str, Any]) -> None:
+    """Contract S6."""
     items = state["list"]
     for expected in ([1, "x"], [1, "x", "x"]):
         items.append("x")
@@ -108,7 +108,7 @@ def test_an_assignment_after_a_change_in_place_wins(state: State, delta: dict[st
 
 
 def test_a_key_cannot_be_deleted(state: State) -> None:
-    """Events only add and replace."""
+    """Events can only add and replace keys."""
     with pytest.raises(TypeError, match="'a'"):
         del state["a"]
     assert state["a"] == 1
@@ -117,5 +117,5 @@ def test_a_key_cannot_be_deleted(state: State) -> None:
 
 
 def test_the_prefixes_are_those_of_the_adk() -> None:
-    """S4."""
+    """Contract S4."""
     assert (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX) == ("app:", "user:", "temp:")

@@ -1,4 +1,4 @@
-"""A real context of a tool call, on the in-memory services."""
+"""A tool call's context on the in-memory services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spec T8, the data side: schemes, credentials, and the key under which a credential is kept."""
+"""Contract T8: schemes, credentials, and the state key of a credential."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def oauth(secret: str = "s3cret", **fields: str) -> AuthCredential:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: type(scheme).__name__)
-def test_every_scheme_survives_json_as_itself(scheme: AuthScheme) -> None:
+def test_every_scheme_keeps_its_class_through_json(scheme: AuthScheme) -> None:
     arguments = AuthToolArguments(function_call_id="c1", auth_config=AuthConfig(auth_scheme=scheme))
     loaded = AuthToolArguments.model_validate_json(arguments.model_dump_json(by_alias=True))
     assert loaded == arguments
     assert type(loaded.auth_config.auth_scheme) is type(scheme)
 
 
-def test_schemes_are_written_as_openapi_writes_them() -> None:
+def test_schemes_have_the_json_of_openapi() -> None:
     assert APIKey(in_="header", name="X-Key").model_dump(mode="json", by_alias=True, exclude_none=True) == {
         "type": "apiKey",
         "in": "header",
@@ -59,14 +59,14 @@ def test_schemes_are_written_as_openapi_writes_them() -> None:
     }
 
 
-def test_the_credential_key_is_the_same_for_the_same_config_and_keeps_what_was_given() -> None:
+def test_equal_configs_have_the_same_credential_key_and_a_given_key_is_kept() -> None:
     first, second = (AuthConfig(auth_scheme=SCHEMES[3], raw_auth_credential=oauth()) for _ in range(2))
     assert first.credential_key == second.credential_key
     given = AuthConfig(auth_scheme=SCHEMES[3], credential_key="mine")
     assert given.credential_key == "mine"
 
 
-def test_the_credential_key_tells_schemes_and_clients_apart_but_holds_no_secret() -> None:
+def test_the_credential_key_depends_on_scheme_and_client_but_not_on_secrets() -> None:
     keys = {AuthConfig(auth_scheme=scheme).credential_key for scheme in SCHEMES}
     assert len(keys) == len(SCHEMES)
     key = AuthConfig(auth_scheme=SCHEMES[3], raw_auth_credential=oauth()).credential_key
@@ -90,4 +90,4 @@ def test_secrets_are_not_in_the_repr() -> None:
 
 def test_a_misspelt_field_is_an_error() -> None:
     with pytest.raises(ValidationError, match="api_kee"):
-        AuthCredential(auth_type="apiKey", api_kee="x")
+        AuthCredential.model_validate({"auth_type": "apiKey", "api_kee": "x"})

@@ -1,4 +1,4 @@
-"""Spec Q14, T9: a toolset's filter and prefix."""
+"""Contract Q14, T9: a toolset's filter and prefix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def search(query: str) -> str:
 
 
 class HandMade(BaseTool):
-    """Declares a name of its own, as tools of other servers do."""
+    """Builds its declaration from a fixed name, as tools of external servers do."""
 
     def __init__(self) -> None:
         super().__init__(name="ping", description="Ping.")
@@ -38,31 +38,35 @@ class Shop(BaseToolset):
         return self.tools
 
 
+def declared_names(tools: list[BaseTool]) -> list[str | None]:
+    return [declaration.name for tool in tools if (declaration := tool._get_declaration())]
+
+
 @pytest.mark.parametrize("prefix", [None, ""])
-async def test_without_a_prefix_the_tools_are_the_toolsets_own(prefix: str | None) -> None:
+async def test_without_a_prefix_the_toolsets_own_tools_are_returned(prefix: str | None) -> None:
     shop = Shop(tool_name_prefix=prefix)
     assert await shop.get_tools_with_prefix() == shop.tools
 
 
-async def test_a_prefix_makes_copies_whose_declaration_has_the_prefixed_name(context: Context) -> None:
+async def test_prefixed_tools_are_copies_with_a_prefixed_name_and_declaration(context: Context) -> None:
     shop = Shop(tool_name_prefix="shop")
     found, ping = await shop.get_tools_with_prefix(context)
     assert [found.name, ping.name] == ["shop_search", "shop_ping"]
-    assert [tool._get_declaration().name for tool in (found, ping)] == ["shop_search", "shop_ping"]
+    assert declared_names([found, ping]) == ["shop_search", "shop_ping"]
     assert [tool.name for tool in shop.tools] == ["search", "ping"]
-    assert [tool._get_declaration().name for tool in shop.tools] == ["search", "ping"]
+    assert declared_names(shop.tools) == ["search", "ping"]
     assert isinstance(found, FunctionTool)
     assert await found.run_async(args={"query": "tea"}, tool_context=context) == "found tea"
     assert await ping.run_async(args={}, tool_context=context) == "shop_ping"
 
 
-async def test_asking_twice_does_not_prefix_twice() -> None:
+async def test_getting_the_tools_twice_does_not_prefix_twice() -> None:
     shop = Shop(tool_name_prefix="shop")
     await shop.get_tools_with_prefix()
     assert [tool.name for tool in await shop.get_tools_with_prefix()] == ["shop_search", "shop_ping"]
 
 
-async def test_a_list_filters_by_the_names_without_prefix() -> None:
+async def test_a_list_filters_by_unprefixed_names() -> None:
     shop = Shop(tool_filter=["ping"], tool_name_prefix="shop")
     assert [tool.name for tool in await shop.get_tools_with_prefix()] == ["shop_ping"]
     assert await Shop(tool_filter=[]).get_tools_with_prefix() == []
@@ -79,7 +83,7 @@ async def test_a_predicate_filters_with_the_context(context: Context) -> None:
     assert await shop.get_tools_with_prefix() == []
 
 
-async def test_a_toolset_that_holds_nothing_open_can_be_closed() -> None:
+async def test_the_default_close_does_nothing() -> None:
     shop = Shop()
     await shop.close()
     assert await shop.get_tools_with_prefix() == shop.tools

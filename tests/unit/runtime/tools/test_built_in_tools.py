@@ -1,4 +1,4 @@
-"""Spec T9, A6, Q9, Q13, F2, F3: the tools that come with the runtime."""
+"""Contract T9, A6, Q9, Q13, F2, F3: the runtime's built-in tools."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from runtime.tools import (
     transfer_to_agent,
     url_context,
 )
+from tests.fakes import parts_of, text_content
 
 
 def content(text: str, role: str = "user") -> types.Content:
-    return types.Content(role=role, parts=[types.Part(text=text)])
+    return text_content(text, role)
 
 
 def answer(name: str, response: dict[str, Any]) -> types.Content:
@@ -43,6 +44,11 @@ async def processed(tool: BaseTool, context: Context, *contents: types.Content) 
     return request
 
 
+def model_tools(request: LlmRequest) -> list[types.Tool]:
+    """Return the tools that the request declares."""
+    return [tool for tool in request.config.tools or [] if isinstance(tool, types.Tool)]
+
+
 def instruction(request: LlmRequest) -> str:
     return str(request.config.system_instruction or "")
 
@@ -54,10 +60,11 @@ async def test_a_function_tool_declares_itself_in_the_request(context: Context) 
     tool = FunctionTool(ping)
     request = await processed(tool, context)
     assert request.tools_dict == {"ping": tool}
-    assert [item.name for item in request.config.tools[0].function_declarations] == ["ping"]
+    [declared] = model_tools(request)
+    assert [item.name for item in declared.function_declarations or []] == ["ping"]
 
 
-async def test_a_tool_that_implements_nothing_says_so_when_it_is_called(context: Context) -> None:
+async def test_calling_a_tool_without_run_async_is_an_error_that_names_it(context: Context) -> None:
     with pytest.raises(NotImplementedError, match="'silent'"):
         await BaseTool(name="silent", description="").run_async(args={}, tool_context=context)
 
@@ -74,6 +81,7 @@ async def test_the_transfer_tool_offers_only_its_agents_and_refuses_others(conte
     tool = TransferToAgentTool(["billing", "travel"])
     declaration = tool._get_declaration()
     assert declaration.name == "transfer_to_agent"
+    assert declaration.parameters is not None and declaration.parameters.properties is not None
     assert declaration.parameters.properties["agent_name"].enum == ["billing", "travel"]
     refusal = await tool.run_async(args={"agent_name": "boss"}, tool_context=context)
     assert "'boss'" in refusal["error"]
@@ -98,7 +106,7 @@ async def test_get_user_choice_waits_for_the_person(context: Context) -> None:
 
 
 @pytest.mark.parametrize(("tool", "field"), [(google_search, "google_search"), (url_context, "url_context")])
-async def test_model_side_tools_stay_apart_from_the_function_declarations(
+async def test_model_side_tools_are_separate_from_the_function_declarations(
     tool: BaseTool, field: str, context: Context
 ) -> None:
     def ping() -> None:
@@ -106,20 +114,20 @@ async def test_model_side_tools_stay_apart_from_the_function_declarations(
 
     request = await processed(FunctionTool(ping), context)
     await tool.process_llm_request(tool_context=context, llm_request=request)
-    declared, switched_on = request.config.tools
+    declared, model_side = model_tools(request)
     assert declared.function_declarations
-    assert switched_on.model_dump(exclude_none=True) == {field: {}}
+    assert model_side.model_dump(exclude_none=True) == {field: {}}
     assert list(request.tools_dict) == ["ping"]
 
 
-async def test_a_model_side_tool_leaves_the_tools_of_the_agents_own_config_as_they_are(
+async def test_a_model_side_tool_does_not_change_the_agents_own_config(
     context: Context,
 ) -> None:
-    own = [types.Tool(code_execution=types.ToolCodeExecution())]
-    request = LlmRequest(config=types.GenerateContentConfig(tools=own))
+    own = types.GenerateContentConfig(tools=[types.Tool(code_execution=types.ToolCodeExecution())])
+    request = LlmRequest(config=own.model_copy())
     await google_search.process_llm_request(tool_context=context, llm_request=request)
-    assert len(request.config.tools) == 2
-    assert len(own) == 1
+    assert len(request.config.tools or []) == 2
+    assert len(own.tools or []) == 1
 
 
 async def test_load_artifacts_lists_the_files_of_the_session(context: Context) -> None:
@@ -130,16 +138,16 @@ async def test_load_artifacts_lists_the_files_of_the_session(context: Context) -
     assert "- notes/plan.txt" in instruction(request)
 
 
-async def test_load_artifacts_shows_the_files_that_were_just_asked_for_in_this_request_only(
+async def test_load_artifacts_shows_the_requested_files_in_the_next_request_only(
     context: Context,
 ) -> None:
     await context.save_artifact("plan.txt", types.Part(text="Buy tea."))
     result = await load_artifacts.run_async(args={"artifact_names": ["plan.txt"]}, tool_context=context)
-    asked = answer("load_artifacts", result)
-    request = await processed(load_artifacts, context, content("?"), asked)
-    assert request.contents[:2] == [content("?"), asked]
-    assert [part.text for part in request.contents[2].parts] == ["The file 'plan.txt':", "Buy tea."]
-    later = await processed(load_artifacts, context, asked, content("It says: buy tea.", "model"))
+    response = answer("load_artifacts", result)
+    request = await processed(load_artifacts, context, content("?"), response)
+    assert request.contents[:2] == [content("?"), response]
+    assert [part.text for part in parts_of(request.contents[2])] == ["The file 'plan.txt':", "Buy tea."]
+    later = await processed(load_artifacts, context, response, content("It says: buy tea.", "model"))
     assert len(later.contents) == 2
 
 
@@ -150,22 +158,22 @@ async def test_load_artifacts_shows_the_files_that_were_just_asked_for_in_this_r
         ("application/json", b'{"a": 1}', types.Part(text='{"a": 1}')),
     ],
 )
-async def test_files_are_shown_in_a_form_that_models_take(
+async def test_files_are_shown_in_a_form_that_models_accept(
     mime_type: str, data: bytes, shown: types.Part, context: Context
 ) -> None:
     await context.save_artifact("file", types.Part(inline_data=types.Blob(mime_type=mime_type, data=data)))
     request = await processed(load_artifacts, context, answer("load_artifacts", {"artifact_names": ["file"]}))
-    assert request.contents[1].parts[1] == shown
+    assert parts_of(request.contents[1])[1] == shown
 
 
-async def test_a_missing_and_a_binary_file_are_said_to_be_so(context: Context) -> None:
+async def test_missing_and_binary_files_are_reported_as_such(context: Context) -> None:
     zipped = types.Blob(mime_type="application/zip", data=b"PK\xff\xfe")
     await context.save_artifact("all.zip", types.Part(inline_data=zipped))
     request = await processed(
         load_artifacts, context, answer("load_artifacts", {"artifact_names": ["all.zip", "x"]})
     )
-    said = [item.parts[0].text for item in request.contents[1:]]
-    assert said == [
+    reports = [parts_of(item)[0].text for item in request.contents[1:]]
+    assert reports == [
         "The file 'all.zip' is binary data that cannot be shown.",
         "There is no file 'x'.",
     ]
@@ -173,6 +181,7 @@ async def test_a_missing_and_a_binary_file_are_said_to_be_so(context: Context) -
 
 async def remember(context: Context, text: str) -> None:
     service = context.invocation.memory_service
+    assert service is not None
     session = context.session.model_copy(deep=True, update={"id": "earlier"})
     session.events.append(Event(author="user", content=content(text)))
     await service.add_session_to_memory(session)
@@ -187,13 +196,13 @@ async def test_load_memory_searches_earlier_sessions(context: Context) -> None:
     assert "load_memory" in instruction(request)
 
 
-async def test_load_memory_without_a_memory_service_says_what_to_set(context: Context) -> None:
+async def test_the_error_for_a_missing_memory_service_names_the_argument(context: Context) -> None:
     context.invocation.memory_service = None
     with pytest.raises(ConfigurationError, match="memory_service"):
         await load_memory.run_async(args={"query": "cat"}, tool_context=context)
 
 
-async def test_preload_memory_puts_what_fits_the_message_into_the_instruction(context: Context) -> None:
+async def test_preload_memory_adds_matching_entries_to_the_instruction(context: Context) -> None:
     await remember(context, "My cat is called Mia.")
     context.invocation.user_content = content("What is my cat called?")
     request = await processed(preload_memory, context)
@@ -202,7 +211,7 @@ async def test_preload_memory_puts_what_fits_the_message_into_the_instruction(co
 
 
 @pytest.mark.parametrize("case", ["no message", "no match", "no service"])
-async def test_preload_memory_adds_nothing_when_there_is_nothing_to_recall(
+async def test_preload_memory_adds_nothing_without_message_match_or_service(
     case: str, context: Context
 ) -> None:
     await remember(context, "My cat is called Mia.")
@@ -227,7 +236,7 @@ def example() -> Example:
     )
 
 
-async def test_examples_are_told_in_the_instruction_with_their_calls(context: Context) -> None:
+async def test_examples_are_written_into_the_instruction_with_their_calls(context: Context) -> None:
     context.invocation.user_content = content("Where is order 8?")
     text = instruction(await processed(ExampleTool([example()]), context))
     assert text.endswith(
@@ -239,7 +248,7 @@ async def test_examples_are_told_in_the_instruction_with_their_calls(context: Co
     )
 
 
-async def test_a_provider_chooses_examples_for_the_message(context: Context) -> None:
+async def test_a_provider_selects_examples_for_the_message(context: Context) -> None:
     class ForOrders(BaseExampleProvider):
         def get_examples(self, query: str) -> list[Example]:
             return [example()] if "order" in query else []

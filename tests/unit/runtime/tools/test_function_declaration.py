@@ -1,67 +1,24 @@
-"""Spec T1, Q4: what a function's signature, type hints and docstring declare to the model."""
+"""Contract T1, Q4: the function declaration built from a signature and a docstring."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import decimal
 import enum
 import functools
-import uuid
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import pytest
-from pydantic import BaseModel, Field
-from typing_extensions import TypedDict
+from pydantic import BaseModel
 
-from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.tools import FunctionTool
 from runtime.tools.function_declaration import build_function_declaration
+from tests.unit.runtime.tools.declarations import Address, Size, declared
 
 if TYPE_CHECKING:
     from runtime.tools import ToolContext
-
-
-class Size(enum.Enum):
-    SMALL = "small"
-    LARGE = "large"
-
-
-class Level(enum.IntEnum):
-    LOW = 1
-    HIGH = 2
-
-
-class Address(BaseModel):
-    """Where someone lives."""
-
-    street: str = Field(description="With the house number.")
-    floor: int | None = None
-
-
-class Person(BaseModel):
-    name: str
-    addresses: list[Address] = Field(default_factory=list)
-
-
-@dataclasses.dataclass
-class Point:
-    x: float
-    y: float = 0.0
-
-
-class Movie(TypedDict):
-    title: str
-
-
-class Cat(BaseModel):
-    kind: Literal["cat"]
-
-
-class Dog(BaseModel):
-    kind: Literal["dog"]
 
 
 class Node(BaseModel):
@@ -76,148 +33,8 @@ class Service:
     pass
 
 
-ADDRESS = {
-    "type": "OBJECT",
-    "description": "Where someone lives.",
-    "properties": {
-        "street": {"type": "STRING", "description": "With the house number."},
-        "floor": {"type": "INTEGER", "nullable": True},
-    },
-    "required": ["street"],
-}
-SCALARS = [{"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}]
-ANYTHING = {"any_of": [*SCALARS, {"type": "ARRAY", "items": {"any_of": SCALARS}}]}
-CAT = {"type": "OBJECT", "properties": {"kind": {"type": "STRING", "enum": ["cat"]}}, "required": ["kind"]}
-DOG = {"type": "OBJECT", "properties": {"kind": {"type": "STRING", "enum": ["dog"]}}, "required": ["kind"]}
-
-TYPES = [
-    (int, {"type": "INTEGER"}),
-    (float, {"type": "NUMBER"}),
-    (bool, {"type": "BOOLEAN"}),
-    (str, {"type": "STRING"}),
-    (bytes, {"type": "STRING", "description": "format: binary"}),
-    (datetime.datetime, {"type": "STRING", "format": "date-time"}),
-    (datetime.date, {"type": "STRING", "description": "format: date"}),
-    (decimal.Decimal, {"type": "STRING", "description": "format: decimal"}),
-    (uuid.UUID, {"type": "STRING", "description": "format: uuid"}),
-    (Any, ANYTHING),
-    (object, ANYTHING),
-    (list, {"type": "ARRAY", "items": ANYTHING}),
-    (list[int], {"type": "ARRAY", "items": {"type": "INTEGER"}}),
-    (list[list[str]], {"type": "ARRAY", "items": {"type": "ARRAY", "items": {"type": "STRING"}}}),
-    (set[str], {"type": "ARRAY", "items": {"type": "STRING"}}),
-    (tuple[int, ...], {"type": "ARRAY", "items": {"type": "INTEGER"}}),
-    (
-        tuple[int, int],
-        {"type": "ARRAY", "items": {"type": "INTEGER"}, "min_items": 2, "max_items": 2},
-    ),
-    (
-        tuple[int, str],
-        {
-            "type": "ARRAY",
-            "items": {"any_of": [{"type": "INTEGER"}, {"type": "STRING"}]},
-            "min_items": 2,
-            "max_items": 2,
-        },
-    ),
-    (dict, {"type": "OBJECT"}),
-    (dict[str, int], {"type": "OBJECT"}),
-    (Optional[int], {"type": "INTEGER", "nullable": True}),  # noqa: UP045
-    (int | None, {"type": "INTEGER", "nullable": True}),
-    (Union[int, str], {"any_of": [{"type": "INTEGER"}, {"type": "STRING"}]}),  # noqa: UP007
-    (
-        int | str | None,
-        {"any_of": [{"type": "INTEGER", "nullable": True}, {"type": "STRING", "nullable": True}]},
-    ),
-    (Literal["a", "b"], {"type": "STRING", "enum": ["a", "b"]}),
-    (Literal["a"], {"type": "STRING", "enum": ["a"]}),
-    (Literal["a", None], {"type": "STRING", "enum": ["a"], "nullable": True}),
-    (Literal[1, 2], {"type": "INTEGER", "description": "one of: 1, 2"}),
-    (
-        Literal["a", 1],
-        {"any_of": [{"type": "STRING", "enum": ["a"]}, {"type": "INTEGER", "description": "one of: 1"}]},
-    ),
-    (Size, {"type": "STRING", "enum": ["small", "large"]}),
-    (Level, {"type": "INTEGER", "description": "one of: 1, 2"}),
-    (Address, ADDRESS),
-    (Address | None, {**ADDRESS, "nullable": True}),
-    (list[Address], {"type": "ARRAY", "items": ADDRESS}),
-    (
-        Person,
-        {
-            "type": "OBJECT",
-            "properties": {"name": {"type": "STRING"}, "addresses": {"type": "ARRAY", "items": ADDRESS}},
-            "required": ["name"],
-        },
-    ),
-    (
-        Point,
-        {
-            "type": "OBJECT",
-            "properties": {"x": {"type": "NUMBER"}, "y": {"type": "NUMBER", "default": 0.0}},
-            "required": ["x"],
-        },
-    ),
-    (Movie, {"type": "OBJECT", "properties": {"title": {"type": "STRING"}}, "required": ["title"]}),
-    (Annotated[Cat | Dog, Field(discriminator="kind")], {"any_of": [CAT, DOG]}),
-    (Annotated[int, Field(ge=1, le=5)], {"type": "INTEGER", "minimum": 1.0, "maximum": 5.0}),
-    (Annotated[str, Field(max_length=3, pattern="^a")], {"type": "STRING", "max_length": 3, "pattern": "^a"}),
-    (
-        Annotated[list[int], Field(min_length=1)],
-        {"type": "ARRAY", "items": {"type": "INTEGER"}, "min_items": 1},
-    ),
-    (Annotated[int, "How many."], {"type": "INTEGER", "description": "How many."}),
-    (Annotated[int, Field(description="How many.")], {"type": "INTEGER", "description": "How many."}),
-    (
-        Annotated[int | str, "Number or name."],
-        {"any_of": [{"type": "INTEGER", "description": "Number or name."}, {"type": "STRING"}]},
-    ),
-]
-
-
-@pytest.mark.parametrize(("annotation", "expected"), TYPES, ids=lambda value: str(value)[:40])
-def test_a_type_is_declared_in_the_vocabulary_that_gemini_accepts(
-    annotation: Any, expected: dict[str, Any]
-) -> None:
-    def tool(value):
-        pass
-
-    tool.__annotations__ = {"value": annotation}
-    assert declared(tool)["value"] == expected
-
-
-DEFAULTS = [
-    (int, 3, {"type": "INTEGER", "default": 3}),
-    (bool, False, {"type": "BOOLEAN", "default": False}),
-    (Size, Size.LARGE, {"type": "STRING", "enum": ["small", "large"], "default": "large"}),
-    (list[int], [1], {"type": "ARRAY", "items": {"type": "INTEGER"}, "default": [1]}),
-    (Point, Point(1.0), {"default": {"x": 1.0, "y": 0.0}}),
-    (int | None, None, {"type": "INTEGER", "nullable": True}),
-    (str, None, {"type": "STRING", "nullable": True}),
-    (
-        int | str,
-        None,
-        {"any_of": [{"type": "INTEGER", "nullable": True}, {"type": "STRING", "nullable": True}]},
-    ),
-    (int | str, 3, {"any_of": [{"type": "INTEGER"}, {"type": "STRING"}]}),
-    (str, object(), {"type": "STRING"}),
-]
-
-
-@pytest.mark.parametrize(("annotation", "default", "expected"), DEFAULTS, ids=lambda value: str(value)[:40])
-def test_a_parameter_with_a_default_is_not_required_and_says_its_default(
-    annotation: Any, default: Any, expected: dict[str, Any]
-) -> None:
-    def tool(first, value=default):
-        pass
-
-    tool.__annotations__ = {"first": str, "value": annotation}
-    assert expected.items() <= declared(tool)["value"].items()
-    assert build_function_declaration(tool).parameters.required == ["first"]
-
-
-def test_the_description_is_the_docstring_without_the_section_that_describes_the_parameters() -> None:
-    def order(item: str, size: Size, note: str = "") -> str:
+def test_the_description_is_the_docstring_without_its_args_section() -> None:
+    def order(item: str, size: Size, note: str = "") -> None:
         """Order something.
 
         It is sent at once.
@@ -242,14 +59,14 @@ def test_the_description_is_the_docstring_without_the_section_that_describes_the
     assert "description" not in properties["note"]
 
 
-def test_parameter_descriptions_are_read_from_rest_and_numpy_docstrings_too() -> None:
-    def rest(item: str):
+def test_parameter_descriptions_are_read_from_rest_and_numpy_docstrings() -> None:
+    def rest(item: str) -> None:
         """Order.
 
         :param item: What to order.
         """
 
-    def numpy(item: str):
+    def numpy(item: str) -> None:
         """Order.
 
         Parameters
@@ -262,8 +79,8 @@ def test_parameter_descriptions_are_read_from_rest_and_numpy_docstrings_too() ->
     assert declared(numpy)["item"]["description"] == "What to order."
 
 
-def test_the_parameter_s_own_text_wins_over_the_docstring_and_the_docstring_over_that_of_the_type() -> None:
-    def move(a: Address, b: Address, c: Annotated[datetime.date, "When."]):
+def test_a_description_in_the_annotation_wins_over_the_docstring_and_that_over_the_type() -> None:
+    def move(a: Address, b: Address, c: Annotated[datetime.date, "When."]) -> None:
         """Move.
 
         Args:
@@ -272,34 +89,36 @@ def test_the_parameter_s_own_text_wins_over_the_docstring_and_the_docstring_over
         """
 
     properties = declared(move)
-    assert properties["a"]["description"] == "Where someone lives."
+    assert properties["a"]["description"] == "A postal address."
     assert properties["b"]["description"] == "The new home."
     assert properties["c"]["description"] == "When. (format: date)"
 
 
 def test_a_function_without_parameters_declares_none() -> None:
-    def ping(tool_context: ToolContext, **kwargs: Any):
+    def ping(tool_context: ToolContext, **kwargs: Any) -> None:
         """Ping."""
 
     assert build_function_declaration(ping).parameters is None
 
 
-def test_the_context_is_not_declared_whatever_its_parameter_is_called() -> None:
-    def by_name(a: int, tool_context):
+def test_the_context_parameter_is_not_declared() -> None:
+    def by_name(a: int, tool_context: Any) -> None:
         pass
 
-    def by_text(a: int, ctx: ToolContext):
+    by_name.__annotations__ = {"a": int}
+
+    def by_text(a: int, ctx: ToolContext) -> None:
         pass
 
-    def optional_text(a: int, ctx: ToolContext | None = None):
+    def optional_text(a: int, ctx: ToolContext | None = None) -> None:
         pass
 
-    def by_class(a: int, ctx):
+    def by_class(a: int, ctx: Any) -> None:
         pass
 
     by_class.__annotations__ = {"a": int, "ctx": Context}
 
-    def optional_class(a: int, ctx=None):
+    def optional_class(a: int, ctx: Any = None) -> None:
         pass
 
     optional_class.__annotations__ = {"a": int, "ctx": Optional[ReadonlyContext]}  # noqa: UP045
@@ -307,19 +126,19 @@ def test_the_context_is_not_declared_whatever_its_parameter_is_called() -> None:
         assert list(declared(tool)) == ["a"], tool.__name__
 
 
-def test_a_callable_object_is_named_after_its_class_and_described_by_itself_or_its_call() -> None:
+def test_a_callable_object_is_named_after_its_class_and_described_by_its_docstring_or_that_of_call() -> None:
     class Greeter:
-        def __call__(self, name: str) -> str:
+        def __call__(self, name: str) -> None:
             """Greets someone."""
 
     class Documented:
         """Says hello."""
 
-        def __call__(self, name: str) -> str:
+        def __call__(self, name: str) -> None:
             """Never read."""
 
     named = Greeter()
-    named.__name__ = "greet"
+    vars(named)["__name__"] = "greet"
     assert (FunctionTool(Greeter()).name, FunctionTool(Greeter()).description) == (
         "Greeter",
         "Greets someone.",
@@ -331,15 +150,15 @@ def test_a_callable_object_is_named_after_its_class_and_described_by_itself_or_i
 
 def test_a_bound_method_is_declared_without_self() -> None:
     class Shop:
-        def sell(self, item: str) -> str:
+        def sell(self, item: str) -> None:
             """Sell it."""
 
     assert FunctionTool(Shop().sell).name == "sell"
     assert list(declared(Shop().sell)) == ["item"]
 
 
-def test_what_a_partial_has_filled_is_not_declared() -> None:
-    def fetch(base: str, path: str, token: str = "", page: int = 1):
+def test_arguments_filled_by_a_partial_are_not_declared() -> None:
+    def fetch(base: str, path: str, token: str = "", page: int = 1) -> None:
         """Fetch a page."""
 
     tool = functools.partial(fetch, "https://shop", token="secret")
@@ -348,50 +167,53 @@ def test_what_a_partial_has_filled_is_not_declared() -> None:
     assert list(declared(tool)) == ["path", "page"]
 
 
-def test_a_decorated_function_is_declared_as_what_it_decorates() -> None:
-    def logged(function):
+def test_a_decorated_function_is_declared_like_the_original() -> None:
+    def logged(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def wrapper(*args, **kwargs):
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             return function(*args, **kwargs)
 
         return wrapper
 
     @logged
-    def sell(item: str, size: Size):
+    def sell(item: str, size: Size) -> None:
         """Sell it."""
 
     assert list(declared(sell)) == ["item", "size"]
 
 
-def star_args(*items: str):
+def star_args(*items: str) -> None:
     pass
 
 
-def positional_only(item, /):
+def positional_only(item: str, /) -> None:
     pass
 
 
-def recursive(tree: Node):
+def recursive(tree: Node) -> None:
     pass
 
 
-def unknown_class(service: Service):
+def unknown_class(service: Service) -> None:
     pass
 
 
-def unresolvable(thing: Missing):  # noqa: F821
+def unresolvable(thing: Any) -> None:
     pass
 
 
-async def async_generator(n: int):
+unresolvable.__annotations__ = {"thing": "Missing"}
+
+
+async def async_generator(n: int) -> AsyncGenerator[int, None]:
     yield n
 
 
-def generator(n: int):
+def generator(n: int) -> Generator[int, None, None]:
     yield n
 
 
-def pairs(value: Pair):
+def pairs(value: Pair) -> None:
     pass
 
 
@@ -410,20 +232,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "words"), REFUSED, ids=lambda value: getattr(value, "__name__", ""))
-def test_what_cannot_be_declared_is_refused_at_construction_in_a_sentence_that_names_it(
+def test_a_function_that_cannot_be_declared_is_refused_at_construction_and_named(
     function: Any, words: list[str]
 ) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         FunctionTool(function)
     for word in words:
         assert word in str(refusal.value)
-
-
-def declared(function: Any) -> dict[str, dict[str, Any]]:
-    schema = build_function_declaration(function).parameters
-    assert schema is not None
-    assert schema.type is types.Type.OBJECT
-    assert schema.properties is not None
-    return {
-        name: value.model_dump(mode="json", exclude_none=True) for name, value in schema.properties.items()
-    }

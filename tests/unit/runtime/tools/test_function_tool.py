@@ -1,4 +1,4 @@
-"""Spec T1, T7, L11, Q2, Q4: what happens when the model calls a function."""
+"""Contract T1, T7, L11, Q2, Q4: calls of a `FunctionTool`."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ CONVERSIONS = [
 
 
 @pytest.mark.parametrize(("annotation", "given", "expected"), CONVERSIONS, ids=lambda value: str(value)[:40])
-async def test_arguments_arrive_as_the_annotated_types(
+async def test_arguments_are_converted_to_the_annotated_types(
     annotation: Any, given: Any, expected: Any, context: Context
 ) -> None:
-    async def tool(value):
+    async def tool(value: Any) -> Any:
         return value
 
     tool.__annotations__ = {"value": annotation}
@@ -83,10 +83,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("annotation", "given", "words"), WRONG, ids=lambda value: str(value)[:40])
-async def test_a_wrong_value_is_an_error_response_that_names_the_argument_and_what_was_expected(
+async def test_a_wrong_value_is_an_error_response_that_names_the_argument_and_the_type(
     annotation: Any, given: Any, words: list[str], context: Context
 ) -> None:
-    def tool(value):
+    def tool(value: Any) -> None:
         raise AssertionError("called with a wrong value")
 
     tool.__annotations__ = {"value": annotation}
@@ -100,7 +100,7 @@ async def test_a_wrong_value_is_an_error_response_that_names_the_argument_and_wh
 async def test_missing_arguments_are_an_error_response_that_lists_them_in_signature_order(
     context: Context,
 ) -> None:
-    def tool(zebra: int, given: int, apple: int, tool_context: ToolContext, extra: int = 1):
+    def tool(zebra: int, given: int, apple: int, tool_context: ToolContext, extra: int = 1) -> None:
         raise AssertionError("called without its arguments")
 
     result = await FunctionTool(tool).run_async(args={"given": 1}, tool_context=context)
@@ -108,7 +108,7 @@ async def test_missing_arguments_are_an_error_response_that_lists_them_in_signat
     assert "extra" not in result["error"]
 
 
-async def test_arguments_that_the_function_does_not_take_are_dropped(context: Context) -> None:
+async def test_unknown_arguments_are_dropped(context: Context) -> None:
     def narrow(a: int) -> int:
         return a
 
@@ -120,13 +120,13 @@ async def test_arguments_that_the_function_does_not_take_are_dropped(context: Co
     assert await FunctionTool(wide).run_async(args=args, tool_context=context) == {}
 
 
-async def test_the_raw_value_is_returned(context: Context) -> None:
+async def test_the_result_is_returned_unchanged(context: Context) -> None:
     line = Line(item="tea")
-    assert await FunctionTool(lambda_free_none).run_async(args={}, tool_context=context) is None
+    assert await FunctionTool(return_none).run_async(args={}, tool_context=context) is None
     assert await FunctionTool(functools.partial(give, line)).run_async(args={}, tool_context=context) is line
 
 
-def lambda_free_none() -> None:
+def return_none() -> None:
     return None
 
 
@@ -134,28 +134,30 @@ def give(value: Any) -> Any:
     return value
 
 
-async def test_the_context_is_given_under_whatever_name_the_function_has_for_it(context: Context) -> None:
-    def by_name(tool_context):
+async def test_the_context_is_passed_by_parameter_name_or_by_type(context: Context) -> None:
+    def by_name(tool_context: Any) -> Any:
         return tool_context
 
-    def by_type(a: int, ctx: ToolContext):
+    def by_type(a: int, ctx: ToolContext) -> ToolContext:
         return ctx
 
+    by_name.__annotations__ = {}
     assert await FunctionTool(by_name).run_async(args={}, tool_context=context) is context
     assert await FunctionTool(by_type).run_async(args={"a": 1}, tool_context=context) is context
 
 
-async def test_none_is_taken_for_a_parameter_whose_default_is_none(context: Context) -> None:
-    def tool(note: str = None):  # noqa: RUF013
+async def test_none_is_accepted_for_a_parameter_whose_default_is_none(context: Context) -> None:
+    def tool(note: Any = None) -> Any:
         return note
 
+    tool.__annotations__ = {"note": str}
     assert await FunctionTool(tool).run_async(args={"note": None}, tool_context=context) is None
 
 
 async def test_a_sync_function_runs_in_another_thread_with_the_callers_context_variables(
     context: Context,
 ) -> None:
-    user = contextvars.ContextVar("user")
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user")
     user.set("ada")
 
     def tool() -> tuple[int, str]:
@@ -166,7 +168,7 @@ async def test_a_sync_function_runs_in_another_thread_with_the_callers_context_v
     assert name == "ada"
 
 
-async def test_an_async_function_runs_in_the_loop(context: Context) -> None:
+async def test_an_async_function_runs_in_the_event_loop(context: Context) -> None:
     async def tool() -> int:
         return threading.get_ident()
 
@@ -195,17 +197,17 @@ async def test_async_code_behind_objects_partials_and_decorators_is_awaited(cont
         assert await FunctionTool(function).run_async(args={"n": 4}, tool_context=context) == 8
 
 
-async def test_what_a_function_raises_is_raised_as_itself(context: Context) -> None:
-    def tool():
+async def test_an_exception_of_the_function_is_raised_unchanged(context: Context) -> None:
+    def tool() -> None:
         raise LookupError("no such order")
 
     with pytest.raises(LookupError, match="no such order"):
         await FunctionTool(tool).run_async(args={}, tool_context=context)
 
 
-async def test_state_written_by_the_function_is_in_the_actions_of_the_call(context: Context) -> None:
+async def test_state_changes_of_the_function_are_in_the_actions_of_the_call(context: Context) -> None:
     def paint(color: str, tool_context: ToolContext) -> str:
-        before = tool_context.state["color"]
+        before: str = tool_context.state["color"]
         tool_context.state["color"] = color
         return before
 
@@ -217,15 +219,15 @@ def pay(amount: int, currency: str = "EUR") -> str:
     return f"{amount} {currency}"
 
 
-async def ask_always(**kwargs: Any) -> bool:
+async def require_always(**kwargs: Any) -> bool:
     return kwargs == {"amount": 5, "currency": "EUR"}
 
 
-def ask_for_much(amount: int) -> bool:
+def require_above_limit(amount: int) -> bool:
     return amount > 100
 
 
-def ask_by_state(currency: str, tool_context: ToolContext) -> bool:
+def require_by_state(currency: str, tool_context: ToolContext) -> bool:
     return currency == "EUR" and tool_context.state["color"] == "red"
 
 
@@ -234,17 +236,17 @@ CONFIRMATIONS = [
     (True, {"amount": 5}, True),
     (True, {}, False),
     (True, {"amount": "much"}, False),
-    (ask_always, {"amount": 5}, True),
-    (ask_for_much, {"amount": "101"}, True),
-    (ask_for_much, {"amount": 100}, False),
-    (ask_for_much, {"amount": "much"}, False),
-    (ask_by_state, {"amount": 1}, True),
-    (ask_by_state, {"amount": 1, "currency": "USD"}, False),
+    (require_always, {"amount": 5}, True),
+    (require_above_limit, {"amount": "101"}, True),
+    (require_above_limit, {"amount": 100}, False),
+    (require_above_limit, {"amount": "much"}, False),
+    (require_by_state, {"amount": 1}, True),
+    (require_by_state, {"amount": 1, "currency": "USD"}, False),
 ]
 
 
 @pytest.mark.parametrize(("require", "args", "expected"), CONFIRMATIONS)
-async def test_confirmation_is_needed_as_require_confirmation_says_of_the_converted_arguments(
+async def test_require_confirmation_decides_on_the_converted_arguments(
     require: Any, args: dict[str, Any], expected: bool, context: Context
 ) -> None:
     tool = FunctionTool(pay, require_confirmation=require)

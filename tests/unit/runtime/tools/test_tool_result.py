@@ -1,4 +1,4 @@
-"""Spec Q2, T5: what the model gets of a tool's result, and when a long-running tool does not pause."""
+"""Contract Q2, T5: function responses for a tool's results, and long-running tools that do not pause."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def test_a_result_becomes_a_dict_of_json_values(result: Any, response: dict[str,
     assert as_response("tool", result) == response
 
 
-def test_a_response_shares_nothing_with_the_result() -> None:
+def test_a_response_is_a_copy_of_the_result() -> None:
     rows = [1]
     response = as_response("tool", {"rows": rows})
     rows.append(2)
     assert response == {"rows": [1]}
 
 
-def test_a_result_that_is_not_json_is_refused_by_the_name_of_its_tool() -> None:
+def test_the_error_for_a_result_that_is_not_json_names_the_tool() -> None:
     with pytest.raises(ConfigurationError, match="'connect' returned a dict that is not JSON"):
         as_response("connect", {"socket": object()})
 
 
-def test_a_result_that_contains_itself_is_refused_by_the_name_of_its_tool() -> None:
+def test_the_error_for_a_result_that_contains_itself_names_the_tool() -> None:
     tree: dict[str, Any] = {}
     tree["tree"] = tree
     with pytest.raises(ConfigurationError, match="'grow' returned a dict that is not JSON"):
@@ -79,7 +79,7 @@ def test_a_tool_error_and_a_dict_with_status_error_are_refusals(result: Any, ref
     assert is_refusal(result) is refused
 
 
-async def test_a_long_running_tool_says_that_it_is_one_and_returns_its_first_result(context: Context) -> None:
+async def test_a_long_running_tool_is_declared_as_such_and_returns_its_first_result(context: Context) -> None:
     def report(topic: str) -> dict[str, str]:
         """Write a report."""
         return {"status": "pending", "topic": topic}
@@ -87,14 +87,14 @@ async def test_a_long_running_tool_says_that_it_is_one_and_returns_its_first_res
     tool = LongRunningFunctionTool(report)
     assert tool.is_long_running
     assert tool.description == "Write a report."
-    assert tool._get_declaration().description.startswith("Write a report.\n\nThis runs long")
+    assert str(tool._get_declaration().description).startswith("Write a report.\n\nThis runs long")
     assert await tool.run_async(args={"topic": "tea"}, tool_context=context) == {
         "status": "pending",
         "topic": "tea",
     }
 
 
-async def test_wrong_arguments_of_a_long_running_tool_are_a_refusal_that_does_not_pause(
+async def test_wrong_arguments_of_a_long_running_tool_are_a_refusal(
     context: Context,
 ) -> None:
     def report(topic: str) -> None:

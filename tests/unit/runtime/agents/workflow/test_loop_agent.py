@@ -1,4 +1,4 @@
-"""Spec A5, Q9: rounds of sub-agents, until one escalates or the rounds are over."""
+"""LoopAgent: rounds of sub-agents until one escalates or the limit is reached (contract A5, Q9)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def agent(name: str, *turns: Any, **settings: Any) -> LlmAgent:
 
 
 def give_up(tool_context: ToolContext) -> str:
-    """Escalate, and say so."""
+    """Escalate."""
     tool_context.actions.escalate = True
     return "given up"
 
 
-async def test_the_rounds_are_counted() -> None:
+async def test_the_loop_ends_after_max_iterations() -> None:
     loop = LoopAgent(name="loop", max_iterations=3, sub_agents=[agent("a", *"123"), agent("b", *"456")])
     assert outline(await Conversation(loop).say("go")) == [
         "a: 1", "b: 4", "a: 2", "b: 5", "a: 3", "b: 6",
@@ -33,8 +33,8 @@ async def test_a_loop_without_sub_agents_ends() -> None:
     assert await Conversation(LoopAgent(name="loop")).say("go") == []
 
 
-async def test_the_model_is_not_asked_again_after_exit_loop_and_later_sub_agents_have_no_turn() -> None:
-    """Q9."""
+async def test_after_exit_loop_neither_the_model_nor_later_sub_agents_run() -> None:
+    """Contract Q9."""
     loop = LoopAgent(
         name="loop",
         sub_agents=[agent("a", "one", "two"), agent("b", "on", call("exit_loop")), agent("c", "c")],
@@ -44,27 +44,27 @@ async def test_the_model_is_not_asked_again_after_exit_loop_and_later_sub_agents
     ]  # fmt: skip
 
 
-async def test_who_escalates_finishes_its_turn_first() -> None:
-    """Q9."""
+async def test_the_sub_agent_that_escalates_finishes_first() -> None:
+    """Contract Q9."""
     loop = LoopAgent(name="loop", sub_agents=[agent("a", call("give_up"), "my last words"), agent("b")])
     assert outline(await Conversation(loop).say("go")) == ["a: give_up()", "a: =give_up", "a: my last words"]
 
 
-async def test_a_sequence_in_the_loop_is_a_sub_agent_that_finishes() -> None:
-    """Q9."""
-    line = SequentialAgent(name="line", sub_agents=[agent("a", call("exit_loop")), agent("b", "b says")])
-    loop = LoopAgent(name="loop", sub_agents=[line, agent("c")])
+async def test_a_sequence_that_escalates_finishes_first() -> None:
+    """Contract Q9."""
+    sequence = SequentialAgent(name="line", sub_agents=[agent("a", call("exit_loop")), agent("b", "b says")])
+    loop = LoopAgent(name="loop", sub_agents=[sequence, agent("c")])
     assert outline(await Conversation(loop).say("go")) == ["a: exit_loop()", "a: =exit_loop", "b: b says"]
 
 
-async def test_after_the_loop_the_sequence_goes_on() -> None:
+async def test_a_sequence_continues_after_the_loop() -> None:
     loop = LoopAgent(name="loop", sub_agents=[agent("a", call("exit_loop"))])
-    line = SequentialAgent(name="line", sub_agents=[loop, agent("z", "z says")])
-    assert outline(await Conversation(line).say("go"))[-1] == "z: z says"
+    sequence = SequentialAgent(name="line", sub_agents=[loop, agent("z", "z says")])
+    assert outline(await Conversation(sequence).say("go"))[-1] == "z: z says"
 
 
 async def test_a_callback_may_escalate() -> None:
-    """C3: actions of a callback go with its event."""
+    """Actions of a callback are committed with its event (contract C3)."""
 
     def enough(callback_context: CallbackContext) -> types.Content | None:
         callback_context.actions.escalate = True

@@ -1,4 +1,4 @@
-"""Spec A5, Q9, L3: agents side by side, each on its own branch, each standing still until its event is committed."""
+"""ParallelAgent: each sub-agent has its own branch and pauses until its event is committed (contract A5, Q9, L3)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.events import Event, EventActions
 from runtime.run_config import RunConfig, StreamingMode
 from tests.fakes import ScriptedModel, call, text_content
-from tests.unit.runtime.conversation import Conversation, outline
+from tests.unit.runtime.conversation import Conversation, outline, requests_to
 
 
 class Speaker(BaseAgent):
-    """Says its texts, and notes after each whether it is committed by then."""
+    """Yields its texts and records after each whether the event is committed."""
 
     texts: list[str]
     committed: list[bool] = []
@@ -41,7 +41,7 @@ class Speaker(BaseAgent):
 
 
 class Waiting(BaseAgent):
-    """Waits for good, and notes that it was stopped."""
+    """Waits forever and records that it was cancelled."""
 
     has_begun: Any
     stopped: list[str] = []
@@ -56,7 +56,7 @@ class Waiting(BaseAgent):
 
 
 class Failing(BaseAgent):
-    """Fails when told to."""
+    """Fails when its gate is opened."""
 
     when: Any
 
@@ -72,8 +72,8 @@ def pair(**settings: Any) -> list[LlmAgent]:
     ]
 
 
-async def test_each_child_goes_on_when_its_own_event_is_committed() -> None:
-    """A5, L3."""
+async def test_each_child_continues_when_its_own_event_is_committed() -> None:
+    """Contract A5, L3."""
     speakers = [Speaker(name=name, texts=["one", "two", "three"]) for name in ("a", "b", "c")]
     conversation = Conversation(ParallelAgent(name="par", sub_agents=list(speakers)))
     events = await conversation.say("go")
@@ -84,7 +84,7 @@ async def test_each_child_goes_on_when_its_own_event_is_committed() -> None:
 
 
 async def test_a_child_does_not_wait_for_a_slow_one() -> None:
-    """A5: events are merged as they come."""
+    """Events are merged as they come (contract A5)."""
     gate = asyncio.Event()
     slow = LlmAgent(name="slow", model=ScriptedModel(turns=[gate]))
     quick = LlmAgent(
@@ -97,7 +97,7 @@ async def test_a_child_does_not_wait_for_a_slow_one() -> None:
 
 
 async def test_a_branch_is_shared_by_all_that_run_below_it() -> None:
-    """Q9."""
+    """Contract Q9."""
     helper = LlmAgent(name="helper", model=ScriptedModel(turns=["helped"]))
     boss = LlmAgent(
         name="boss",
@@ -119,8 +119,8 @@ async def test_a_branch_is_shared_by_all_that_run_below_it() -> None:
     }
 
 
-async def test_those_on_one_branch_see_each_other_and_nobody_beside_them() -> None:
-    """A7, Q9."""
+async def test_agents_on_one_branch_see_each_other_but_no_other_branch() -> None:
+    """Contract A7, Q9."""
     first, second = pair()
     line = SequentialAgent(name="line", sub_agents=[first, second])
     other = LlmAgent(name="other", model=ScriptedModel(turns=["other says"]))
@@ -129,15 +129,15 @@ async def test_those_on_one_branch_see_each_other_and_nobody_beside_them() -> No
     await Conversation(SequentialAgent(name="all", sub_agents=[side_by_side, after])).say("go")
 
     def texts(agent: LlmAgent) -> list[str | None]:
-        return [p.text for c in agent.model.requests[0].contents for p in c.parts]
+        return [part.text for content in requests_to(agent)[0].contents for part in content.parts or []]
 
     assert texts(second) == ["go", "For context:", "[a] said: a says"]
     assert texts(other) == ["go"]
     assert {"[a] said: a says", "[b] said: b says", "[other] said: other says"} <= set(texts(after))
 
 
-async def test_a_failing_child_stops_the_others_and_what_was_committed_stays() -> None:
-    """A5, L5."""
+async def test_a_failing_child_cancels_the_others_and_committed_events_stay() -> None:
+    """Contract A5, L5."""
     has_begun = asyncio.Event()
     waiting, speaker = Waiting(name="waiting", has_begun=has_begun), Speaker(name="a", texts=["one"])
     failing = Failing(name="failing", when=has_begun)
@@ -149,8 +149,8 @@ async def test_a_failing_child_stops_the_others_and_what_was_committed_stays() -
     assert sorted(stored) == ["a: one", "failing: I shall fail", "user: go"]
 
 
-async def test_a_caller_that_stops_listening_stops_every_child() -> None:
-    """L7."""
+async def test_closing_the_stream_cancels_every_child() -> None:
+    """Contract L7."""
     waiting = Waiting(name="waiting", has_begun=asyncio.Event())
     speaker = Speaker(name="a", texts=["one", "two"])
     conversation = Conversation(ParallelAgent(name="par", sub_agents=[waiting, speaker]))
@@ -165,8 +165,8 @@ async def test_a_caller_that_stops_listening_stops_every_child() -> None:
     assert outline((await conversation.session()).events) == ["user: go", "a: one"]
 
 
-async def test_streamed_pieces_of_several_children_are_forwarded_and_not_stored() -> None:
-    """L4."""
+async def test_partial_events_of_several_children_are_forwarded_and_not_stored() -> None:
+    """Contract L4."""
     agents = [LlmAgent(name=name, model=ScriptedModel(turns=["one two"])) for name in ("a", "b")]
     conversation = Conversation(ParallelAgent(name="par", sub_agents=list(agents)))
     events = await conversation.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
@@ -179,5 +179,5 @@ async def test_streamed_pieces_of_several_children_are_forwarded_and_not_stored(
     assert sorted(outline((await conversation.session()).events)) == ["a: one two", "b: one two", "user: go"]
 
 
-async def test_without_children_there_is_nothing_to_do() -> None:
+async def test_without_children_there_are_no_events() -> None:
     assert await Conversation(ParallelAgent(name="par")).say("go") == []

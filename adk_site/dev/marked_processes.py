@@ -1,0 +1,46 @@
+"""Find and stop the processes of a data directory's site, even when their parent was killed.
+
+Each process carries the data directory in its environment (the mark), so there is no pid file that could be stale.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+
+from adk_site.processes import kill, wait_until_gone
+
+MARK = "ADK_STACK"
+STOP_SECONDS = 6.0
+
+
+def restart_with_mark(data: Path) -> None:
+    """Re-execute this program with the mark, unless it was started with it.
+
+    Other processes see only the environment that a program was started with, so the mark cannot be added later.
+    Child processes do not inherit the mark, because the embedded servers may outlive this program.
+    """
+    if os.environ.pop(MARK, None) != str(data):
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **mark_variables(data)})  # noqa: S606 (itself)
+
+
+def mark_variables(data: Path) -> dict[str, str]:
+    """Return the environment variables that mark a process of the site."""
+    return {MARK: str(data)}
+
+
+def stop_marked_processes(data: Path) -> int:
+    """Terminate the other marked processes, kill them after a timeout, and return their number."""
+    found = [process for process in psutil.process_iter() if _is_marked(process, data)]
+    for process in found:
+        process.terminate()
+    kill(wait_until_gone(found, STOP_SECONDS))
+    return len(found)
+
+
+def _is_marked(process: psutil.Process, data: Path) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get(MARK) == str(data)
+    except psutil.Error:  # the process has just ended, or belongs to another user
+        return False

@@ -1,0 +1,1 @@
+"""Database backend of the web processes; `base` is the module that Django looks for."""

@@ -1,0 +1,28 @@
+"""Django's PostgreSQL backend, whose connection pool survives a restart of PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from django.db.backends.postgresql import base
+from psycopg_pool import ConnectionPool
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Connection from Django's pool, tested before use.
+
+    A restart of PostgreSQL breaks all idle connections. Django's own test (`CONN_HEALTH_CHECKS`) finds them one by
+    one, with growing pauses. Here the first broken connection empties the pool.
+    """
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a connection that answers."""
+        connection = super().get_new_connection(conn_params)
+        try:
+            ConnectionPool.check_connection(connection)
+        except psycopg.OperationalError:
+            self.pool.putconn(connection)
+            self.pool.drain()
+            return super().get_new_connection(conn_params)
+        return connection

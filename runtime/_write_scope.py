@@ -1,0 +1,57 @@
+"""Write scope: the sessions whose invocations the current code is part of.
+
+An invocation is the only writer of its session until it ends, so code inside it would wait forever for the session.
+A task that such code starts by itself is not part of the invocation, and may wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+SessionKey = tuple[object, str, str, str]
+"""Session service, app name, user id, session id."""
+
+
+class _WriteScope(NamedTuple):
+    """Sessions that `task` writes to. Stored with the task because child tasks inherit context variables."""
+
+    task: asyncio.Task[Any] | None = None
+    sessions: tuple[SessionKey, ...] = ()
+
+
+_NO_SCOPE = _WriteScope()
+_current_scope: ContextVar[_WriteScope] = ContextVar("write_scope", default=_NO_SCOPE)
+
+
+def is_writing(session: SessionKey) -> bool:
+    """True when the caller is part of an invocation of the session."""
+    scope = _current_scope.get()
+    return session in scope.sessions and scope.task is asyncio.current_task()
+
+
+async def stream_as_writer(session: SessionKey, stream: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """Yield the stream's items; the stream's code is in the session's write scope, the consumer is not."""
+    async with aclosing(stream):
+        while True:
+            outer, task = _current_scope.get(), asyncio.current_task()
+            _current_scope.set(_WriteScope(task, (*(outer.sessions if outer.task is task else ()), session)))
+            try:
+                item = await anext(stream)
+            except StopAsyncIteration:
+                return
+            finally:
+                _current_scope.set(outer)
+            yield item
+
+
+def adopt_write_scope() -> None:
+    """Make the current task part of its parent's write scope; call first in a task that does the parent's work."""
+    scope = _current_scope.get()
+    if scope.sessions:
+        _current_scope.set(scope._replace(task=asyncio.current_task()))

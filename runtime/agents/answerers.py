@@ -1,0 +1,29 @@
+"""Answerers: the party that may answer a long-running call, as the tool of the call names it (contract T10)."""
+
+from __future__ import annotations
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.tree import tools_of, walk
+from runtime.events.calls import FRAMEWORK_CALLS
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.long_running_tool import PERSON, SITE
+
+
+async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
+    """Return the `answered_by` of the agent's tool; `site` when there is no such agent or tool any more.
+
+    The framework's own requests are for the person.
+    """
+    if tool_name in FRAMEWORK_CALLS:
+        return PERSON
+    agent = next((agent for agent in walk(root) if agent.name == agent_name), None)
+    for source in tools_of(agent) if agent else []:
+        for tool in await _tools_in(source):
+            if tool.name == tool_name:
+                return tool.answered_by
+    return SITE
+
+
+async def _tools_in(source: BaseTool | BaseToolset) -> list[BaseTool]:
+    return await source.get_tools_with_prefix() if isinstance(source, BaseToolset) else [source]

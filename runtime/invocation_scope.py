@@ -1,0 +1,61 @@
+"""InvocationScope: memory that all agent calls of one invocation share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.auth.auth_credential import AuthCredential
+from runtime.errors import LlmCallsLimitExceededError
+from runtime.sessions.deltas import is_plain_json
+
+
+@dataclass
+class InvocationScope:
+    """Data shared by all agent calls of one invocation.
+
+    Attributes:
+        caller: Scope of the invocation that runs this one as a tool; model calls are counted there (contract T6).
+        is_resumable: True when agents record their states and long-running calls pause the invocation.
+        llm_calls: Number of model calls so far (contract L10).
+        agent_states: Latest recorded state of each agent, by name (contract R1).
+        ended: Names of the agents that recorded their end (contract R1).
+        begins_at: Position of the invocation's first event in the session's events.
+        own_state: State values as loaded or committed, without later assignments of running code.
+        credentials: Credentials given with the message, by credential key (contract T8). They exist only here, not
+            in the state, which templates and child sessions read, and not in events.
+    """
+
+    caller: InvocationScope | None = None
+    is_resumable: bool = False
+    llm_calls: int = 0
+    agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    begins_at: int = 0
+    own_state: dict[str, Any] = field(default_factory=dict, repr=False)
+    credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
+
+    def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the delta's entries that are plain JSON objects of the session itself, changed in place."""
+        return {
+            key: value
+            for key, value in delta.items()
+            if self.own_state.get(key) is value and is_plain_json(value)
+        }
+
+    def spend_llm_call(self, limit: int) -> None:
+        """Count one model call.
+
+        Raises:
+            LlmCallsLimitExceededError: `limit` calls were made already; zero or less means no limit.
+        """
+        if self.caller is not None:
+            self.caller.spend_llm_call(limit)
+            return
+        if 0 < limit <= self.llm_calls:
+            raise LlmCallsLimitExceededError(
+                f"The invocation made {limit} model calls, as many as RunConfig.max_llm_calls allows. "
+                "Raise the limit, or look for an agent that calls its tools in circles."
+            )
+        self.llm_calls += 1

@@ -1,0 +1,21 @@
+"""ContextCacheConfig: how a model's provider may cache what an app's agents send."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ContextCacheConfig(BaseModel):
+    """Settings of an app for providers with a cache of their own.
+
+    Attributes:
+        cache_intervals: requests that may use one cached context before it is made anew.
+        ttl_seconds: how long the provider keeps it.
+        min_tokens: a context shorter than this, by estimate, is not cached.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cache_intervals: int = Field(default=10, ge=1, le=100)
+    ttl_seconds: int = Field(default=1800, gt=0)
+    min_tokens: int = Field(default=0, ge=0)

@@ -1,0 +1,94 @@
+"""Base classes of the audit admins: read-only rows, rows of a session, rows of a function call."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.event_links import find_call
+from sessions_app.admin.links import call_link, session_link, session_url
+from sessions_app.models import Artifact, Event, Invocation, ScheduledTask, ToolJob
+
+VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
+SessionRow = Artifact | Event | Invocation | ScheduledTask | ToolJob
+CallRow = ScheduledTask | ToolJob
+
+
+def require_read_request(request: HttpRequest) -> None:
+    """Refuse every request that could write.
+
+    Raises:
+        PermissionDenied: The method is not GET or HEAD.
+    """
+    if request.method not in ("GET", "HEAD"):
+        raise PermissionDenied
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Admin without adding, changing or deleting, for superusers too. Attempts are answered with 403."""
+
+    actions = None
+    # Searching would otherwise count the whole table.
+    show_full_result_count = False
+
+    class Media:
+        """Style sheet of the audit pages."""
+
+        css = {"all": ["sessions_app/admin/audit.css"]}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        require_read_request(request)
+        return super().changelist_view(request, extra_context)
+
+
+class SessionRowAdmin(ReadOnlyAdmin):
+    """Admin of rows that belong to a session. Session state is not loaded with the rows: it may be large."""
+
+    list_select_related: ClassVar[tuple[str, ...]] = ("session",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+        return super().get_queryset(request).defer("session__state", "session__initial_state")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out the details of errors, unless the user may see them."""
+        may_see = request.user.has_perm(VIEW_ERROR_DETAIL)
+        return [field for field in super().get_fields(request, obj) if may_see or field != "error_detail"]
+
+    @admin.display(description=_("Session"))
+    def of_session(self, row: SessionRow) -> SafeString | None:
+        return session_link(row.session) if row.session else None
+
+    @admin.display(description=_("App"), ordering="session__app_name")
+    def app(self, row: SessionRow) -> str | None:
+        return row.session.app_name if row.session else None
+
+
+class CallRowMixin:
+    """Columns that link a row to the function call that created it, and to the invocation of the call."""
+
+    @admin.display(description=_("Call"))
+    def call(self, row: CallRow) -> SafeString | str:
+        return call_link(row.session_id, row.call_id, find_call(row.session, row.call_id))
+
+    @admin.display(description=_("Invocation"))
+    def invocation(self, row: CallRow) -> SafeString:
+        url = session_url(row.session_id, invocation=row.invocation_id)
+        return format_html('<a href="{}">{}</a>', url, row.invocation_id)

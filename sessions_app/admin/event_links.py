@@ -1,0 +1,70 @@
+"""Lookup of the rows that a page of events refers to: matching calls and responses, jobs, artifacts, rewinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Literal
+
+from django.db.models import Q
+
+from sessions_app.admin.timeline import EventLinks, call_ids, mapping
+from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
+
+PartName = Literal["functionCall", "functionResponse"]
+SeqsByCallId = dict[str, list[int]]
+
+
+def load_event_links(session: Session, events: Sequence[Event]) -> EventLinks:
+    """Look up everything that the events refer to, in six queries at most."""
+    calls = _seqs_in(events, "functionCall")
+    responses = _seqs_in(events, "functionResponse")
+    missing_calls = _find_in_session(session, "functionCall", responses.keys() - calls.keys())
+    missing_responses = _find_in_session(session, "functionResponse", calls.keys() - responses.keys())
+    jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *responses])
+    return EventLinks(
+        calls={call_id: seqs[0] for call_id, seqs in {**calls, **missing_calls}.items()},
+        responses={**responses, **missing_responses},
+        jobs={job.call_id: job for job in jobs},
+        artifacts=_artifacts(session, events),
+        rewound=rewound_ranges(session.pk),
+    )
+
+
+def find_call(session: Session, call_id: str) -> int | None:
+    """Return the seq of the event with the function call; None when there is none."""
+    seqs = _find_in_session(session, "functionCall", {call_id}).get(call_id)
+    return seqs[0] if seqs else None
+
+
+def _seqs_in(events: Iterable[Event], part_name: PartName) -> SeqsByCallId:
+    found: SeqsByCallId = {}
+    for event in events:
+        for call_id in call_ids(event.body, part_name):
+            found.setdefault(call_id, []).append(event.seq)
+    return found
+
+
+def _find_in_session(session: Session, part_name: PartName, ids: set[str]) -> SeqsByCallId:
+    """Return the seqs of the session's events that have these calls or responses."""
+    if not ids:
+        return {}
+    has_call_id = reduce(
+        or_, (Q(body__content__parts__contains=[{part_name: {"id": call_id}}]) for call_id in ids)
+    )
+    with_parts = Event.objects.filter(session=session).exclude(kind__in=(EventKind.MESSAGE, EventKind.STATE))
+    events = with_parts.filter(has_call_id).order_by("seq").only("seq", "body")
+    return {call_id: seqs for call_id, seqs in _seqs_in(events, part_name).items() if call_id in ids}
+
+
+def _artifacts(session: Session, events: Iterable[Event]) -> dict[tuple[str, int], Artifact]:
+    names = {
+        name for event in events for name in mapping(mapping(event.body.get("actions")).get("artifactDelta"))
+    }
+    if not names:
+        return {}
+    is_visible = Q(session=session) | Q(session=None, user_id=session.user_id, app_name=session.app_name)
+    found = Artifact.objects.filter(is_visible, filename__in=names)
+    return {(artifact.filename, artifact.version): artifact for artifact in found}

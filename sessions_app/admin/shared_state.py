@@ -1,0 +1,42 @@
+"""Admin of the state that sessions share: app state and user state."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.formatting import json_block
+from sessions_app.models import AppState, UserState
+
+
+class SharedStateAdmin(ReadOnlyAdmin):
+    """Columns for a row of shared state. Keys are shown without their scope prefix."""
+
+    @admin.display(description=_("Keys"))
+    def keys(self, shared: AppState | UserState) -> str:
+        return ", ".join(sorted(shared.state))
+
+    @admin.display(description=_("State"))
+    def values(self, shared: AppState | UserState) -> SafeString:
+        return json_block(shared.state)
+
+
+@admin.register(AppState)
+class AppStateAdmin(SharedStateAdmin):
+    """State under the `app:` prefix."""
+
+    list_display = ("app_name", "keys")
+    fields = ("app_name", "values")
+    search_fields = ("app_name",)
+
+
+@admin.register(UserState)
+class UserStateAdmin(SharedStateAdmin):
+    """State under the `user:` prefix."""
+
+    list_display = ("user", "app_name", "keys")
+    list_filter = (("app_name", admin.AllValuesFieldListFilter),)
+    list_select_related = ("user",)
+    fields = ("user", "app_name", "values")

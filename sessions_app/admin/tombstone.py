@@ -1,0 +1,26 @@
+"""Admin of tombstones: what was erased, by whom and why."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.data_protection.counts import as_text
+from sessions_app.models import Tombstone
+
+
+@admin.register(Tombstone)
+class TombstoneAdmin(ReadOnlyAdmin):
+    """Erasures, newest first. One without an end was interrupted, or goes on."""
+
+    list_display = ("kind", "subject_id", "user_id", "erased", "started_at", "finished_at", "by")
+    list_filter = ("kind", "started_at")
+    list_select_related = ("by",)
+    ordering = ("-id",)
+    search_fields = ("=subject_id", "=user_id")
+    fields = ("kind", "subject_id", "user_id", "erased", "reason", "by", "started_at", "finished_at")
+
+    @admin.display(description=_("Erased"))
+    def erased(self, tombstone: Tombstone) -> str:
+        return as_text(tombstone.counts)

@@ -1,0 +1,51 @@
+"""Admin of users: deleting a user erases the person's data, and is refused under legal hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from sessions_app.data_protection.counts import counts_of_person
+from sessions_app.data_protection.erase import ErasureOrder, erase_person
+from sessions_app.models import LegalHold
+
+USER_MODEL: type[Model] = get_user_model()
+BASE: Any = type(admin.site.get_model_admin(USER_MODEL))
+REASON = "The account was deleted in the admin."
+
+
+class ErasingUserAdmin(BASE):  # type: ignore[misc]
+    """The site's admin of users, with a deletion that erases."""
+
+    def get_deleted_objects(
+        self, objs: Iterable[Any], request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+        """Return the users with the numbers of their rows, and the holds that forbid the deletion.
+
+        The rows are counted, not listed: a person may have many. The permission to delete users is enough.
+        """
+        users = list(objs)
+        counts: dict[str, int] = {}
+        for user in users:
+            for kind, number in {"users": 1, **counts_of_person(user.pk)}.items():
+                name = kind.replace("_", " ")
+                counts[name] = counts.get(name, 0) + number
+        held = [str(hold) for user in users for hold in LegalHold.objects.of_person(user.pk)]
+        missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
+        return [str(user) for user in users], counts, missing, held
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        erase_person(obj.pk, ErasureOrder(reason=REASON, by=request.user.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for user_pk in list(queryset.values_list("pk", flat=True)):
+            erase_person(user_pk, ErasureOrder(reason=REASON, by=request.user.pk))
+
+
+admin.site.unregister(USER_MODEL)
+admin.site.register(USER_MODEL, ErasingUserAdmin)

@@ -1,0 +1,60 @@
+"""Deletion of a user's account, however it is asked for: it erases the person's data in the same transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.contenttypes.models import ContentType
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
+
+from sessions_app.data_protection.erase import (
+    ErasureOrder,
+    erase_sessions_of,
+    erase_shared_rows,
+    finish,
+    open_tombstone,
+)
+from sessions_app.models import ErasedKind, LegalHold
+from sessions_app.services.erasing import permit_erasing, refuse_if_held
+
+BY_DELETION = ErasureOrder(reason="The account was deleted.")
+
+
+@receiver(pre_delete, sender=settings.AUTH_USER_MODEL)
+def erase_with_account(instance: Any, **kwargs: Any) -> None:
+    """Erase what belongs to the user before the account is deleted.
+
+    Raises:
+        LegalHoldError: the user, or a session of the user, is under legal hold.
+    """
+    # The lock keeps other transactions from inserting rows of this user until the account is gone.
+    get_user_model()._default_manager.select_for_update().filter(pk=instance.pk).first()
+    refuse_if_held(LegalHold.objects.of_person(instance.pk))
+    permit_erasing()
+    tombstone = open_tombstone(ErasedKind.PERSON, instance.pk, instance.pk, BY_DELETION)
+    erase_sessions_of(instance.pk, tombstone)
+    erase_shared_rows(instance.pk, tombstone)
+    _delete_admin_log(instance)
+    _delete_logins(instance)
+    finish(tombstone)
+
+
+def _delete_admin_log(user: Any) -> None:
+    """Delete the admin's log entries about the user, which keep the name."""
+    if apps.is_installed("django.contrib.admin"):
+        about = ContentType.objects.get_for_model(type(user))
+        entries = apps.get_model("admin", "LogEntry")._default_manager
+        entries.filter(content_type=about, object_id=str(user.pk)).delete()
+
+
+def _delete_logins(user: Any) -> None:
+    """Delete the user's login sessions. Their rows name the user only in encoded data, so each is decoded."""
+    if not apps.is_installed("django.contrib.sessions"):
+        return
+    for login in apps.get_model("sessions", "Session")._default_manager.iterator(chunk_size=500):
+        if login.get_decoded().get(SESSION_KEY) == str(user.pk):
+            login.delete()

@@ -1,0 +1,95 @@
+"""Target of an export: a zip file or a directory, with the size and SHA-256 of every file in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from sessions_app.errors import ConflictError
+
+MANIFEST = "manifest.json"
+
+
+class Archive:
+    """Files below one target. Each file is written as a stream of chunks; none is held in memory.
+
+    A path that ends with `.zip` becomes a zip file, another one a directory. The target is readable by its owner
+    only. A `manifest.json` with all other files is written last: an archive without it is incomplete.
+
+    Raises:
+        ConflictError: the target exists.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.files: list[dict[str, Any]] = []
+        self._target = target
+        self._zip: ZipFile | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Archive:
+        try:
+            if self._target.suffix == ".zip":
+                descriptor = os.open(self._target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                raw = self._stack.enter_context(os.fdopen(descriptor, "wb"))
+                self._zip = self._stack.enter_context(ZipFile(raw, "w", ZIP_DEFLATED))
+            else:
+                self._target.mkdir(mode=0o700)
+        except FileExistsError as error:
+            message = f"'{self._target}' exists already. Choose another target, or delete it first."
+            raise ConflictError(message) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.write_json(MANIFEST, {"files": list(self.files)})
+        finally:
+            self._stack.close()
+
+    def write(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Write a file and list it."""
+        digest, size = hashlib.sha256(), 0
+        with self._open(name) as file:
+            for chunk in chunks:
+                file.write(chunk)
+                digest.update(chunk)
+                size += len(chunk)
+        self.files.append({"name": name, "size": size, "sha256": digest.hexdigest()})
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a file of one JSON value."""
+        self.write(name, [as_json(value)])
+
+    def write_list(self, name: str, values: Iterable[Any]) -> None:
+        """Write a file of one JSON list, value by value."""
+        self.write(name, json_list(values))
+
+    @contextmanager
+    def _open(self, name: str) -> Iterator[IO[bytes]]:
+        if self._zip is not None:
+            with self._zip.open(name, "w", force_zip64=True) as member:
+                yield member
+            return
+        path = self._target / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            yield file
+
+
+def as_json(value: Any) -> bytes:
+    """Return the value as JSON; times, UUIDs and keys of other types become text."""
+    return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace")
+
+
+def json_list(values: Iterable[Any]) -> Iterator[bytes]:
+    """Yield the JSON of a list, a chunk for each value."""
+    yield b"["
+    for number, value in enumerate(values):
+        yield (b",\n" if number else b"\n") + as_json(value)
+    yield b"]\n"

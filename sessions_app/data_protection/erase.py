@@ -1,0 +1,122 @@
+"""Erasure of a session or a person: each session in one transaction, and a tombstone that counts what is gone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models.functions import Now
+
+from sessions_app.data_protection.counts import counts_of_sessions
+from sessions_app.data_protection.stop_work import stop_work
+from sessions_app.errors import NotFoundError
+from sessions_app.models import Artifact, ErasedKind, LegalHold, Session, Tombstone, UserState
+from sessions_app.services.erasing import delete_session_row, refuse_if_held
+from sessions_app.services.history_cache import cache
+
+SESSIONS_PER_QUERY = 100
+
+
+@dataclass(frozen=True)
+class ErasureOrder:
+    """Author and reason of an erasure.
+
+    Attributes:
+        by: primary key of the user; None for the site itself and for a management command.
+    """
+
+    reason: str
+    by: Any = None
+
+
+def erase_session(session_pk: UUID, order: ErasureOrder) -> Tombstone:
+    """Stop the session's work, then delete the session with everything that belongs to it.
+
+    Raises:
+        NotFoundError: there is no such session.
+        LegalHoldError: the session or its user is under legal hold.
+    """
+    session = Session.objects.only("pk", "user_id").filter(pk=session_pk).first()
+    if session is None:
+        raise NotFoundError(f"There is no session '{session_pk}'.")
+    refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
+    tombstone = open_tombstone(ErasedKind.SESSION, session.pk, session.user_id, order)
+    erase_session_rows(session.pk, tombstone)
+    return finish(tombstone)
+
+
+def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
+    """Erase the person's sessions one by one, then the account with the rest.
+
+    Safe to repeat after a crash: the same tombstone goes on counting.
+
+    Raises:
+        NotFoundError: there is no such user.
+        LegalHoldError: the user, or a session of the user, is under legal hold.
+    """
+    user = get_user_model()._default_manager.filter(pk=user_pk).first()
+    if user is None:
+        raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
+    refuse_if_held(LegalHold.objects.of_person(user_pk))
+    tombstone = open_tombstone(ErasedKind.PERSON, user_pk, user_pk, order)
+    erase_sessions_of(user_pk, tombstone)
+    user.delete()  # the receiver in `account` erases the rest and finishes the tombstone
+    tombstone.refresh_from_db()
+    return tombstone
+
+
+def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
+    """Erase the user's sessions, each in a transaction of its own."""
+    sessions = Session.objects.filter(user_id=user_pk).order_by("pk")
+    while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
+        for session_pk in batch:
+            erase_session_rows(session_pk, tombstone)
+
+
+def erase_session_rows(session_pk: UUID, tombstone: Tombstone) -> None:
+    """Stop the session's work and delete its rows. Its files are deleted after the commit."""
+    stop_work(session_pk, by=tombstone.by_id)
+    rows = Session.objects.filter(pk=session_pk)
+    with transaction.atomic():
+        session = rows.select_for_update().first()
+        if session is None:
+            return
+        _add(tombstone, counts_of_sessions(rows))
+        delete_session_row(rows)
+    cache.forget((session.app_name, str(session.user_id), session.key))
+
+
+def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
+    """Delete what the user's sessions share: user state and files of the user."""
+    states, _ = UserState.objects.filter(user_id=user_pk).delete()
+    files, _ = Artifact.objects.filter(user_id=user_pk).delete()
+    _add(tombstone, Counter(user_states=states, artifacts=files))
+
+
+def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: ErasureOrder) -> Tombstone:
+    """Return the subject's unfinished tombstone; a new one when there is none."""
+    tombstone, _ = Tombstone.objects.get_or_create(
+        kind=kind,
+        subject_id=str(subject_pk),
+        finished_at=None,
+        defaults={"user_id": str(user_pk), "reason": order.reason, "by_id": order.by},
+    )
+    return tombstone
+
+
+def finish(tombstone: Tombstone) -> Tombstone:
+    """Record that the erasure is complete."""
+    Tombstone.objects.filter(pk=tombstone.pk).update(finished_at=Now())
+    tombstone.refresh_from_db()
+    return tombstone
+
+
+def _add(tombstone: Tombstone, counts: Counter[str]) -> None:
+    """Add the counts to the stored ones, in the transaction of the deletion."""
+    stored = Tombstone.objects.select_for_update().get(pk=tombstone.pk)
+    stored.counts = dict(Counter(stored.counts) + counts)
+    stored.save(update_fields=["counts"])

@@ -1,0 +1,154 @@
+"""Export of a session or a person to an archive, with bounded memory and without secrets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+
+from runtime.sessions.deltas import ScopedState
+from sessions_app.data_protection.archive import Archive, as_json, json_list
+from sessions_app.data_protection.redaction import redact
+from sessions_app.errors import NotFoundError
+from sessions_app.models import (
+    Artifact,
+    Event,
+    Invocation,
+    MemoryEntry,
+    ScheduledTask,
+    Session,
+    ToolJob,
+    UserState,
+)
+
+logger = logging.getLogger(__name__)
+ROWS_PER_QUERY = 200
+SESSION_FIELDS = ("id", "app_name", "key", "title", "created_at", "updated_at")
+FIELDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "invocations": (
+        Invocation,
+        (
+            "session_id", "invocation_id", "client_id", "message", "status", "error_code", "error_message",
+            "created_at", "started_at", "finished_at",
+        ),
+    ),
+    "jobs": (
+        ToolJob,
+        (
+            "session_id", "id", "invocation_id", "call_id", "tool_name", "agent_name", "args", "status", "result",
+            "error", "artifacts", "question", "answers", "created_at", "started_at", "finished_at",
+        ),
+    ),
+    "scheduled_tasks": (
+        ScheduledTask,
+        (
+            "session_id", "id", "invocation_id", "call_id", "agent_name", "task", "start_at", "next_at", "every",
+            "time_zone", "runs", "most_runs", "ends_at", "created_at", "last_run_at", "cancelled_at",
+        ),
+    ),
+    "memory_entries": (MemoryEntry, ("session_id", "event_id", "author", "said_at", "content")),
+}  # fmt: skip
+"""Exported fields by file name. Notes of staff and the site's internals are not among them."""
+
+
+def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
+    """Write the session to the target; return the list of files, as the manifest has it.
+
+    Raises:
+        NotFoundError: there is no such session.
+        ConflictError: the target exists.
+    """
+    sessions = Session.objects.filter(pk=session_pk)
+    if not sessions.exists():
+        raise NotFoundError(f"There is no session '{session_pk}'.")
+    with Archive(target) as archive:
+        _write_sessions(archive, sessions)
+        _write_artifacts(archive, Artifact.objects.filter(session=session_pk))
+    return archive.files
+
+
+def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
+    """Write all that the site stores of the person's conversations to the target; return the list of files.
+
+    Raises:
+        NotFoundError: there is no such user.
+        ConflictError: the target exists.
+    """
+    user = get_user_model()._default_manager.filter(pk=user_pk).first()
+    if user is None:
+        raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
+    with Archive(target) as archive:
+        archive.write_json("person.json", {"id": str(user.pk), "name": user.get_username()})
+        _write_sessions(archive, Session.objects.filter(user_id=user_pk))
+        states = UserState.objects.filter(user_id=user_pk).values("app_name", "state")
+        archive.write_list("user_states.json", map(redact, states.iterator(ROWS_PER_QUERY)))
+        _write_artifacts(archive, Artifact.objects.filter(user_id=user_pk))
+    return archive.files
+
+
+def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
+    """Write one file for each session, and one for each kind of row of all these sessions."""
+    for session_pk in sessions.order_by("pk").values_list("pk", flat=True).iterator(ROWS_PER_QUERY):
+        if session := Session.objects.filter(pk=session_pk).first():
+            archive.write(f"sessions/{session_pk}.json", _session_json(session))
+    titles = sessions.order_by("pk").values(*SESSION_FIELDS)
+    archive.write_list("sessions.json", titles.iterator(ROWS_PER_QUERY))
+    for name, (model, fields) in FIELDS.items():
+        rows = model._default_manager.filter(session__in=sessions.values("pk")).order_by("pk")
+        archive.write_list(f"{name}.json", map(redact, rows.values(*fields).iterator(ROWS_PER_QUERY)))
+
+
+def _session_json(session: Session) -> Iterator[bytes]:
+    """Yield the session's JSON as the ADK API has it, event by event. App state is left out: it is no person's."""
+    shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
+    state = ScopedState(user=shared.state if shared else {}, session=session.state).merged()
+    head = {
+        "id": session.key,
+        "appName": session.app_name,
+        "userId": str(session.user_id),
+        "state": redact(state),
+        "lastUpdateTime": session.updated_at.timestamp(),
+    }
+    yield as_json(head)[:-1] + b', "events": '
+    yield from json_list(redact(body) for body in _bodies(session))
+    yield b"}\n"
+
+
+def _bodies(session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the events' JSON up to the row's `last_seq`: the state of the row contains no later event."""
+    seq = 0
+    events = Event.objects.filter(session=session, seq__lte=session.last_seq)
+    while page := list(events.after(seq).values_list("seq", "body")[:ROWS_PER_QUERY]):
+        yield from (body for _, body in page)
+        seq = page[-1][0]
+
+
+def _write_artifacts(archive: Archive, artifacts: QuerySet[Artifact]) -> None:
+    """Write the files under their primary keys, which are safe as paths, and the list with their names."""
+    fields = (
+        "pk",
+        "app_name",
+        "session_id",
+        "filename",
+        "version",
+        "mime_type",
+        "size",
+        "sha256",
+        "created_at",
+    )
+    listed = []
+    for artifact in artifacts.order_by("pk").iterator(ROWS_PER_QUERY):
+        path = f"artifacts/{artifact.pk}"
+        try:
+            with artifact.file.open("rb") as file:
+                archive.write(path, file.chunks())
+        except FileNotFoundError:
+            logger.warning("The file of artifact %s is missing; the export goes on without it", artifact.pk)
+            path = ""
+        listed.append({"path": path, **{name: getattr(artifact, name) for name in fields}})
+    archive.write_list("artifacts.json", listed)

@@ -1,0 +1,21 @@
+"""Setting and lifting of legal holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models.functions import Now
+
+from sessions_app.models import LegalHold
+
+
+def set_hold(hold: LegalHold, *, by: Any) -> None:
+    """Store a new hold and the user who sets it."""
+    hold.set_by_id = by
+    hold.save(force_insert=True)
+
+
+def lift_hold(hold: LegalHold, *, by: Any, reason: str) -> bool:
+    """Lift the hold. False, with nothing written, when it was lifted before."""
+    active = LegalHold.objects.active().filter(pk=hold.pk)
+    return bool(active.update(lifted_at=Now(), lifted_by_id=by, lift_reason=reason))

@@ -1,0 +1,53 @@
+"""Removal of what no row refers to any more: files without an artifact, and expired logins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from importlib import import_module
+from itertools import islice
+
+from django.conf import settings
+from django.core.files.storage import Storage
+from django.utils import timezone
+
+from sessions_app.models import Artifact
+
+logger = logging.getLogger(__name__)
+FOLDER = "artifacts"
+FILES_PER_QUERY = 500
+ORPHAN_AGE = timedelta(days=1)
+"""A younger file may belong to an artifact whose row is not committed yet."""
+
+
+def delete_orphaned_files() -> int:
+    """Delete artifact files without a row that are older than a day; return their number."""
+    storage: Storage = Artifact._meta.get_field("file").storage
+    try:
+        _, names = storage.listdir(FOLDER)
+    except FileNotFoundError:  # no artifact was saved yet
+        return 0
+    remaining, deleted = iter(names), 0
+    while batch := list(islice(remaining, FILES_PER_QUERY)):
+        deleted += _delete_orphans(storage, batch)
+    return deleted
+
+
+def _delete_orphans(storage: Storage, names: Sequence[str]) -> int:
+    paths = {f"{FOLDER}/{name}" for name in names}
+    orphans = paths - set(Artifact.objects.filter(file__in=paths).values_list("file", flat=True))
+    deleted = 0
+    for path in sorted(orphans):
+        try:
+            if timezone.now() - storage.get_modified_time(path) > ORPHAN_AGE:
+                storage.delete(path)
+                deleted += 1
+        except OSError:  # deleted meanwhile, or unreadable: the other files must not wait for it
+            logger.warning("The orphaned file %s could not be deleted", path, exc_info=True)
+    return deleted
+
+
+def clear_expired_logins() -> None:
+    """Delete expired login sessions, as Django's `clearsessions` does."""
+    import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()

@@ -1,0 +1,77 @@
+"""Retention: erase sessions that were not used for longer than their app's `retention_days`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from sessions_app.conf import conf
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.errors import LegalHoldError, NotFoundError
+from sessions_app.models import (
+    Invocation,
+    InvocationStatus,
+    JobStatus,
+    LegalHold,
+    ScheduledTask,
+    Session,
+    ToolJob,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def expired_sessions() -> Iterator[tuple[int, QuerySet[Session]]]:
+    """Yield the expired sessions by the days of their retention, the longest unused first.
+
+    Sessions are kept while they have queued or running work, an active scheduled task, or a legal hold.
+    """
+    days_by_app = conf().by_app("retention_days")
+    default = days_by_app.pop("")
+    settings = [(days, Q(app_name=app)) for app, days in days_by_app.items()]
+    for days, of_apps in [*settings, (default, ~Q(app_name__in=days_by_app))]:
+        if days:
+            unused = Session.objects.filter(of_apps, updated_at__lt=timezone.now() - timedelta(days=days))
+            yield days, _without_used(unused).order_by("updated_at", "pk")
+
+
+def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    in_use: tuple[QuerySet[Any], ...] = (
+        Invocation.objects.filter(status__in=InvocationStatus.active()),
+        ToolJob.objects.filter(status__in=JobStatus.active()),
+        ScheduledTask.objects.filter(next_at__isnull=False),
+        LegalHold.objects.active().filter(session__isnull=False),
+    )
+    for rows in in_use:
+        sessions = sessions.exclude(pk__in=rows.values("session"))
+    return sessions.exclude(user__in=LegalHold.objects.active().filter(user__isnull=False).values("user"))
+
+
+def erase_expired_sessions() -> int:
+    """Erase at most `retention_batch` expired sessions; return their number. The next run takes the rest."""
+    erased = 0
+    for days, sessions in expired_sessions():
+        order = ErasureOrder(reason=f"Not used for {days} days.")
+        for session_pk in list(sessions.values_list("pk", flat=True)[: conf().retention_batch - erased]):
+            erased += _try_erase(session_pk, order)
+    return erased
+
+
+def _try_erase(session_pk: UUID, order: ErasureOrder) -> bool:
+    """Erase the session; False when it cannot be erased, which must not keep the others."""
+    try:
+        erase_session(session_pk, order)
+    except (NotFoundError, LegalHoldError):  # erased or held meanwhile
+        return False
+    except Exception:
+        logger.exception(
+            "Session %s could not be erased after its retention; the next run tries again", session_pk
+        )
+        return False
+    return True

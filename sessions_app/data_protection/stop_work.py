@@ -1,0 +1,67 @@
+"""End of all work in a session, before it is erased."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from celery import current_app
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+
+from sessions_app.db import threads
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, ScheduledTask, Session, ToolJob
+
+logger = logging.getLogger(__name__)
+OWNER = "erasure"
+FENCE_SECONDS = 60
+
+
+def stop_work(session_pk: UUID, *, by: Any) -> None:
+    """Cancel the session's invocations, jobs and scheduled tasks, and take its lease from the process that has it.
+
+    That process can no longer write, whether or not the message reaches it. The model is not told: no response of a
+    cancelled job is delivered. After a crash the lease expires like any other.
+    """
+    with transaction.atomic():
+        fence = timezone.now() + timedelta(seconds=FENCE_SECONDS)
+        sessions = Session.objects.filter(pk=session_pk)
+        # Lock order: session row first.
+        sessions.update(lease_token=F("lease_token") + 1, lease_owner=OWNER, lease_expires_at=fence)
+        running = Invocation.objects.filter(session=session_pk, status=InvocationStatus.RUNNING)
+        invocation_ids = list(running.values_list("invocation_id", flat=True))
+        at_work = ToolJob.objects.filter(session=session_pk, status=JobStatus.RUNNING)
+        job_ids = [str(pk) for pk in at_work.values_list("pk", flat=True)]
+        cancelled = {"cancel_requested_at": Coalesce("cancel_requested_at", Now()), "finished_at": Now()}
+        Invocation.objects.filter(session=session_pk).open().update(
+            status=InvocationStatus.CANCELLED, cancelled_by_id=by, **cancelled
+        )
+        ToolJob.objects.filter(session=session_pk).open().update(
+            status=JobStatus.CANCELLED, cancelled_by_id=by, delivered_at=Now(), question=None, **cancelled
+        )
+        ScheduledTask.objects.filter(session=session_pk).active().order_by().update(
+            next_at=None, cancelled_at=Now(), cancelled_by_id=by
+        )
+        transaction.on_commit(partial(_tell_processes, invocation_ids, job_ids))
+
+
+def _tell_processes(invocation_ids: Sequence[str], job_ids: Sequence[str]) -> None:
+    """Stop the processes at once; without Redis they stop at their next heartbeat."""
+    try:
+        for invocation_id in invocation_ids:
+            threads.run(_cancel(invocation_id))
+        for job_id in job_ids:
+            current_app.control.revoke(job_id, terminate=True, signal="SIGUSR1")
+    except Exception:  # the row is written: neither can write any more
+        logger.warning("Processes could not be told to stop", exc_info=True)
+
+
+async def _cancel(invocation_id: str) -> None:
+    await worker().cancel(invocation_id)

@@ -1,0 +1,48 @@
+"""A job that is created in the transaction of the event that records its call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from functools import partial
+from json import dumps
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+
+@dataclass(frozen=True)
+class StagedJob:
+    """The columns of `ToolJob` that are known before the job is created.
+
+    Attributes:
+        run_at: the earliest start; None is at once.
+    """
+
+    id: UUID
+    invocation_id: str
+    call_id: str
+    tool_name: str
+    task_name: str
+    agent_name: str
+    args: dict[str, Any]
+    run_at: datetime | None = None
+
+
+_COLUMNS = [field.name for field in fields(StagedJob)]
+
+INSERT_JOBS = f"""
+jobs AS (
+    INSERT INTO sessions_app_tooljob (session_id, {", ".join(_COLUMNS)})
+    SELECT s.id, {", ".join(f"j.{column}" for column in _COLUMNS)}
+    FROM s, jsonb_populate_recordset(NULL::sessions_app_tooljob, %(jobs)s) AS j
+    ON CONFLICT (session_id, call_id) DO NOTHING
+)"""  # noqa: S608
+"""A part of an append: inserts the rows of the parameter `jobs` into the session `s`; one call creates one job."""
+
+
+def jobs_parameter(jobs: Iterable[StagedJob]) -> Jsonb:
+    """Return the parameter `jobs` of `INSERT_JOBS`."""
+    return Jsonb([asdict(job) for job in jobs], dumps=partial(dumps, default=str))

@@ -1,0 +1,109 @@
+"""Answers to long-running calls: the check of who may give one, and the invocation that it continues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from runtime import types
+from runtime.agents.answerers import answerer_of
+from runtime.engine.human_input.credentials import extract_credentials
+from runtime.errors import InvalidAnswerError
+from runtime.events.calls import find_call_event, pending_calls
+from runtime.events.event import Event
+from runtime.tools.long_running_tool import PERSON, STAFF
+from sessions_app import client_ids
+from sessions_app.agent_registry import get_app
+from sessions_app.codec import content_to_json
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.credentials import encrypt
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Session, ToolJob
+from sessions_app.ownership import User
+
+
+@dataclass(frozen=True)
+class WaitingCall:
+    """A call that waits for an answer.
+
+    Attributes:
+        answered_by: the party that may answer it: see `LongRunningFunctionTool`.
+        events: the effective events of the session.
+    """
+
+    id: str
+    name: str
+    answered_by: str
+    events: list[Event]
+
+
+async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
+    """Return the call.
+
+    Raises:
+        NotFoundError: the session has no such call.
+        PermissionDeniedError: a job answers the call.
+        ConflictError: the call was answered already.
+    """
+    if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
+        raise PermissionDeniedError("This call is answered by its job, not by a person.")
+    events = await effective_events(session)
+    call_event = find_call_event(events, call_id)
+    calls = call_event.get_function_calls() if call_event else []
+    name = next((call.name for call in calls if call.id == call_id and call.name), None)
+    if call_event is None or name is None:
+        raise NotFoundError("There is no such question in this conversation.")
+    if call_id not in pending_calls(events):
+        raise ConflictError("This was answered already.")
+    root = get_app(session.app_name).root_agent
+    return WaitingCall(call_id, name, await answerer_of(root, call_event.author, name), events)
+
+
+async def check_may_answer(user: User, session: Session, call: WaitingCall) -> None:
+    """Check that the tool of the call lets this user answer.
+
+    Raises:
+        PermissionDeniedError: it does not.
+    """
+    if call.answered_by == PERSON and user.pk == session.user_id:
+        return
+    if call.answered_by.startswith(STAFF) and await in_thread(_is_staff_with, user, call.answered_by):
+        return
+    raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
+
+
+async def queue_answer(session: Session, call: WaitingCall, response: dict[str, Any]) -> tuple[str, str]:
+    """Queue the answer; return the id and status of the invocation that it continues.
+
+    Credentials are taken out of the answer and stored encrypted.
+
+    Raises:
+        ConflictError: the call was answered already.
+        InvalidInputError: the answer to a request for a credential cannot be read.
+        NotFoundError: the session was deleted meanwhile.
+    """
+    part = types.FunctionResponse(id=call.id, name=call.name, response=response)
+    content = types.Content(role="user", parts=[types.Part(function_response=part)])
+    try:
+        content, credentials = extract_credentials(content, call.events)
+    except InvalidAnswerError as error:
+        raise InvalidInputError(str(error)) from None
+    queued = await worker().start(
+        session.pk,
+        user_id=session.user_id,
+        client_id=client_ids.of_answer(call.id),
+        message=content_to_json(content),
+        credentials=encrypt(credentials),
+    )
+    if queued is None:
+        raise NotFoundError("There is no such conversation here.")
+    if queued.is_repeated:
+        raise ConflictError("This was answered already.")
+    return queued.invocation_id, queued.status
+
+
+def _is_staff_with(user: User, answered_by: str) -> bool:
+    is_staff = bool(getattr(user, "is_staff", False))
+    return is_staff and bool(user.has_perm(answered_by.removeprefix(STAFF)))  # type: ignore[union-attr]

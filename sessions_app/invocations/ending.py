@@ -1,0 +1,145 @@
+"""End of an invocation: run it to an outcome, then write the outcome into the log and the row."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
+from sessions_app import celery_dispatch
+from sessions_app.db import cancel_requests, leases
+from sessions_app.db.leases import Claim
+from sessions_app.db.pool import UNAVAILABLE
+from sessions_app.error_detail import masked
+from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
+from sessions_app.invocations.execution import Execution
+from sessions_app.invocations.outcome import (
+    HANDED_OVER,
+    RESTARTED,
+    STOPPED,
+    STOPPED_BY_STAFF,
+    TOO_MANY_CALLS,
+    Outcome,
+    failure,
+    limit_exceeded,
+)
+from sessions_app.invocations.running import RunningInvocation
+from sessions_app.live.notices import invocation_notice
+from sessions_app.live.process import Live
+from sessions_app.models import InvocationStatus
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An outcome that is to be written.
+
+    Attributes:
+        is_logged: True when the events of the invocation show the outcome already.
+    """
+
+    outcome: Outcome
+    is_logged: bool = False
+
+
+async def run_to_ending(execution: Execution, running: RunningInvocation) -> Ending | None:
+    """Run the invocation. Returns None when another process has it, so that nothing is to be written."""
+    invocation_id = execution.claim.invocation_id
+    running.has_begun = True
+    if execution.claim.is_cancelled:
+        return Ending(STOPPED)
+    if running.stop_as:
+        return Ending(running.stop_as)
+    try:
+        return Ending(await execution.run(), is_logged=True)
+    except asyncio.CancelledError:
+        return Ending(running.stop_as or HANDED_OVER)
+    except (StaleLeaseError, SessionNotFoundError) as error:
+        logger.warning("Invocation %s ends in this process: %s", invocation_id, error)
+        return None
+    except UNAVAILABLE:
+        logger.warning("Invocation %s lost PostgreSQL and is handed over", invocation_id, exc_info=True)
+        return Ending(HANDED_OVER)
+    except NotResumableError as error:
+        logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
+        return Ending(replace(RESTARTED, error_detail=masked(str(error))))
+    except LlmCallsLimitExceededError as error:
+        logger.warning("Invocation %s was stopped: %s", invocation_id, error)
+        return Ending(TOO_MANY_CALLS)
+    except LimitExceededError as error:
+        return Ending(limit_exceeded(str(error)))
+    except Exception as error:
+        logger.exception("Invocation %s failed", invocation_id)
+        return Ending(failure(invocation_id, error))
+
+
+async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool:
+    """Write the ending, release the lease and publish the status. Returns True when more is queued in the session."""
+    claim, outcome = execution.claim, ending.outcome
+    if outcome is HANDED_OVER:
+        await _hand_over(claim, live)
+        return False
+    try:
+        if outcome is STOPPED and await cancel_requests.is_stopped_by_staff(claim):
+            outcome = STOPPED_BY_STAFF
+        outcome = await _close_log(execution, outcome, ending.is_logged)
+        finished = await leases.finish(
+            claim,
+            status=outcome.status,
+            error_code=outcome.error_code,
+            error_message=outcome.error_message,
+            error_detail=outcome.error_detail,
+        )
+    except (StaleLeaseError, SessionNotFoundError) as error:
+        logger.warning("Invocation %s ends in this process: %s", claim.invocation_id, error)
+        return False
+    except UNAVAILABLE:
+        logger.warning(
+            "The end of invocation %s is written when its lease has expired",
+            claim.invocation_id,
+            exc_info=True,
+        )
+        return False
+    if finished is None:
+        return False
+    publish_status(live, claim, outcome.status, outcome.error_message)
+    return finished.more_is_queued
+
+
+def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> None:
+    """Publish the status of a claimed invocation."""
+    notice = invocation_notice(claim.invocation_id, claim.client_id, status, error)
+    live.hub.publish_notice(claim.session_id, notice)
+
+
+async def _close_log(execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
+    """Write the outcome into the log, and return it.
+
+    When the log cannot be written, the returned outcome is a failure, which only the invocation's row shows.
+    """
+    try:
+        if not is_logged:
+            await execution.close_log(outcome)
+        await execution.complete_answered_invocations()
+    except (StaleLeaseError, SessionNotFoundError, *UNAVAILABLE):
+        raise
+    except Exception as error:
+        invocation_id = execution.claim.invocation_id
+        logger.exception("The log of invocation %s could not be closed", invocation_id)
+        return outcome if outcome.is_failure else failure(invocation_id, error)
+    return outcome
+
+
+async def _hand_over(claim: Claim, live: Live) -> None:
+    """Queue the invocation for another process now, rather than when the lease expires."""
+    try:
+        is_handed_over = await leases.hand_over(claim)
+    except UNAVAILABLE:
+        logger.warning("Invocation %s is resumed when its lease has expired", claim.invocation_id)
+        return
+    if is_handed_over:
+        publish_status(live, claim, InvocationStatus.QUEUED)
+        await live.relay.flush()  # This status must arrive before another process reports that it runs.
+        await celery_dispatch.run_session_elsewhere(claim.session_id)

@@ -1,0 +1,57 @@
+"""Delivery of a finished job: its function response is queued, once, as an invocation of the session."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from django.db.models.functions import Now
+
+from runtime import types
+from runtime.context import new_invocation_id
+from sessions_app import client_ids
+from sessions_app.celery_dispatch import send_run_session
+from sessions_app.codec import content_to_json
+from sessions_app.db import invocation_queue, threads
+from sessions_app.models import JobStatus, ToolJob
+
+logger = logging.getLogger(__name__)
+
+
+def queue_response(job_id: UUID) -> None:
+    """Queue the function response of a finished job.
+
+    Idempotent: the job id is the client id of the invocation.
+    """
+    job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
+    if job is None or not job.is_ended:
+        return
+    threads.run(
+        invocation_queue.enqueue(
+            job.session_id,
+            user_id=job.session.user_id,
+            invocation_id=new_invocation_id(),
+            client_id=client_ids.of_job(job.id),
+            message=content_to_json(_function_response(job)),
+        )
+    )
+    ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())
+    try:
+        send_run_session(job.session_id)
+    except Exception:  # the broker may be down; the sweeper finds the queued invocation
+        logger.warning(
+            "Could not notify a worker of the response of job %s; left to the sweep", job_id, exc_info=True
+        )
+
+
+def _function_response(job: ToolJob) -> types.Content:
+    part = types.FunctionResponse(id=job.call_id, name=job.tool_name, response=_response_body(job))
+    return types.Content(role="user", parts=[types.Part(function_response=part)])
+
+
+def _response_body(job: ToolJob) -> dict[str, Any]:
+    """Return the result of the function, or the status and error of a job without a result."""
+    if job.status == JobStatus.SUCCEEDED:
+        return {"status": "succeeded", **(job.result or {})}
+    return {"status": "cancelled" if job.status == JobStatus.CANCELLED else "error", "error": job.error}

@@ -1,0 +1,65 @@
+"""The one way by which commits and notices reach open tabs.
+
+An execution, a rewind and a compaction give each of their commits to `publish_committed`. They learn of a commit
+from the `on_commit` callback of the session service, not from the events that the runner yields, for three reasons:
+
+- The runner does not yield every commit (the person's message, a rewind and a summary are not yielded), and a plugin
+  may replace an event on its way out.
+- Only the append knows the `seq`, the stored JSON and the jobs that were created with the event.
+- The callback runs after the commit and before the agent resumes (a sub-agent of a parallel agent, too). So an open
+  tab gets events in the order of the log, and none that is not stored.
+
+Partial events are never committed. The execution takes them from the runner's stream and gives them to
+`Hub.publish_text`, which holds them back until the next flush.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+from uuid import UUID
+
+from sessions_app.db import threads
+from sessions_app.live.frames import EventFrame, Notice
+from sessions_app.live.hub import Hub
+from sessions_app.live.notices import job_notice
+from sessions_app.live.process import live
+from sessions_app.models import ToolJob
+from sessions_app.rendering.event_html import html_now
+from sessions_app.services.session_service import CommittedEvent
+
+logger = logging.getLogger(__name__)
+
+
+def publish_committed(
+    hub: Hub, committed: CommittedEvent, *, jobs: Iterable[ToolJob] = (), rewound_from: int | None = None
+) -> None:
+    """Publish an event that was just committed, and the jobs that were created with it. Never raises or waits.
+
+    A failure is only logged: the event is stored, and open tabs read it from PostgreSQL.
+
+    Args:
+        rewound_from: `seq` of the first event that the event undid, when it is a rewind.
+    """
+    session_id, seq = committed.session_id, committed.seq
+    try:
+        hub.publish_event(session_id, seq, committed.event.id, partial(_event_frame, committed, rewound_from))
+        for job in jobs:
+            hub.publish_notice(session_id, job_notice(job))
+    except Exception:
+        logger.exception("Event %s of session %s was not shown live", seq, session_id)
+
+
+def publish_notice_from_thread(session_id: UUID, notice: Notice) -> None:
+    """Publish a notice from a thread without an event loop."""
+
+    async def publish() -> None:
+        live().hub.publish_notice(session_id, notice)
+
+    threads.run(publish())
+
+
+def _event_frame(committed: CommittedEvent, rewound_from: int | None) -> EventFrame | None:
+    html = html_now(committed.session_id, committed.seq, committed.event, committed.body)
+    return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from)

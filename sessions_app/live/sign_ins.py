@@ -1,0 +1,150 @@
+"""SignIns: closes the sockets of people who have signed out, were deactivated or changed their password.
+
+A sign-in is checked when the process hears of a change, on every slow tick, and before a frame that comes later than
+two ticks after the last check, which happens while PostgreSQL is slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.backends.db import SessionStore
+from django.utils import timezone
+
+from sessions_app.conf import conf
+from sessions_app.db.threads import in_thread
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """One person's sign-in in one browser.
+
+    Attributes:
+        auth_hash: Django's hash of the password; a changed password changes it.
+        session_key: key of Django's session; empty when something else than a session signed the person in.
+    """
+
+    user_id: Any
+    auth_hash: str
+    session_key: str
+
+    @classmethod
+    def of_scope(cls, scope: Mapping[str, Any]) -> SignIn:
+        """Return the sign-in of a socket's scope."""
+        user, session = scope["user"], scope.get("session")
+        return cls(user.pk, user.get_session_auth_hash(), (session.session_key if session else "") or "")
+
+
+class SignIns:
+    """Sign-ins of the open sockets of one event loop."""
+
+    def __init__(self) -> None:
+        self._ends: dict[SignIn, set[Callable[[], None]]] = {}
+        self._checked_at: dict[SignIn, float] = {}
+        self._is_check_requested = asyncio.Event()
+
+    def watch(self, sign_in: SignIn, end: Callable[[], None]) -> None:
+        """Call `end` once when the sign-in, which is valid now, has ended."""
+        self._ends.setdefault(sign_in, set()).add(end)
+        self._checked_at[sign_in] = time.monotonic()
+
+    def unwatch(self, sign_in: SignIn, end: Callable[[], None]) -> None:
+        """Stop watching. Idempotent."""
+        ends = self._ends.get(sign_in)
+        if ends is None:
+            return
+        ends.discard(end)
+        if not ends:
+            self._forget(sign_in)
+
+    def end_session(self, session_digest: str) -> None:
+        """End the sign-in whose Django session has the digest: its person has signed out."""
+        for sign_in in list(self._ends):
+            if sign_in.session_key and digest(sign_in.session_key) == session_digest:
+                self._end(sign_in)
+
+    def request_check(self, user_id: str) -> None:
+        """Have the sign-ins checked soon, if the person whose account has changed has an open socket here."""
+        if any(str(sign_in.user_id) == user_id for sign_in in self._ends):
+            self._is_check_requested.set()
+
+    async def check_requested(self, seconds: float) -> None:
+        """Wait until a check is requested, at most so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._is_check_requested.wait()
+        self._is_check_requested.clear()
+
+    async def check_all(self) -> None:
+        """Check all sign-ins; called on request and on every heartbeat."""
+        await self._check(list(self._ends))
+
+    async def is_valid(self, sign_in: SignIn) -> bool:
+        """True when the sign-in is watched and was valid at the last tick or is valid now."""
+        checked_at = self._checked_at.get(sign_in)
+        if checked_at is not None and time.monotonic() - checked_at > 2 * conf().heartbeat_seconds:
+            await self._check([sign_in])
+        return sign_in in self._ends
+
+    async def _check(self, sign_ins: Collection[SignIn]) -> None:
+        if not sign_ins:
+            return
+        now = time.monotonic()
+        valid = await in_thread(_valid_sign_ins, sign_ins)
+        for sign_in in sign_ins:
+            if sign_in not in valid:
+                self._end(sign_in)
+            elif sign_in in self._ends:
+                self._checked_at[sign_in] = now
+
+    def _end(self, sign_in: SignIn) -> None:
+        ends = self._ends.get(sign_in, set())
+        self._forget(sign_in)
+        for end in ends:
+            end()
+
+    def _forget(self, sign_in: SignIn) -> None:
+        self._ends.pop(sign_in, None)
+        self._checked_at.pop(sign_in, None)
+
+
+def digest(session_key: str) -> str:
+    """Return the digest by which processes name a Django session; the key itself would let a reader sign in."""
+    return sha256(session_key.encode()).hexdigest()
+
+
+def _valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
+    """Return the valid ones of the sign-ins, read with one query for the people and one for Django's sessions."""
+    people = get_user_model()._default_manager.in_bulk({sign_in.user_id for sign_in in sign_ins})
+    hashes = {pk: person.get_session_auth_hash() for pk, person in people.items() if person.is_active}
+    keys = {sign_in.session_key for sign_in in sign_ins}
+    open_keys = _open_session_keys(keys)
+    return {
+        sign_in
+        for sign_in in sign_ins
+        if hashes.get(sign_in.user_id) == sign_in.auth_hash and sign_in.session_key in open_keys
+    }
+
+
+def _open_session_keys(keys: set[str]) -> set[str]:
+    """Return the keys whose sessions have not ended. Sessions outside the database cannot be looked up."""
+    if not _has_session_table():
+        return keys
+    rows = SessionStore.get_model_class().objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    return {"", *rows.values_list("session_key", flat=True)}
+
+
+@lru_cache(maxsize=1)
+def _has_session_table() -> bool:
+    engine = import_module(settings.SESSION_ENGINE)
+    return issubclass(engine.SessionStore, SessionStore)

@@ -1,0 +1,32 @@
+"""Values that belong to one event loop, such as connection pools and background tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+T = TypeVar("T")
+
+
+class LoopLocal(Generic[T]):
+    """One value for each event loop, made at first use on that loop.
+
+    A process may have several loops: the server's, the background loop for threads, one for each asynchronous test.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._values: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+
+    def get(self) -> T:
+        """Return the running loop's value."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._values:
+            self._values[loop] = self._make()
+        return self._values[loop]
+
+    def pop(self) -> T | None:
+        """Forget and return the running loop's value; None when there is none."""
+        return self._values.pop(asyncio.get_running_loop(), None)

@@ -1,0 +1,67 @@
+"""`manage.py adk_erase`: erase a session or a person; without `--yes`, only count."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runtime.errors import AdkError
+from sessions_app.data_protection.counts import as_text, counts_of_person, counts_of_sessions
+from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.errors import NotFoundError
+from sessions_app.management.subject import add_subject_arguments, user_pk_of
+from sessions_app.models import LegalHold, Session, Tombstone
+from sessions_app.services.erasing import refuse_if_held
+
+
+class Command(BaseCommand):
+    """Erases; an interrupted erasure is completed by running the command again."""
+
+    help = "Erase a session, or a person with the account. The default is a dry run, which only counts."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the subject, the reason and the confirmation."""
+        add_subject_arguments(parser)
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--dry-run", action="store_true", help="count only; this is the default")
+        mode.add_argument("--yes", action="store_true", help="erase")
+        parser.add_argument(
+            "--reason", default="Requested by manage.py adk_erase.", help="kept in the tombstone"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write the counts, then erase if that is confirmed."""
+        try:
+            if options["session"]:
+                self._erase_session(options["session"], options)
+            else:
+                self._erase_person(user_pk_of(options["user"]), options)
+        except AdkError as error:
+            raise CommandError(str(error)) from error
+
+    def _erase_session(self, session_pk: UUID, options: dict[str, Any]) -> None:
+        session = Session.objects.filter(pk=session_pk).first()
+        if session is None:
+            raise NotFoundError(f"There is no session '{session_pk}'.")
+        refuse_if_held(LegalHold.objects.of_session(session_pk, session.user_id))
+        if options["yes"]:
+            self._report(erase_session(session_pk, ErasureOrder(reason=options["reason"])))
+        else:
+            self._report_dry_run(counts_of_sessions(Session.objects.filter(pk=session_pk)))
+
+    def _erase_person(self, user_pk: Any, options: dict[str, Any]) -> None:
+        refuse_if_held(LegalHold.objects.of_person(user_pk))
+        if options["yes"]:
+            self._report(erase_person(user_pk, ErasureOrder(reason=options["reason"])))
+        else:
+            self._report_dry_run(counts_of_person(user_pk))
+
+    def _report_dry_run(self, counts: Counter[str]) -> None:
+        self.stdout.write(f"Would erase {as_text(counts)}. Nothing was erased: repeat with --yes.")
+
+    def _report(self, tombstone: Tombstone) -> None:
+        self.stdout.write(f"Erased {as_text(tombstone.counts)}: tombstone {tombstone.pk}.")

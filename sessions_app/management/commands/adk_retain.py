@@ -1,0 +1,30 @@
+"""`manage.py adk_retain`: erase the sessions whose retention has ended, as the daily housekeeping does."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from sessions_app.conf import conf
+from sessions_app.data_protection.retain import erase_expired_sessions, expired_sessions
+
+
+class Command(BaseCommand):
+    """Erases what the setting `retention_days` says, or counts it."""
+
+    help = "Erase sessions that were not used for longer than their app's retention_days."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the dry run."""
+        parser.add_argument("--dry-run", action="store_true", help="count only")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write one line for each retention in a dry run, else the number of erased sessions."""
+        if options["dry_run"]:
+            for days, sessions in expired_sessions():
+                self.stdout.write(f"{sessions.count()} sessions not used for {days} days would be erased.")
+            self.stdout.write(f"Nothing was erased. A run erases at most {conf().retention_batch} sessions.")
+            return
+        self.stdout.write(f"{erase_expired_sessions()} sessions erased.")

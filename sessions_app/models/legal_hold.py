@@ -1,0 +1,68 @@
+"""LegalHold: an order of staff that nothing of a session or a person may be erased."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
+    """Holds in force, and the sessions that they cover."""
+
+    def active(self) -> LegalHoldQuerySet:
+        """Return the holds that are not lifted."""
+        return self.filter(lifted_at__isnull=True)
+
+    def of_session(self, session_pk: object, user_pk: object) -> LegalHoldQuerySet:
+        """Return the active holds on the session or on its user."""
+        return self.active().filter(Q(session_id=session_pk) | Q(user_id=user_pk))
+
+    def of_person(self, user_pk: object) -> LegalHoldQuerySet:
+        """Return the active holds on the user or on any session of the user."""
+        return self.active().filter(Q(user_id=user_pk) | Q(session__user_id=user_pk))
+
+
+class LegalHold(models.Model):
+    """A hold on one session or one person; a hold on a person covers all sessions of the person.
+
+    A lifted hold is kept as a record until what it held is erased.
+    """
+
+    session = models.ForeignKey(
+        "sessions_app.Session", on_delete=models.CASCADE, related_name="legal_holds", null=True, blank=True
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", null=True, blank=True
+    )
+    reason = models.TextField()
+    set_at = models.DateTimeField(db_default=Now())
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    lifted_at = models.DateTimeField(null=True, blank=True)
+    lifted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    lift_reason = models.TextField(blank=True, default="", db_default="")
+
+    objects = LegalHoldQuerySet.as_manager()
+
+    class Meta:
+        """A hold has one subject. Setting and lifting need a permission each."""
+
+        default_permissions = ("view",)
+        permissions = [("set_legalhold", "Can set legal hold"), ("lift_legalhold", "Can lift legal hold")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(session__isnull=True, user__isnull=False)
+                | Q(session__isnull=False, user__isnull=True),
+                name="legal_hold_one_subject",
+                violation_error_message="Give a session or a user, not both.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        subject = f"session {self.session_id}" if self.session_id else f"user {self.user_id}"
+        return f"legal hold {self.pk} on {subject}"

@@ -1,0 +1,52 @@
+"""Tombstone: the record that something was erased, without any of the erased content."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+
+class ErasedKind(models.TextChoices):
+    """Subjects of an erasure."""
+
+    SESSION = "session"
+    PERSON = "person"
+
+
+class Tombstone(models.Model):
+    """One erasure. It is written with the first deletion and grows with each, so that an interrupted one is known.
+
+    Attributes:
+        subject_id: primary key of the erased session or user, as text.
+        user_id: primary key of the user whose data was erased, as text; never a name.
+        counts: numbers of deleted rows by kind.
+        finished_at: None while the erasure runs, or when it was interrupted; running it again completes it.
+        by: the user who erased; None for the site itself and for a management command.
+    """
+
+    kind = models.CharField(max_length=16, choices=ErasedKind.choices)
+    subject_id = models.CharField(max_length=64)
+    user_id = models.CharField(max_length=64)
+    counts = models.JSONField(default=dict)
+    reason = models.TextField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    started_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """At most one erasure of a subject is unfinished."""
+
+        default_permissions = ("view",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject_id"],
+                condition=models.Q(finished_at__isnull=True),
+                name="tombstone_one_unfinished",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject_id}"

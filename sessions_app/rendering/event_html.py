@@ -1,0 +1,137 @@
+"""HTML of stored events for pages and sockets: cached, and rendered in a thread when that takes long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from uuid import UUID
+
+from runtime.events import Event
+from sessions_app.conf import conf
+from sessions_app.models import ToolJob
+from sessions_app.rendering.html import NO_JOBS, render_event
+
+SECONDS_PER_CHARACTER = 3e-7
+SECONDS_PER_FURTHER_CHARACTER = 1e-8
+DENSE_CHARACTERS = 32_768
+"""Characters that may be hard to parse in ways that the marks below do not show; long texts are mostly prose."""
+SECONDS_PER_MARK = {
+    "[": 6e-5,
+    "<": 6e-5,
+    "\\n": 5e-5,
+    "{": 1e-4,
+    '":': 5e-5,
+    **dict.fromkeys("*_`~&!\\#", 3e-5),
+}
+"""Seconds, rounded up, for each mark in the JSON of an event: Markdown, and the keys of arguments and state."""
+SECONDS_PER_CELL = 4e-5
+
+_renderer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="render")
+"""One thread: more would take the interpreter from the event loop more often and finish no sooner."""
+
+
+class HtmlCache:
+    """Least recently used cache of the HTML of events, by session and `seq`. Events never change."""
+
+    def __init__(self) -> None:
+        self._html: OrderedDict[tuple[UUID, int], str] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, session_id: UUID, seq: int) -> str | None:
+        """Return the cached HTML of an event."""
+        with self._lock:
+            html = self._html.get((session_id, seq))
+            if html is not None:
+                self._html.move_to_end((session_id, seq))
+            return html
+
+    def keep(self, session_id: UUID, seq: int, html: str) -> None:
+        """Cache the HTML of an event."""
+        with self._lock:
+            self._bytes += _size(html) - _size(self._html.pop((session_id, seq), None))
+            self._html[session_id, seq] = html
+            while self._bytes > conf().cached_html_bytes:
+                self._bytes -= _size(self._html.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._html.clear()
+            self._bytes = 0
+
+
+cache = HtmlCache()
+
+
+def html_now(session_id: UUID, seq: int, event: Event, body: str) -> str | None:
+    """Return the HTML of an event from the cache, or rendered here; None when that would take long.
+
+    Args:
+        body: JSON of the event.
+    """
+    html = cache.get(session_id, seq)
+    if html is None and seconds_to_render(body) <= conf().inline_render_seconds:
+        html = _render_and_keep(session_id, seq, event)
+    return html
+
+
+async def event_html(
+    session_id: UUID, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
+) -> str:
+    """Return the HTML of an event. Other tasks run before this returns if the event has to be rendered.
+
+    Args:
+        body: JSON of the event.
+        jobs: jobs of the session by call id; HTML with the card of a job is not cached, because jobs change.
+    """
+    has_jobs = not jobs.keys().isdisjoint(event.long_running_tool_ids or ())
+    html = None if has_jobs else cache.get(session_id, seq)
+    if html is not None:
+        return html
+    render = _render if has_jobs else _render_and_keep
+    if seconds_to_render(body) > conf().inline_render_seconds:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_renderer, render, session_id, seq, event, jobs)
+    html = render(session_id, seq, event, jobs)
+    await asyncio.sleep(0)
+    return html
+
+
+def seconds_to_render(body: str) -> float:
+    """Estimate, rather too high than too low, how long an event takes to render."""
+    marks = sum(seconds * body.count(mark) for mark, seconds in SECONDS_PER_MARK.items())
+    dense = min(len(body), DENSE_CHARACTERS)
+    characters = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
+    return characters + marks + _most_cells(body) * SECONDS_PER_CELL
+
+
+def _most_cells(body: str) -> int:
+    """Return the number of table cells that a text can have at most: missing cells of a row are added."""
+    if "|" not in body:
+        return 0
+    lines = body.split("\\n")
+    columns = max(line.count("|") for line in lines) + 1
+    return min(columns * len(lines), conf().markdown_cells)
+
+
+def _render(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+    return str(render_event(session_id, seq, event, jobs))
+
+
+def _render_and_keep(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+    html = cache.get(
+        session_id, seq
+    )  # Another tab's request may have rendered the event while this one waited.
+    if html is None:
+        html = _render(session_id, seq, event)
+        cache.keep(session_id, seq, html)
+    return html
+
+
+def _size(html: str | None) -> int:
+    """Return the bytes that the cache counts for a text, with those of its key."""
+    return 0 if html is None else len(html.encode()) + 200

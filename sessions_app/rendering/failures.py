@@ -1,0 +1,32 @@
+"""Filter of the log of rows that cannot be rendered. A page that is loaded again does not log them again."""
+
+from __future__ import annotations
+
+import logging
+
+LARGEST_MEMORY = 10_000
+
+
+class OnceFilter(logging.Filter):
+    """Lets each message pass once in this process, as long as it is remembered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if message in self._logged:
+            return False
+        if len(self._logged) >= LARGEST_MEMORY:
+            self._logged.clear()
+        self._logged.add(message)
+        return True
+
+    def forget(self) -> None:
+        """Let every message pass again."""
+        self._logged.clear()
+
+
+once = OnceFilter()
+"""Filter of the loggers that report such rows."""

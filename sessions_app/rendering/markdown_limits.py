@@ -1,0 +1,68 @@
+"""Limits of what is parsed as Markdown. Text beyond a limit is shown as it is, in a code block; nothing is lost."""
+
+from __future__ import annotations
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.table import table
+
+from sessions_app.conf import conf
+
+CELLS = "cells"
+NESTING_MARGIN = 4
+"""Levels that a list or quotation opens before `_too_deep` is asked, above which the parser drops text."""
+
+
+def limit_markdown(markdown: MarkdownIt) -> None:
+    """Make the parser obey the site's limits of nesting and table cells."""
+    markdown.block.ruler.before("table", "too_deep", _too_deep)
+    markdown.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+
+
+def split_at_limit(text: str) -> tuple[str, str]:
+    """Return the text up to the limit of length, cut at the end of a line if possible, and the rest."""
+    limit = conf().markdown_limit
+    if len(text) <= limit:
+        return text, ""
+    end = text.rfind("\n", 0, limit) + 1 or limit
+    return text[:end], text[end:]
+
+
+def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    nesting = conf().markdown_nesting
+    state.md.options["maxNesting"] = nesting + NESTING_MARGIN
+    if state.level < nesting:
+        return False
+    last = start + 1
+    while last < end and (state.isEmpty(last) or state.sCount[last] >= state.blkIndent):
+        last += 1
+    return _show_as_it_is(state, start, last)
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse a table if its cells are within what is left of the limit. After one that is not, parse no more."""
+    left = state.env.get(CELLS, conf().markdown_cells)
+    if left <= 0 or not table(state, start, end, True):
+        return False
+    if silent:
+        return True
+    columns = state.src[state.bMarks[start + 1] : state.eMarks[start + 1]].count("|") + 1
+    last = _end_of_lines(state, start, min(end, start + left // columns + 1))
+    state.env[CELLS] = left - (last - start) * columns
+    if state.env[CELLS] >= 0:
+        return table(state, start, end, False)
+    return _show_as_it_is(state, start, _end_of_lines(state, last, end))
+
+
+def _end_of_lines(state: StateBlock, start: int, end: int) -> int:
+    """Return the number of the first line from `start` that is empty or less indented; `end` when there is none."""
+    lines = range(start, end)
+    return next((line for line in lines if state.isEmpty(line) or state.sCount[line] < state.blkIndent), end)
+
+
+def _show_as_it_is(state: StateBlock, start: int, end: int) -> bool:
+    token = state.push("code_block", "code", 0)
+    token.content = state.getLines(start, end, state.blkIndent, True)
+    token.map = [start, end]
+    state.line = end
+    return True

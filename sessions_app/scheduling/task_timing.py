@@ -1,0 +1,89 @@
+"""Validation of the arguments with which a model schedules a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from sessions_app.codec import is_storable
+from sessions_app.conf import conf
+from sessions_app.errors import InvalidInputError
+from sessions_app.timing import Recurrence, parse_moment, parse_recurrence
+
+
+@dataclass(frozen=True)
+class TaskTiming:
+    """First time, recurrence and end of a scheduled task."""
+
+    start_at: datetime
+    recurrence: Recurrence | None
+    ends_at: datetime | None
+    most_runs: int | None
+
+
+def longest_delay() -> timedelta:
+    """Return how far away a run of a task may be, and the longest interval."""
+    return timedelta(seconds=conf().schedule_longest_seconds)
+
+
+def check_task(task: str) -> None:
+    """Check the text of a task.
+
+    Raises:
+        InvalidInputError: The text is empty, too long, or cannot be stored.
+    """
+    if not task.strip() or not is_storable(task):
+        raise InvalidInputError("The task is empty or not text. Describe in 'task' what to do.")
+    if len(task) > conf().message_limit:
+        raise InvalidInputError(
+            f"The task has {len(task)} characters; the limit is {conf().message_limit}. Shorten it."
+        )
+
+
+def parse_task_timing(
+    now: datetime, run_at: str | None, every: str | None, ends_at: str | None, most_runs: int | None
+) -> TaskTiming:
+    """Parse the arguments of `schedule_task`; `now` has the time zone of the recurrence.
+
+    Raises:
+        InvalidInputError: An argument is invalid; the message names the remedy.
+    """
+    if not run_at and not every:
+        raise InvalidInputError("Neither 'run_at' nor 'every' is given. Give at least one of them.")
+    if most_runs is not None and most_runs < 1:
+        raise InvalidInputError(f"'most_runs' is {most_runs}. Give 1 or more, or leave it out.")
+    recurrence = _parse_frequency(every, now) if every else None
+    longest = longest_delay()
+    start_at = parse_moment(run_at, now, longest) if run_at else _first_time(recurrence, now)
+    if start_at > now + longest:
+        raise InvalidInputError(f"{every!r} first occurs in {start_at.year}, which is too far away.")
+    end = parse_moment(ends_at, now, longest) if ends_at else None
+    if end is not None and end < start_at:
+        raise InvalidInputError(
+            f"The task would end ({ends_at!r}) before its first time, {start_at.isoformat(timespec='seconds')}. "
+            "Give a later 'ends_at'."
+        )
+    return TaskTiming(start_at, recurrence, end, most_runs)
+
+
+def _parse_frequency(every: str, now: datetime) -> Recurrence:
+    assert isinstance(now.tzinfo, ZoneInfo)  # noqa: S101 - `now_for` returns a zone
+    recurrence = parse_recurrence(every, now.tzinfo)
+    shortest = timedelta(seconds=conf().schedule_shortest_seconds)
+    if recurrence.shortest < shortest:
+        raise InvalidInputError(
+            f"{every!r} is more often than this site allows. Leave at least {shortest.total_seconds():.0f} seconds "
+            "between two runs."
+        )
+    if recurrence.shortest > longest_delay():
+        raise InvalidInputError(
+            f"{every!r} is less often than this site allows. Leave at most {longest_delay().days} days between two "
+            "runs, or schedule a single run with 'run_at'."
+        )
+    return recurrence
+
+
+def _first_time(recurrence: Recurrence | None, now: datetime) -> datetime:
+    assert recurrence is not None  # noqa: S101 - the caller checked that one of them is given
+    return recurrence.next_after(now, now)

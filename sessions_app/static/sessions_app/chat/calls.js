@@ -1,0 +1,45 @@
+// Cards of function calls: each shows its function responses, wherever these are in the log.
+
+import { formatDuration } from "./times.js";
+
+/** Move function responses into the cards of their calls; both may be in any of the roots. */
+export function placeResponses(...roots) {
+  const findAll = (selector) => new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]));
+  const cards = new Map([...findAll(".tool[data-call-id]")].map((card) => [card.dataset.callId, card]));
+  for (const response of findAll(".lone-result")) {
+    const card = cards.get(response.dataset.responseTo);
+    if (card) placeResponse(card, response);
+  }
+}
+
+/** Remove the responses of rewound events, from seq `first` on, from the cards of earlier calls. */
+export function removeResponsesFrom(log, first) {
+  for (const result of log.querySelectorAll(".results > .result")) {
+    if (result.dataset.seq < first) continue;
+    const card = result.closest(".tool");
+    result.remove();
+    card.dataset.state = "open";
+    card.querySelector(".tool-outcome").textContent = "";
+  }
+}
+
+function placeResponse(card, response) {
+  const article = response.closest("article");
+  const result = response.querySelector(".result");
+  result.dataset.seq = article.dataset.seq;
+  const results = card.querySelector(".results");
+  results.append(result);
+  results.append(...[...results.children].sort((a, b) => a.dataset.seq - b.dataset.seq));
+  response.remove();
+  article.hidden = article.childElementCount === 0;
+  // The first response of a long-running call says only that the call has started.
+  if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
+  card.dataset.state = response.dataset.state;
+  card.querySelector(".tool-outcome").textContent = describeOutcome(card, article);
+}
+
+function describeOutcome(card, article) {
+  const seconds = article.dataset.time - card.closest("article").dataset.time;
+  const took = seconds < 1 ? `${Math.round(seconds * 1000)} ms` : formatDuration(Math.round(seconds));
+  return card.dataset.state === "failed" ? `Failed, ${took}` : took;
+}

@@ -1,0 +1,85 @@
+"""Statuses of invocations and jobs.
+
+Three words name sets of them, in Python, SQL and JavaScript alike:
+
+- open: not at its end; queued, running, or waiting for an answer.
+- active: queued or running; a process works on it, or will without anyone's answer.
+- ended: at its end; only a retry opens it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import models
+
+
+class InvocationStatus(models.TextChoices):
+    """Status of an invocation: queued -> running -> completed | failed | cancelled | waiting.
+
+    A waiting invocation is completed by the answer to its calls; a retry queues a failed one again.
+    See the module for the meaning of `open`, `active` and `ended`.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @classmethod
+    def active(cls) -> tuple[InvocationStatus, ...]:
+        """Return the statuses of an invocation that a process runs or will run."""
+        return (cls.QUEUED, cls.RUNNING)
+
+    @classmethod
+    def open(cls) -> tuple[InvocationStatus, ...]:
+        """Return the statuses of an invocation that is not at its end."""
+        return (*cls.active(), cls.WAITING)
+
+    @classmethod
+    def ended(cls) -> tuple[InvocationStatus, ...]:
+        """Return the statuses of an invocation at its end."""
+        return (cls.COMPLETED, cls.FAILED, cls.CANCELLED)
+
+
+class JobStatus(models.TextChoices):
+    """Status of a job: queued -> running -> succeeded | failed | cancelled.
+
+    A running job that asks the person something waits, and the answer queues it again: running -> waiting -> queued.
+    See the module for the meaning of `open`, `active` and `ended`.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @classmethod
+    def active(cls) -> tuple[JobStatus, ...]:
+        """Return the statuses of a job that a worker runs or will run."""
+        return (cls.QUEUED, cls.RUNNING)
+
+    @classmethod
+    def idle(cls) -> tuple[JobStatus, ...]:
+        """Return the statuses of an open job that no worker runs at the moment."""
+        return (cls.QUEUED, cls.WAITING)
+
+    @classmethod
+    def open(cls) -> tuple[JobStatus, ...]:
+        """Return the statuses of a job that is not at its end."""
+        return (*cls.active(), cls.WAITING)
+
+    @classmethod
+    def ended(cls) -> tuple[JobStatus, ...]:
+        """Return the statuses of a job at its end."""
+        return (cls.SUCCEEDED, cls.FAILED, cls.CANCELLED)
+
+
+def sql_list(statuses: Iterable[InvocationStatus | JobStatus]) -> str:
+    """Return the right side of an SQL `IN` for the statuses."""
+    quoted = ", ".join(f"'{status.value}'" for status in statuses)
+    return f"({quoted})"

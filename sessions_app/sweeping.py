@@ -1,0 +1,65 @@
+"""Sweep over overdue rows of several kinds, each within its share of the time of one sweep."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from sessions_app.conf import conf
+
+logger = logging.getLogger(__name__)
+BATCH_SIZE = 100
+M = TypeVar("M", bound=Model)
+
+Repair = Callable[[float], bool]
+"""Work at one kind of rows for about so many seconds. Returns True when there may be more."""
+
+
+class OverdueRows(Generic[M]):
+    """Rows of one kind, each of which a sweep repairs once. A row that fails does not hold up the others.
+
+    Args:
+        find: returns the rows that are overdue now, the most urgent first.
+        repair: repairs one row. The next sweep finds a row for which it raises.
+    """
+
+    def __init__(self, find: Callable[[], QuerySet[M]], repair: Callable[[M], object]) -> None:
+        self._find = find
+        self._repair = repair
+        self._seen: set[Any] = set()
+
+    def __call__(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        rows = list(self._find().exclude(pk__in=self._seen)[:BATCH_SIZE])
+        for row in rows:
+            self._seen.add(row.pk)
+            try:
+                self._repair(row)
+            except Exception:  # one row must not hold up the others
+                logger.exception("The sweep could not repair %s %s", row._meta.verbose_name, row.pk)
+            if time.monotonic() >= until:
+                return True
+        return len(rows) == BATCH_SIZE
+
+
+def sweep_over(repairs: Sequence[Repair]) -> None:
+    """Repair everything that is overdue, or what fits in `sweep_seconds`. Each kind gets an equal share of them."""
+    seconds = conf().sweep_seconds
+    end = time.monotonic() + seconds
+    remaining = list(repairs)
+    while remaining:
+        remaining = [repair for repair in remaining if _repair_some(repair, seconds / len(repairs))]
+        if time.monotonic() >= end:
+            return
+
+
+def _repair_some(repair: Repair, seconds: float) -> bool:
+    try:
+        return repair(seconds)
+    except Exception:  # one kind of rows must not hold up the others; the next sweep tries again
+        logger.exception("A part of the sweep failed")
+        return False

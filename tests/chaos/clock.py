@@ -1,0 +1,24 @@
+"""Clock of a process of the chaos test, which may be ahead of or behind the others."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+
+from django.utils import timezone
+
+SHIFT = "CHAOS_CLOCK_SHIFT"
+"""Environment variable: the seconds by which a process's clock is ahead."""
+SHIFTS = {"web1": -3.0, "web2": 4.0, "worker1": 15.0, "worker2": -3.0}
+"""Seconds by which the clocks of these processes are ahead of PostgreSQL's."""
+
+
+def shift_clock() -> None:
+    """Shift the clock of this process by `SHIFT`."""
+    seconds = float(os.environ.get(SHIFT, "0"))
+    if not seconds:
+        return
+    now, time_now = timezone.now, time.time
+    timezone.now = lambda: now() + timedelta(seconds=seconds)
+    time.time = lambda: time_now() + seconds

@@ -1,0 +1,135 @@
+"""Invocations, jobs, scheduled tasks and artifacts in the audit admin, and their links to events."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from sessions_app.models import Invocation, Session
+from tests.integration.admin.audit_rows import (
+    HOSTILE,
+    MODELS,
+    append_event,
+    make_artifact,
+    make_job,
+    make_scheduled_task,
+    page_of,
+    read,
+    sign_in,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_page_lists_the_invocations_and_jobs_of_the_session(client: Client, session: Session) -> None:
+    sign_in(client, "session", "invocation", "tooljob")
+    append_event(
+        session,
+        {"functionCall": {"id": "c-1", "name": "report"}},
+        usageMetadata={"promptTokenCount": 5, "candidatesTokenCount": 2},
+    )
+    invocation = Invocation.objects.create(
+        session=session,
+        invocation_id="e-1",
+        client_id="m",
+        message={},
+        status="failed",
+        error_message="Lost it.",
+    )
+    job = make_job(session, status="running", progress_done=2, progress_total=8, progress_message="Counting")
+    html = read(client, page_of(session))
+    table = text_of(html, 'id="invocations"', "</section>")
+    for text in (
+        reverse("admin:sessions_app_invocation_change", args=[invocation.pk]),
+        "Lost it.",
+        "failed",
+        "5 &rarr; 2",
+    ):
+        assert text in table
+    table = text_of(html, 'id="jobs"', "</section>")
+    for text in (
+        reverse("admin:sessions_app_tooljob_change", args=[job.pk]),
+        'value="25"',
+        "Counting",
+        "running",
+    ):
+        assert text in table
+    assert "/chat/" not in html
+
+
+def test_a_job_and_an_invocation_link_to_their_events(client: Client, session: Session) -> None:
+    sign_in(client, "tooljob", "invocation")
+    append_event(session, {"text": "Hello"})
+    append_event(session, {"functionCall": {"id": "c-1", "name": "report"}})
+    job = make_job(
+        session, status="failed", error="Out of paper", attempts=3, worker="w@1", result={"pages": 3}
+    )
+    html = read(client, reverse("admin:sessions_app_tooljob_change", args=[job.pk]))
+    for text in (page_of(session, "?event=2#event-2"), "Out of paper", "w@1", "&quot;pages&quot;: 3"):
+        assert text in html
+    invocation = Invocation.objects.create(
+        session=session, invocation_id="e-1", client_id="m", message={"parts": []}
+    )
+    html = read(client, reverse("admin:sessions_app_invocation_change", args=[invocation.pk]))
+    assert page_of(session, "?invocation=e-1") in html
+
+
+def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Session) -> None:
+    sign_in(client, "session", "artifact")
+    artifact = make_artifact(session, "page.html", b"<script>alert(1)</script>", version=1)
+    user_artifact = make_artifact(session, "user:me.txt")
+    append_event(session, actions={"artifactDelta": {"page.html": 1, "user:me.txt": 0, "gone.txt": 4}})
+    html = text_of(read(client, page_of(session)), 'id="event-1"')
+    for row in (artifact, user_artifact):
+        assert reverse("admin:sessions_app_artifact_change", args=[row.pk]) in html
+    assert "no longer stored" in html
+    page = read(client, reverse("admin:sessions_app_artifact_change", args=[artifact.pk]))
+    assert artifact.sha256 in page
+    response = client.get(reverse("admin:sessions_app_artifact_download", args=[artifact.pk]))
+    assert b"".join(response) == b"<script>alert(1)</script>"
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"] == 'attachment; filename="page.html"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_download_needs_the_permission_to_view_artifacts(auditor: Client, session: Session) -> None:
+    artifact = make_artifact(session, "notes.txt")
+    assert auditor.get(reverse("admin:sessions_app_artifact_download", args=[artifact.pk])).status_code == 403
+
+
+def test_an_artifact_whose_file_is_missing_is_not_found(client: Client, session: Session) -> None:
+    sign_in(client, "artifact")
+    artifact = make_artifact(session, "notes.txt")
+    artifact.file.delete(save=False)
+    assert client.get(reverse("admin:sessions_app_artifact_download", args=[artifact.pk])).status_code == 404
+
+
+def test_a_hostile_file_name_cannot_end_a_header(client: Client, session: Session) -> None:
+    sign_in(client, "artifact")
+    artifact = make_artifact(session, 'a/b"\r\nSet-Cookie: x=1.txt')
+    response = client.get(reverse("admin:sessions_app_artifact_download", args=[artifact.pk]))
+    response.close()
+    assert response["Content-Disposition"] == 'attachment; filename="b\\"__Set-Cookie: x=1.txt"'
+
+
+def test_scheduled_tasks_are_shown_on_the_page_of_their_session_and_on_their_own(
+    client: Client, session: Session, person: User
+) -> None:
+    append_event(session, {"functionCall": {"id": "c-1", "name": "schedule_task", "args": {}}})
+    active = make_scheduled_task(session)
+    run = {"invocation_id": "e-7", "client_id": f"schedule:{active.pk}:1", "message": {}}
+    Invocation.objects.create(session=session, **run)
+    cancelled = {"cancelled_at": active.start_at, "cancelled_by": person, "next_at": None}
+    make_scheduled_task(session, call_id="c-2", task=HOSTILE, **cancelled)
+    sign_in(client, *MODELS)
+    page = read(client, page_of(session))
+    table = text_of(page, 'id="scheduled-tasks"', "</section>")
+    task_page = reverse("admin:sessions_app_scheduledtask_change", args=[active.pk])
+    assert f'href="{task_page}"' in table and "2026-11-23 09:00:00" in table
+    assert "every weekday at 09:00 (Europe/Berlin)" in table and "by ada" in table
+    assert HOSTILE not in page and 'href="#scheduled-tasks">2 scheduled tasks<' in page
+    assert page_of(session, "?event=1#event-1") in read(client, task_page)
+    assert page_of(session, "?invocation=e-7") in read(client, task_page)

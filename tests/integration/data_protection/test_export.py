@@ -1,0 +1,136 @@
+"""Export: everything of a person or a session is in the archive, with checksums and without secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from runtime.sessions.session import Session as AdkSession
+from sessions_app.data_protection.export import export_person, export_session
+from sessions_app.models import Artifact, Session
+from tests.integration.admin.audit_rows import append_event
+from tests.integration.data_protection.people import person_with_rows
+
+pytestmark = pytest.mark.usefixtures("transactional_db", "loop_end")
+
+
+@pytest.fixture
+async def ada(transactional_db: None) -> User:
+    return await person_with_rows("ada-lovelace", 41)
+
+
+@pytest.fixture
+def session(person: User) -> Session:
+    return Session.objects.create(app_name="shop", user=person, key="s-1")
+
+
+def read(directory: Path, name: str) -> Any:
+    return json.loads((directory / name).read_text())
+
+
+def test_an_exported_session_is_a_session_of_the_adk_api(ada: User, tmp_path: Path) -> None:
+    row = Session.objects.order_by("created_at")[0]
+    export_session(row.pk, tmp_path / "out")
+    exported = read(tmp_path / "out", f"sessions/{row.pk}.json")
+    assert (exported["id"], exported["appName"], exported["userId"]) == (row.key, "shop", "41")
+    assert exported["state"]["last"] == "ada-lovelace 0"
+    assert exported["state"]["user:likes"] == "ada-lovelace 1"
+    loaded = AdkSession.model_validate(exported)
+    assert [(event.author, event.text()) for event in loaded.events] == [
+        ("user", "ada-lovelace 0"),
+        ("clerk", "ada-lovelace 0"),
+    ]
+
+
+def test_the_manifest_has_the_checksum_of_every_file(ada: User, tmp_path: Path) -> None:
+    target = tmp_path / "ada.zip"
+    call_command("adk_export", "--user", "ada-lovelace", str(target))
+    with ZipFile(target) as archive:
+        manifest = json.loads(archive.read("manifest.json"))["files"]
+        assert {file["name"] for file in manifest} == set(archive.namelist()) - {"manifest.json"}
+        for file in manifest:
+            data = archive.read(file["name"])
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (file["size"], file["sha256"])
+        artifacts = json.loads(archive.read("artifacts.json"))
+        contents = {artifact["filename"]: archive.read(artifact["path"]) for artifact in artifacts}
+        lengths = {name: len(json.loads(archive.read(f"{name}.json"))) for name in ROWS}
+    assert contents["ada-lovelace 0.txt"] == b"ada-lovelace 0"
+    assert len(contents) == 4
+    assert lengths == ROWS
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+ROWS = {"invocations": 2, "jobs": 2, "scheduled_tasks": 2, "memory_entries": 4, "user_states": 1}
+
+
+def test_rows_and_files_of_others_are_not_exported(ada: User, person: User, tmp_path: Path) -> None:
+    export_person(person.pk, tmp_path / "out")
+    texts = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not [text for text in texts if "lovelace" in text]
+
+
+def test_secrets_are_redacted(session: Session, tmp_path: Path) -> None:
+    response = {"id": "c-1", "name": "adk_request_credential", "response": {"code": "hunter2"}}
+    append_event(session, {"functionResponse": response})
+    call = {
+        "id": "c-2",
+        "name": "log_in",
+        "args": {"password": "hunter2", "apiKey": "hunter2", "shop": "Lamps"},
+    }
+    append_event(
+        session, {"functionCall": call}, actions={"stateDelta": {"access_token": "hunter2", "steps": 3}},
+        usageMetadata={"promptTokenCount": 7},
+    )  # fmt: skip
+    export_session(session.pk, tmp_path / "out")
+    text = (tmp_path / "out" / f"sessions/{session.pk}.json").read_text()
+    assert "hunter2" not in text
+    assert '"shop": "Lamps"' in text
+    assert '"promptTokenCount": 7' in text
+    assert json.loads(text)["state"] == {"access_token": "[redacted]", "steps": 3}
+
+
+def test_a_missing_file_does_not_stop_the_export(ada: User, tmp_path: Path) -> None:
+    lost = Artifact.objects.filter(filename="ada-lovelace 0.txt").get()
+    lost.file.delete(save=False)
+    export_person(ada.pk, tmp_path / "out")
+    paths = {artifact["filename"]: artifact["path"] for artifact in read(tmp_path / "out", "artifacts.json")}
+    assert paths["ada-lovelace 0.txt"] == ""
+    assert paths["ada-lovelace 1.txt"]
+
+
+def test_an_export_overwrites_nothing(session: Session, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="exists already"):
+        call_command("adk_export", "--session", str(session.pk), str(tmp_path))
+
+
+def test_the_memory_of_an_export_does_not_grow_with_the_session(session: Session, tmp_path: Path) -> None:
+    peaks = []
+    for events in (2_000, 20_000):
+        fill(session, events)
+        tracemalloc.start()
+        export_session(session.pk, tmp_path / f"{events}.zip")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] * 1.5
+
+
+def fill(session: Session, last_seq: int) -> None:
+    """Add events up to a number to the log."""
+    query = """
+        INSERT INTO sessions_app_event (session_id, seq, body)
+        SELECT %(session)s, seq, jsonb_build_object('author', 'clerk', 'timestamp', 1, 'id', seq::text)
+        FROM generate_series(%(first)s, %(last)s) AS seq"""
+    names: dict[str, Any] = {"session": session.pk, "first": session.last_seq + 1, "last": last_seq}
+    with connection.cursor() as cursor:
+        cursor.execute(query, names)
+    session.last_seq = last_seq
+    session.save()

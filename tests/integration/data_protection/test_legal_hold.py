@@ -1,0 +1,109 @@
+"""Legal hold: nothing that it covers is erased; staff set and lift it with a permission for each."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.errors import LegalHoldError
+from sessions_app.models import LegalHold, Session, Tombstone
+from sessions_app.services.erasing import delete_session_row
+from tests.integration.data_protection.people import person_with_rows
+
+pytestmark = pytest.mark.usefixtures("transactional_db", "loop_end")
+
+ORDER = ErasureOrder(reason="She asked for it.")
+ADD = "admin:sessions_app_legalhold_add"
+
+
+@pytest.fixture
+async def ada(transactional_db: None) -> User:
+    return await person_with_rows("ada-lovelace", 41)
+
+
+def staff(client: Client, *permissions: str) -> User:
+    user = User.objects.create_user("staff", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return user
+
+
+@pytest.mark.parametrize("subject", ["session", "person"])
+def test_a_hold_blocks_every_way_to_erase(ada: User, client: Client, subject: str) -> None:
+    session = Session.objects.first()
+    assert session is not None
+    LegalHold.objects.create(
+        reason="A court asked.", **({"session": session} if subject == "session" else {"user": ada})
+    )
+    with pytest.raises(LegalHoldError, match="There is a legal hold"):
+        erase_session(session.pk, ORDER)
+    with pytest.raises(LegalHoldError):
+        erase_person(ada.pk, ORDER)
+    with pytest.raises(LegalHoldError):
+        ada.delete()
+    with pytest.raises(LegalHoldError):
+        delete_session_row(Session.objects.filter(pk=session.pk))
+    client.force_login(User.objects.create_superuser("root"))
+    page = client.post(reverse("admin:auth_user_delete", args=[ada.pk]), {"post": "yes"}).content.decode()
+    assert "Cannot delete user" in page
+    assert "legal hold" in page
+    assert Session.objects.filter(user=ada).count() == 2
+    assert not Tombstone.objects.exists()
+
+
+def test_staff_delete_a_user_with_sessions_in_the_admin(ada: User, client: Client) -> None:
+    user = staff(client, "view_user", "delete_user")
+    url = reverse("admin:auth_user_delete", args=[ada.pk])
+    page = client.get(url).content.decode()
+    assert "Sessions: 2" in page
+    assert "Events: 4" in page
+    assert client.post(url, {"post": "yes"}).status_code == 302
+    assert not User.objects.filter(pk=ada.pk).exists()
+    tombstone = Tombstone.objects.get()
+    assert (tombstone.by, tombstone.counts["events"]) == (user, 4)
+
+
+def test_the_list_of_users_deletes_too(ada: User, client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    chosen = {"action": "delete_selected", "_selected_action": [ada.pk], "post": "yes"}
+    assert client.post(reverse("admin:auth_user_changelist"), chosen).status_code == 302
+    assert not Session.objects.exists()
+
+
+def test_staff_set_and_lift_a_hold(ada: User, client: Client) -> None:
+    user = staff(client, "view_legalhold", "set_legalhold", "lift_legalhold")
+    assert client.post(reverse(ADD), {"user": ada.pk, "reason": "A court asked."}).status_code == 302
+    hold = LegalHold.objects.get()
+    assert (hold.user, hold.reason, hold.set_by) == (ada, "A court asked.", user)
+    page = client.get(reverse("admin:sessions_app_legalhold_change", args=[hold.pk])).content.decode()
+    url = reverse("admin:sessions_app_legalhold_lift", args=[hold.pk])
+    assert url in page
+    assert client.post(url, {"reason": ""}).status_code == 200
+    assert client.post(url, {"reason": "The case is closed."}).status_code == 302
+    hold.refresh_from_db()
+    assert (hold.lifted_by, hold.lift_reason) == (user, "The case is closed.")
+    erase_person(ada.pk, ORDER)
+    assert not Session.objects.exists()
+
+
+def test_a_hold_has_one_subject(ada: User, client: Client) -> None:
+    staff(client, "view_legalhold", "set_legalhold")
+    session = Session.objects.first()
+    assert session is not None
+    both = {"user": ada.pk, "session": session.pk, "reason": "A court asked."}
+    assert "not both" in client.post(reverse(ADD), both).content.decode()
+    assert not LegalHold.objects.exists()
+
+
+def test_viewing_holds_is_not_enough_to_set_lift_change_or_delete_one(ada: User, client: Client) -> None:
+    hold = LegalHold.objects.create(user=ada, reason="A court asked.")
+    staff(client, "view_legalhold", "view_tombstone")
+    for name, args in (("add", []), ("change", [hold.pk]), ("delete", [hold.pk]), ("lift", [hold.pk])):
+        url = reverse(f"admin:sessions_app_legalhold_{name}", args=args)
+        assert client.post(url, {"reason": "mine", "user": ada.pk}).status_code == 403, name
+    for model in ("legalhold", "tombstone"):
+        assert client.get(reverse(f"admin:sessions_app_{model}_changelist")).status_code == 200
+    assert LegalHold.objects.active().count() == 1

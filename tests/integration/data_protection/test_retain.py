@@ -1,0 +1,119 @@
+"""Retention and housekeeping: what is old goes, what is new, in use or held stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as Login
+from django.core.management import call_command
+from django.utils import timezone
+
+from sessions_app.models import Artifact, Invocation, LegalHold, Session, Tombstone
+from sessions_app.tasks import keep_house
+from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
+
+pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
+
+
+@pytest.fixture
+def old(person: User) -> Callable[..., Session]:
+    """Return a function that creates a session with an event that was last used some days ago."""
+
+    def create(key: str, days: int = 40, app_name: str = "shop") -> Session:
+        session = Session.objects.create(app_name=app_name, user=person, key=key)
+        append_event(session, {"text": "Hello"})
+        Session.objects.filter(pk=session.pk).update(updated_at=timezone.now() - timedelta(days=days))
+        return session
+
+    return create
+
+
+def kept() -> set[str]:
+    return set(Session.objects.values_list("key", flat=True))
+
+
+def test_sessions_older_than_the_retention_of_their_app_are_erased(
+    old: Callable[..., Session], configure: Callable[..., None]
+) -> None:
+    configure(retention_days=30, apps={"archive": {"retention_days": 0}, "kiosk": {"retention_days": 1}})
+    old("old")
+    old("new", days=20)
+    old("archived", days=900, app_name="archive")
+    old("kiosk", days=2, app_name="kiosk")
+    keep_house()
+    assert kept() == {"new", "archived"}
+    reasons = set(Tombstone.objects.values_list("reason", flat=True))
+    assert reasons == {"Not used for 30 days.", "Not used for 1 days."}
+
+
+def test_sessions_are_kept_without_a_setting(old: Callable[..., Session]) -> None:
+    old("ancient", days=5_000)
+    keep_house()
+    assert kept() == {"ancient"}
+
+
+def test_sessions_in_use_or_under_legal_hold_are_kept(
+    old: Callable[..., Session], configure: Callable[..., None]
+) -> None:
+    configure(retention_days=30)
+    old("unused")
+    held, queued, at_work, planned = (old(key) for key in ("held", "queued", "at work", "planned"))
+    LegalHold.objects.create(session=held, reason="A court asked.")
+    Invocation.objects.create(session=queued, invocation_id="e-1", client_id="m-1", message={})
+    make_job(at_work, status="running")
+    make_scheduled_task(planned)
+    keep_house()
+    assert kept() == {"held", "queued", "at work", "planned"}
+
+
+def test_a_run_erases_a_bounded_number_the_longest_unused_first(
+    old: Callable[..., Session], configure: Callable[..., None]
+) -> None:
+    configure(retention_days=30, retention_batch=2)
+    for days in (40, 60, 50):
+        old(f"{days} days", days=days)
+    keep_house()
+    assert kept() == {"40 days"}
+    keep_house()
+    assert kept() == set()
+
+
+def test_the_dry_run_counts_and_erases_nothing(
+    old: Callable[..., Session], configure: Callable[..., None]
+) -> None:
+    configure(retention_days=30)
+    old("old")
+    out = StringIO()
+    call_command("adk_retain", "--dry-run", stdout=out)
+    assert "1 sessions not used for 30 days would be erased." in out.getvalue()
+    assert kept() == {"old"}
+    call_command("adk_retain", stdout=out)
+    assert "1 sessions erased." in out.getvalue()
+
+
+def test_files_without_a_row_go_after_a_day(old: Callable[..., Session], settings: Any) -> None:
+    artifact = make_artifact(old("files"), "kept.txt")
+    folder: Path = settings.MEDIA_ROOT / "artifacts"
+    yesterday = (timezone.now() - timedelta(days=1, minutes=1)).timestamp()
+    for name, is_old in (("orphan", True), ("being saved", False), (Path(artifact.file.path).name, True)):
+        (folder / name).touch()
+        if is_old:
+            os.utime(folder / name, (yesterday, yesterday))
+    keep_house()
+    assert {path.name for path in folder.iterdir()} == {"being saved", Path(artifact.file.path).name}
+    assert Artifact.objects.count() == 1
+
+
+def test_expired_logins_go() -> None:
+    for key, days in (("over", -1), ("valid", 1)):
+        end = timezone.now() + timedelta(days=days)
+        Login.objects.create(session_key=key, session_data="", expire_date=end)
+    keep_house()
+    assert [login.session_key for login in Login.objects.all()] == ["valid"]

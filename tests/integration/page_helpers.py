@@ -1,0 +1,47 @@
+"""Rows for the tests of the chat's pages and downloads, and the addresses of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.urls import reverse
+
+from sessions_app.models import Artifact, Event, Session
+
+
+def add_event(session: Session, text: str = "", author: str = "help_desk", **body: Any) -> Event:
+    session.last_seq += 1
+    session.save()
+    content = {"content": {"role": "model", "parts": [{"text": text}]}} if text else {}
+    values = {
+        "id": f"id-{session.last_seq}",
+        "author": author,
+        "timestamp": 1.0,
+        "actions": {},
+        **content,
+        **body,
+    }
+    return Event.objects.create(session=session, seq=session.last_seq, body=values)
+
+
+def save_artifact(session: Session, filename: str, content: bytes = b"a,b", /, **fields: Any) -> Artifact:
+    values = {"session": session, "version": 0, "mime_type": "text/csv", "part_kind": "blob", **fields}
+    created = Artifact(
+        app_name=session.app_name,
+        user=session.user,
+        filename=filename,
+        size=len(content),
+        sha256=f"{hash(content):064x}"[:64],
+        **values,
+    )
+    created.file.save("x", ContentFile(content))
+    return created
+
+
+def page(session: Session) -> str:
+    return reverse("chat:session", args=[session.id])
+
+
+def file_url(session: Session, filename: str) -> str:
+    return reverse("chat:artifact", args=[session.id, filename])

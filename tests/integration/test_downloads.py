@@ -1,0 +1,117 @@
+"""Downloads of a session's artifacts: of their owner only, and safe for the browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import Client
+
+from sessions_app.models import Session
+from tests.integration.page_helpers import file_url, save_artifact
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def person(db: None) -> User:
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def browser_of_person(client: Client, person: User) -> Client:
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def session(person: User) -> Session:
+    return Session.objects.create(app_name="help_desk", user=person, key="s-1", title="Broken lamp")
+
+
+@pytest.fixture
+def session_of_another(db: None) -> Session:
+    return Session.objects.create(
+        app_name="help_desk", user=User.objects.create_user("eve"), key="s-2", title="Secret"
+    )
+
+
+def body_of(response: Any) -> bytes:
+    """Return the whole body of a streaming response of an async view."""
+
+    async def read() -> bytes:
+        return b"".join([chunk async for chunk in response])
+
+    return async_to_sync(read)()
+
+
+def test_a_file_of_another_session_is_not_found_in_ones_own(
+    browser_of_person: Client, session: Session, session_of_another: Session
+) -> None:
+    save_artifact(session_of_another, "notes.csv")
+    save_artifact(session_of_another, "user:notes.csv", session=None)
+    assert browser_of_person.get(file_url(session, "notes.csv")).status_code == 404
+    assert browser_of_person.get(file_url(session, "user:notes.csv")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("filename", "mime_type", "disposition", "content_type"),
+    [
+        ("table.csv", "text/csv", 'attachment; filename="table.csv"', "text/csv"),
+        ("page.html", "text/html", 'attachment; filename="page.html"', "text/html"),
+        ("drawing.svg", "image/svg+xml", 'attachment; filename="drawing.svg"', "image/svg+xml"),
+        ("chart.png", "image/png", 'inline; filename="chart.png"', "image/png"),
+        ("text", "", 'attachment; filename="text"', "text/plain; charset=utf-8"),
+        ("folder/of/notes.txt", "text/plain", 'attachment; filename="notes.txt"', "text/plain"),
+        ("a\r\nSet-Cookie: x", "text/plain", 'attachment; filename="a__Set-Cookie: x"', "text/plain"),
+        ("odd", "text/html\r\nX: y", 'attachment; filename="odd"', "application/octet-stream"),
+        ("Größe.txt", "text/plain", "attachment; filename*=utf-8''Gr%C3%B6%C3%9Fe.txt", "text/plain"),
+        ('q"<b>.txt', "text/plain", r'attachment; filename="q\"<b>.txt"', "text/plain"),
+    ],
+)
+def test_a_file_is_saved_unless_it_is_a_plain_picture(
+    browser_of_person: Client,
+    session: Session,
+    filename: str,
+    mime_type: str,
+    disposition: str,
+    content_type: str,
+) -> None:
+    created = save_artifact(session, filename, b"bytes", mime_type=mime_type)
+    response = browser_of_person.get(file_url(session, created.filename))
+    assert response["Content-Disposition"] == disposition
+    assert response["Content-Type"] == content_type
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Length"] == "5"
+    assert body_of(response) == b"bytes"
+
+
+def test_a_file_has_versions(browser_of_person: Client, session: Session) -> None:
+    save_artifact(session, "a.csv", b"old")
+    save_artifact(session, "a.csv", b"new", version=1)
+    address = file_url(session, "a.csv")
+    assert body_of(browser_of_person.get(address)) == b"new"
+    assert body_of(browser_of_person.get(f"{address}?version=0")) == b"old"
+    assert browser_of_person.get(f"{address}?version=2").status_code == 404
+    assert browser_of_person.get(f"{address}?version=x").status_code == 404
+
+
+def test_a_file_of_the_person_is_there_in_each_of_their_chats_with_the_app(
+    browser_of_person: Client, session: Session
+) -> None:
+    save_artifact(session, "user:photo.png", PNG, session=None, mime_type="image/png")
+    response = browser_of_person.get(file_url(session, "user:photo.png"))
+    assert body_of(response) == PNG
+    assert response["Content-Disposition"] == 'inline; filename="photo.png"'
+    elsewhere = Session.objects.create(app_name="other", user=session.user, key="o")
+    assert browser_of_person.get(file_url(elsewhere, "user:photo.png")).status_code == 404
+
+
+def test_a_file_that_the_browser_has_is_not_sent_again(browser_of_person: Client, session: Session) -> None:
+    save_artifact(session, "a.csv")
+    first = browser_of_person.get(file_url(session, "a.csv"))
+    again = browser_of_person.get(file_url(session, "a.csv"), headers={"if-none-match": first["ETag"]})
+    assert again.status_code == 304
+    assert "private" in first["Cache-Control"]

@@ -1,0 +1,177 @@
+"""People and models read a sentence of the site; staff with a permission read the error itself, with secrets masked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.errors import ModelError
+from runtime.models.google_errors import as_model_error
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import threads
+from sessions_app.error_detail import describe, masked
+from sessions_app.invocations.worker import worker
+from sessions_app.jobs import JobError, job_tool
+from sessions_app.models import Event, Invocation, Session, ToolJob
+from tests.fakes import ScriptedModel, call
+from tests.integration.job_helpers import clerk_with, run_queue, run_task, talk
+
+QUOTA = "Quota exceeded for project 12345"
+HOST = "db-7.internal:5432"
+PASSWORD = "hunter2hunter2"
+
+
+@job_tool
+def reach(way: str) -> dict[str, Any]:
+    """Reach a server."""
+    if way == "raise":
+        raise ConnectionError(f"no route to postgres://app:{PASSWORD}@{HOST}")
+    raise JobError("The order is closed already.")
+
+
+async def ask(person: User, monkeypatch: pytest.MonkeyPatch, turn: Any) -> tuple[Session, Invocation]:
+    model = ScriptedModel(turns=[turn])
+    app = App(name="words", root_agent=LlmAgent(name="words", model=model))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await worker().wait_until_idle()
+    return session, await Invocation.objects.aget(session=session)
+
+
+def page(user: User, model: str, pk: Any) -> str:
+    client = Client()
+    client.force_login(user)
+    response = client.get(reverse(f"admin:sessions_app_{model}_change", args=[pk]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def staff_with(name: str, *codenames: str) -> User:
+    user = User.objects.create_user(name, password="secret", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    return user
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_what_a_provider_says_is_kept_for_staff_alone(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = ModelError("RESOURCE_EXHAUSTED", "The model is overloaded. Try again in a moment.", QUOTA)
+    session, invocation = await ask(person, monkeypatch, error)
+    last = await Event.objects.filter(session=session).alatest("seq")
+    assert last.body["errorMessage"] == "The model is overloaded. Try again in a moment."
+    assert invocation.error_message == last.body["errorMessage"]
+    assert "12345" not in json.dumps(last.body)
+    assert invocation.error_detail == QUOTA
+    owner_page = await sync_to_async(chat_page)(person, session)
+    assert "12345" not in owner_page
+    assert f"<summary>Reference</summary>{invocation.invocation_id}" in owner_page
+
+
+def chat_page(person: User, session: Session) -> str:
+    client = Client()
+    client.force_login(person)
+    return client.get(reverse("chat:session", args=[session.pk])).content.decode()
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_the_traceback_of_an_unexpected_error_is_kept_without_its_secrets(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = ConnectionError(f"no route to postgres://app:{PASSWORD}@{HOST}")
+    session, invocation = await ask(person, monkeypatch, error)
+    assert HOST in invocation.error_detail and "Traceback" in invocation.error_detail
+    assert PASSWORD not in invocation.error_detail
+    assert HOST not in invocation.error_message
+    async for event in Event.objects.filter(session=session):
+        assert HOST not in json.dumps(event.body)
+
+
+@pytest.mark.usefixtures("background_end")
+class TestJobs:
+    """Jobs whose function raises."""
+
+    def fail(
+        self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]], way: str
+    ) -> tuple[ToolJob, ScriptedModel]:
+        model = clerk_with(reach, monkeypatch)
+        model.turns = [call("reach", way=way), "Started.", "Sorry."]
+        talk(person, "reports", "reach it")
+        job = ToolJob.objects.get()
+        run_task(job)
+        run_queue(job.session_id)
+        job.refresh_from_db()
+        return job, model
+
+    def test_other_exceptions_are_kept_from_the_person_and_the_model(
+        self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]
+    ) -> None:
+        job, model = self.fail(person, monkeypatch, broker, "raise")
+        assert job.error == "The job failed."
+        assert HOST in job.error_detail and "Traceback" in job.error_detail
+        assert PASSWORD not in job.error_detail
+        sent = "".join(content.model_dump_json() for content in model.requests[-1].contents)
+        assert "The job failed." in sent and HOST not in sent
+        for event in Event.objects.all():
+            assert HOST not in json.dumps(event.body)
+        assert HOST not in chat_page(person, job.session)
+
+    def test_the_sentence_of_a_job_error_reaches_both(
+        self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]
+    ) -> None:
+        job, model = self.fail(person, monkeypatch, broker, "refuse")
+        assert job.error == "The job failed: The order is closed already."
+        sent = "".join(content.model_dump_json() for content in model.requests[-1].contents)
+        assert "The order is closed already." in sent
+
+
+def test_only_staff_with_the_permission_see_details(person: User) -> None:
+    session = threads.run(use_cases.create_session(person, "help_desk"))
+    invocation = Invocation.objects.create(
+        session=session, invocation_id="e-1", client_id="m1", message={}, status="failed", error_detail=QUOTA
+    )
+    job = ToolJob.objects.create(
+        session=session, invocation_id="e-1", call_id="c1", tool_name="reach", error_detail=QUOTA
+    )
+    rows = (("invocation", invocation.pk), ("tooljob", job.pk))
+    plain = staff_with("plain", "view_invocation", "view_tooljob")
+    trusted = staff_with("trusted", "view_invocation", "view_tooljob", "view_error_detail")
+    assert [QUOTA in page(plain, *row) for row in rows] == [False, False]
+    assert [QUOTA in page(trusted, *row) for row in rows] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"https://app:{PASSWORD}@host/x",
+        f"Authorization: Bearer {PASSWORD}",
+        f"password={PASSWORD}&x=1",
+        f'{{"api_key": "{PASSWORD}"}}',
+        f"X-Api-Key: {PASSWORD}",
+        f"sk-{PASSWORD}{PASSWORD}",
+        f"-----BEGIN PRIVATE KEY-----\n{PASSWORD}\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_texts_that_look_like_secrets_are_masked(text: str) -> None:
+    assert PASSWORD not in masked(text) and "[masked]" in masked(text)
+
+
+def test_details_are_bounded(configure: Callable[..., None]) -> None:
+    configure(error_detail_limit=100)
+    detail = describe(ValueError("x" * 1000 + "the end"))
+    assert len(detail) == 100 and detail.rstrip().endswith("the end")
+
+
+def test_a_failure_without_the_api_is_a_sentence_too() -> None:
+    error = as_model_error(TimeoutError("host-7"))
+    assert "host-7" not in error.message and "host-7" in error.detail

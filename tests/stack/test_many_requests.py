@@ -1,0 +1,79 @@
+"""Contract: a web process asks PostgreSQL for a bounded number of connections, however many requests come at once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+from django.db import connection
+
+from sessions_app.conf import conf
+from tests.benchmarks.daphne import daphne
+from tests.benchmarks.doors import make_doors
+from tests.integration.restart import end_all_backends, reconnected
+from tests.stack.database import server_variables
+
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
+
+REQUESTS = 200
+PATIENT = "tests.stack.patient"
+
+
+def backends() -> int:
+    """Return the number of PostgreSQL sessions of other processes and threads."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def count_in_thread() -> int:
+    """Count the backends, and close the connection that this thread opened for it."""
+    try:
+        return backends()
+    finally:
+        connection.close()
+
+
+async def most_backends_during(requests: asyncio.Future[list[int]]) -> int:
+    """Return the highest number of backends until the requests are answered."""
+    most = 0
+    while not requests.done():
+        most = max(most, await asyncio.to_thread(count_in_thread))
+        await asyncio.wait([requests], timeout=0.05)
+    return most
+
+
+async def get(client: httpx.AsyncClient) -> int:
+    return (await client.get("/")).status_code
+
+
+async def open_pages(port: int, cookie: str) -> tuple[list[int], int]:
+    """Request the list of chats many times at once; return the statuses and the highest number of backends."""
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", headers={"Cookie": cookie}, limits=limits, timeout=120
+    ) as client:
+        requests = asyncio.gather(*(get(client) for _ in range(REQUESTS)))
+        most = await most_backends_during(requests)
+        return await requests, most
+
+
+def test_many_requests_at_once_are_answered_with_few_connections_and_again_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    (door,) = make_doors(1, "help_desk")
+    before = backends()
+    with (tmp_path / "log").open("w") as log, reconnected():
+        site = daphne("adk_site.asgi:application", PATIENT, log, server_variables())
+        with site as (port, _):
+            statuses, most = asyncio.run(open_pages(port, door.cookie))
+            assert set(statuses) == {200}
+            assert most - before <= conf().page_connections + 1, "the test itself has one"
+            end_all_backends()
+            connection.close()
+            statuses, _ = asyncio.run(open_pages(port, door.cookie))
+            assert set(statuses) == {200}

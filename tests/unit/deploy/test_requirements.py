@@ -1,0 +1,48 @@
+"""Every pinned requirement has a wheel for each Python and platform that the README names."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from adk_site.embedded.paths import CHECKOUT
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+PLATFORMS = (
+    "x86_64-manylinux_2_28",
+    "aarch64-manylinux_2_28",
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+)
+UNREACHABLE = 2  # the exit code of uv for everything but an answer; 1 is "No solution found"
+
+
+def resolve(python: str, platform: str) -> subprocess.CompletedProcess[str]:
+    """Choose a wheel for each requirement without installing or downloading one."""
+    uv = shutil.which("uv", path=Path(sys.executable).parent)
+    if uv is None:
+        pytest.skip("uv is not installed beside Python: `make test` installs it.")
+    target = ["--python-version", python, "--python-platform", platform]
+    return subprocess.run(
+        [uv, "pip", "compile", "--quiet", "--only-binary", ":all:", *target, "requirements-dev.txt"],
+        cwd=CHECKOUT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_every_requirement_has_a_wheel_for_each_python_and_platform() -> None:
+    first, *others = product(PYTHONS, PLATFORMS)
+    answers = {first: resolve(*first)}  # fills uv's cache, so that the others ask the registry for little
+    if answers[first].returncode == UNREACHABLE:
+        pytest.skip(f"The package registry cannot be reached: {answers[first].stderr}")
+    with ThreadPoolExecutor(4) as pool:
+        answers.update(zip(others, pool.map(lambda target: resolve(*target), others), strict=True))
+    assert {target: answer.stderr for target, answer in answers.items() if answer.returncode} == {}

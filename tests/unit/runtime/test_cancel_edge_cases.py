@@ -1,0 +1,214 @@
+"""`Runner.cancel` together with other cancellations, and before an invocation has begun (contract R2, L7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from runtime import types
+from runtime.agents import BaseAgent, LlmAgent, ParallelAgent
+from runtime.agents.callback_context import CallbackContext
+from runtime.events import Event
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from runtime.runners import InMemoryRunner
+from runtime.sessions import Session
+from tests.fakes import ScriptedModel, say, text_content
+
+
+class Talk:
+    """Session of an agent; each message is sent with a given invocation id."""
+
+    def __init__(self, agent: BaseAgent) -> None:
+        self.runner = InMemoryRunner(agent, app_name="t")
+        self.ids: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+
+    @classmethod
+    async def begin(cls, agent: BaseAgent) -> Talk:
+        talk = cls(agent)
+        await talk.runner.session_service.create_session(app_name="t", **talk.ids)
+        return talk
+
+    async def say(self, text: str, invocation_id: str | None = None) -> list[Event]:
+        run = self.runner.run_async(**self.ids, new_message=say(text), invocation_id=invocation_id)
+        return [event async for event in run]
+
+    async def texts(self) -> list[str]:
+        session = await self.runner.session_service.get_session(app_name="t", **self.ids)
+        assert session is not None
+        return [event.text() for event in session.events]
+
+
+class Gate(BaseLlm):
+    """Waits before it answers; a cancellation makes it answer at once."""
+
+    model: str = "gate"
+    began: Any
+    swallows: bool = False
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        try:
+            self.began.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not self.swallows:
+                raise
+        yield LlmResponse(content=text_content("in a hurry"))
+
+
+def gate(*, swallows: bool = False) -> tuple[LlmAgent, asyncio.Event]:
+    began = asyncio.Event()
+    return LlmAgent(name="clerk", model=Gate(began=began, swallows=swallows)), began
+
+
+def cancellations() -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    return task.cancelling()
+
+
+async def test_a_model_that_ignores_its_cancellation_does_not_affect_the_caller() -> None:
+    """Timeouts of the caller still work (contract R2)."""
+    agent, began = gate(swallows=True)
+    talk = await Talk.begin(agent)
+
+    async def stop() -> None:
+        await began.wait()
+        talk.runner.cancel("e-1")
+
+    stopping = asyncio.create_task(stop())
+    assert [event.text() for event in await talk.say("go", "e-1")] == ["in a hurry", ""]
+    await stopping
+    assert cancellations() == 0
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+@pytest.mark.parametrize("is_stopped_first", [False, True])
+async def test_a_caller_cancelled_together_with_its_invocation_is_cancelled(
+    is_stopped_first: bool, swallows: bool
+) -> None:
+    """Contract L7."""
+    agent, began = gate(swallows=swallows)
+    talk = await Talk.begin(agent)
+    listening = asyncio.create_task(talk.say("go", "e-1"))
+    await began.wait()
+    if is_stopped_first:
+        talk.runner.cancel("e-1")
+    listening.cancel()
+    talk.runner.cancel("e-1")
+    with pytest.raises(asyncio.CancelledError):
+        await listening
+    assert listening.cancelling() == 1
+
+
+async def test_a_cancel_by_the_invocations_own_code_affects_nothing_else() -> None:
+    """A callback cancels its own invocation, and the caller continues (contract R2)."""
+    stopped: list[bool] = []
+
+    def stop(callback_context: CallbackContext) -> types.Content:
+        stopped.append(talk.runner.cancel(callback_context.invocation_id))
+        return text_content("closed")
+
+    model = ScriptedModel(turns=["never said"])
+    talk = await Talk.begin(LlmAgent(name="clerk", model=model, before_agent_callback=stop))
+    events = await talk.say("go")
+    await asyncio.sleep(0)
+    assert (stopped, cancellations()) == ([True], 0)
+    assert [(event.text(), event.interrupted) for event in events] == [("closed", None), ("", True)]
+
+
+class Word(BaseLlm):
+    """Streams its name, then hangs."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        yield LlmResponse(content=text_content(self.model), partial=True)
+        await asyncio.Event().wait()
+
+
+async def test_interrupted_text_keeps_its_branch() -> None:
+    """Contract R2, A5."""
+    agents: list[BaseAgent] = [LlmAgent(name=name, model=Word(model=name)) for name in ("a", "b")]
+    talk = await Talk.begin(ParallelAgent(name="par", sub_agents=agents))
+    events: list[Event] = []
+    async for event in talk.runner.run_async(**talk.ids, new_message=say("go"), invocation_id="e-1"):
+        events.append(event)
+        if len(events) == 2:
+            talk.runner.cancel("e-1")
+    cut_off = {(event.text(), event.branch) for event in events if event.interrupted}
+    assert cut_off == {("a", "par.a"), ("b", "par.b")}
+
+
+async def test_an_invocation_that_waits_for_its_session_is_cancelled_without_events() -> None:
+    """The running invocation and the next waiting one continue (contract R2)."""
+    opened = asyncio.Event()
+    talk = await Talk.begin(LlmAgent(name="clerk", model=ScriptedModel(turns=[opened, "third"])))
+    first, second, third = (
+        asyncio.create_task(talk.say(text, f"e-{text}")) for text in ("one", "two", "three")
+    )
+    await asyncio.sleep(0)
+    assert talk.runner.cancel("e-two")
+    assert await asyncio.wait_for(second, 5) == []
+    assert not talk.runner.cancel("e-two")
+    opened.set()
+    await asyncio.wait_for(asyncio.gather(first, third), 5)
+    assert await talk.texts() == ["one", "released", "three", "third"]
+
+
+async def test_an_invocation_cancelled_while_its_session_is_loaded_has_no_events() -> None:
+    """Also when the session is loaded in spite of the cancellation (contract R2)."""
+    talk = await Talk.begin(LlmAgent(name="clerk", model=ScriptedModel(turns=["never said"])))
+    load = talk.runner.session_service.get_session
+
+    async def load_and_stop(**key: Any) -> Session | None:
+        talk.runner.cancel("e-1")
+        return await load(**key)
+
+    talk.runner.session_service.get_session = load_and_stop  # type: ignore[method-assign]
+    assert await talk.say("go", "e-1") == []
+    assert await talk.texts() == []
+
+
+async def test_a_caller_cancelled_while_waiting_for_the_session_is_cancelled() -> None:
+    """Contract L7."""
+    agent, began = gate()
+    talk = await Talk.begin(agent)
+    first, second = (asyncio.create_task(talk.say(text, "e-1")) for text in ("one", "two"))
+    await began.wait()
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    assert talk.runner.cancel("e-1")
+    await first
+    assert await talk.texts() == ["one", ""]
+
+
+async def test_cancel_applies_to_all_runs_with_the_id() -> None:
+    """Contract R2."""
+    agent, began = gate()
+    talk = await Talk.begin(agent)
+    first, second = (asyncio.create_task(talk.say(text, "e-1")) for text in ("one", "two"))
+    await began.wait()
+    assert talk.runner.cancel("e-1")
+    ended = await asyncio.wait_for(asyncio.gather(first, second), 5)
+    assert [[event.interrupted for event in events] for events in ended] == [[True], []]
+
+
+async def test_an_invocation_is_cancelled_by_the_id_that_the_runner_gave_it() -> None:
+    """Contract R2, L2."""
+    agent, began = gate()
+    talk = await Talk.begin(agent)
+    listening = asyncio.create_task(talk.say("go"))
+    await began.wait()
+    session = await talk.runner.session_service.get_session(app_name="t", **talk.ids)
+    assert session is not None
+    assert talk.runner.cancel(session.events[0].invocation_id)
+    assert [event.interrupted for event in await listening] == [True]

@@ -1,0 +1,148 @@
+"""`event_html`: no text stops the event loop for long, none is lost, and HTML is cached within a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import html as html_module
+import time
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from runtime.events import Event
+from sessions_app.codec import event_to_json
+from sessions_app.rendering import event_html as module
+from sessions_app.rendering import render_markdown
+from sessions_app.rendering.event_html import cache, event_html, html_now
+from tests.fakes import text_content
+from tests.unit.sessions_app.test_rendering import Tags
+
+LONGEST_ON_THE_LOOP = 0.05
+LARGEST = 32_000
+WIDE_TABLE = "|a" * 250 + "|\n" + "|-" * 250 + "|\n" + "|\n" * 250
+PIECES = (
+    *(
+        "![",
+        "[",
+        "](",
+        "[a](b)",
+        "<a@b.c>",
+        "a*",
+        "*a **b ",
+        "`a",
+        "``",
+        "__",
+        "~~",
+        "\\",
+        "&amp;",
+        "&#1;",
+        "<",
+    ),
+    *(
+        "> ",
+        "- ",
+        "1. ",
+        "  ",
+        "\n",
+        "\n\n",
+        "```\n",
+        "# a\n",
+        "***",
+        "a\n---\n",
+        "|",
+        "|-",
+        "|\n",
+        "a|b\n-|-\n",
+    ),
+    *("[a]: b\n", "a ", "word", "{", '"k": 1,', "\u202e", "\0"),
+)
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> None:
+    cache.clear()
+
+
+def answer(text: str) -> Event:
+    return Event(id="id", author="agent", invocation_id="e-1", content=text_content(text))
+
+
+def seconds_on_the_loop(event: Event) -> float:
+    """Return the longest time that the loop's thread works without a pause while the event is rendered."""
+
+    async def measure() -> float:
+        rendering = asyncio.create_task(event_html(uuid4(), 1, event, event_to_json(event)))
+        longest = 0.0
+        while not rendering.done():
+            before = time.thread_time()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.thread_time() - before)
+        await rendering
+        return longest
+
+    return asyncio.run(measure())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4), st.integers(1, LARGEST))
+def test_no_answer_of_32_kb_takes_the_event_loop_for_long(pieces: list[str], length: int) -> None:
+    event = answer(("".join(pieces) * length)[:length])
+    if seconds_on_the_loop(event) > LONGEST_ON_THE_LOOP:  # The collector of garbage may have run: look again.
+        assert seconds_on_the_loop(event) <= LONGEST_ON_THE_LOOP
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_huge_table_is_shown_as_it_is_and_takes_no_time(copies: int) -> None:
+    text = "before\n\n" + "\n\n".join([WIDE_TABLE] * copies) + "\n\nafter"
+    before = time.thread_time()
+    tags = Tags(render_markdown(text))
+    assert time.thread_time() - before < LONGEST_ON_THE_LOOP
+    assert tags.all("td") == [] and "|a|a|a" in tags.text and "after" in tags.text
+    assert seconds_on_the_loop(answer(text)) < LONGEST_ON_THE_LOOP
+
+
+def test_tables_within_the_limit_stay_tables() -> None:
+    table = "|a|b|\n|-|-|\n" + "|1|2|\n" * 100 + "\n"
+    assert len(Tags(render_markdown(table * 2)).all("td")) == 400
+
+
+@pytest.mark.parametrize("mark", ["> ", "- ", "1. ", "> - "])
+def test_text_that_is_nested_too_deep_is_shown_as_it_is(mark: str) -> None:
+    text = Tags(render_markdown(mark * 60 + "deep\n\nafter")).text
+    assert "deep" in text and "after" in text
+
+
+def test_text_beyond_the_limit_of_length_is_shown_as_it_is(settings: Settings) -> None:
+    settings.ADK = {"markdown_limit": 20}
+    html = render_markdown("**first**\n\nsecond *line*\nthird *line*\n")
+    assert "<strong>first</strong>" in html
+    assert "second *line*\nthird *line*" in html_module.unescape(Tags(html).text)
+
+
+def test_what_takes_long_is_not_rendered_at_once_and_then_comes_from_the_cache() -> None:
+    event, session_id = answer("[" * LARGEST), uuid4()
+    body = event_to_json(event)
+    assert html_now(session_id, 1, event, body) is None
+    html = asyncio.run(event_html(session_id, 1, event, body))
+    assert "[" * LARGEST in html and html_now(session_id, 1, event, body) == html
+
+
+def test_an_event_is_rendered_once_and_the_cache_is_bounded_by_bytes(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ADK = {"cached_html_bytes": 50_000}
+    rendered = []
+
+    def render(session_id: UUID, seq: int, event: Event, jobs: Any) -> str:
+        rendered.append(seq)
+        return "x" * 10_000
+
+    monkeypatch.setattr(module, "render_event", render)
+    session_id, event = uuid4(), answer("hi")
+    for seq in (1, 1, 2, 3, 4, 5, 6, 6, 1):
+        html_now(session_id, seq, event, "{}")
+    assert rendered == [1, 2, 3, 4, 5, 6, 1]

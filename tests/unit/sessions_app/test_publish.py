@@ -1,0 +1,74 @@
+"""`publish_committed`: one frame for all watchers, and no failure reaches the committer."""
+
+from __future__ import annotations
+
+import json
+from unittest.mock import Mock
+from uuid import uuid4
+
+import pytest
+
+from runtime.events import Event
+from sessions_app.codec import event_to_json
+from sessions_app.live.hub import Hub
+from sessions_app.live.publish import publish_committed
+from sessions_app.rendering import event_html
+from sessions_app.services.session_service import CommittedEvent
+from tests.fakes import text_content
+
+EVENT = Event(id="event", author="agent", invocation_id="e-1", content=text_content("Hello."))
+COMMITTED = CommittedEvent(uuid4(), 7, EVENT, event_to_json(EVENT), jobs=())
+
+
+@pytest.fixture
+def outbox() -> Mock:
+    return Mock()
+
+
+@pytest.fixture
+def hub(outbox: Mock) -> Hub:
+    return Hub(outbox)
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """The renderer of events, which keeps its calls."""
+    event_html.cache.clear()
+    renderer = Mock(return_value="<p>Hello.</p>")
+    monkeypatch.setattr(event_html, "render_event", renderer)
+    return renderer
+
+
+def test_an_event_is_rendered_once_for_all_watchers(hub: Hub, outbox: Mock, rendered: Mock) -> None:
+    tabs = [Mock(), Mock()]
+    for tab in tabs:
+        hub.watch(COMMITTED.session_id, tab)
+    publish_committed(hub, COMMITTED, rewound_from=3)
+    frames = [tab.on_event.call_args.args[1] for tab in tabs]
+    assert frames[0] is frames[1]
+    assert json.loads(frames[0]) == {
+        "v": 1,
+        "type": "event",
+        "seq": 7,
+        "event": json.loads(COMMITTED.body),
+        "html": "<p>Hello.</p>",
+        "rewound_from": 3,
+    }
+    rendered.assert_called_once()
+    outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
+
+
+def test_an_event_that_nobody_watches_is_not_rendered(hub: Hub, outbox: Mock, rendered: Mock) -> None:
+    publish_committed(hub, COMMITTED)
+    rendered.assert_not_called()
+    outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
+
+
+def test_a_failure_is_logged_and_other_processes_still_learn_of_the_event(
+    hub: Hub, outbox: Mock, rendered: Mock, caplog: pytest.LogCaptureFixture
+) -> None:
+    rendered.side_effect = ValueError("broken template")
+    hub.watch(COMMITTED.session_id, Mock())
+    publish_committed(hub, COMMITTED)
+    assert f"Event 7 of session {COMMITTED.session_id} was not shown live" in caplog.text
+    outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
