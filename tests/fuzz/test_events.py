@@ -19,6 +19,7 @@ from sessions_app.models import Session
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import json_values, storable
+from tests.integration.tampering import tamper
 
 CALL = {"functionCall": {"id": "c-1", "name": "look", "args": {"a": 1}}}
 RESPONSE = {"functionResponse": {"id": "c-1", "name": "look", "response": {"result": 1}}}
@@ -98,7 +99,7 @@ KNOWN = {
 
 def store(session: Session, bodies: list[Any]) -> list[int]:
     """Store the events between two good ones, but those that PostgreSQL refuses; return their numbers."""
-    session.events.all().delete()
+    tamper(session.events.all().delete)
     session.last_seq = 0
     add_event(session, said("good-before"))
     for body in bodies:

@@ -19,10 +19,11 @@ from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.tools import LongRunningFunctionTool
 from sessions_app import agent_registry, celery_dispatch
 from sessions_app.chat.protocol import client_frame
 from sessions_app.conf import conf
-from sessions_app.jobs import answer
+from sessions_app.jobs import response as job_response
 from sessions_app.models import Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
@@ -98,6 +99,10 @@ RAW = [
 ]
 
 
+def choose() -> None:
+    """Let the person choose."""
+
+
 class Tab:
     """The browser's end of the socket of a session."""
 
@@ -135,11 +140,11 @@ async def tab(
     transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Tab]:
     """An open tab of a session in which two calls wait for the person."""
-    app = App(
-        name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "Done."))
-    )
+    model = ScriptedModel(rule=lambda request: "Done.")
+    tools = [LongRunningFunctionTool(choose, answered_by="person")]
+    app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
-    monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
     settings.ADK = {"frames_per_minute": 10**9}
     conf.cache_clear()

@@ -20,8 +20,10 @@ from sessions_app.models import (
     Artifact,
     Event,
     Invocation,
+    LegalHold,
     ScheduledTask,
     Session,
+    Tombstone,
     ToolJob,
     UserState,
 )
@@ -49,6 +51,7 @@ class Things:
             "app_name": APP,
             "filename": "notes.txt",
             "artifact_id": self.rows["artifact"].pk,
+            "hold_id": self.rows["legalhold"].pk,
             "content_type_id": ContentType.objects.get_for_model(Session).pk,
             "app_label": "sessions_app",
             "url": "no-such-page",
@@ -60,7 +63,6 @@ def make_things(owner: User) -> Things:
     """Store one of each thing for the person."""
     session = make_session(owner)
     work: dict[str, Any] = {"session": session, "invocation_id": f"e-{session.pk}"}
-    shared = AppState.objects.get_or_create(app_name=APP, defaults={"state": {"total": 1}})[0]
     rows: dict[str, Model] = {
         "session": session,
         "event": session.events.get(seq=1),
@@ -68,8 +70,12 @@ def make_things(owner: User) -> Things:
         "tooljob": make_job(session),
         "scheduledtask": make_schedule(session),
         "artifact": make_artifact(session),
-        "appstate": shared,
-        "userstate": UserState.objects.create(app_name=APP, user=owner, state={"name": "Ada"}),
+        "appstate": AppState.objects.get_or_create(app_name=APP)[0],
+        "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
+        "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
+        "tombstone": Tombstone.objects.create(
+            kind="session", subject_id=uuid4(), user_id=owner.pk, reason="Asked for", finished_at=LATER
+        ),
         "user": owner,
         "group": Group.objects.get_or_create(name="Auditors")[0],
     }
@@ -130,8 +136,12 @@ def make_staff(permissions: Iterable[str]) -> User:
 
 
 def opening(text: str) -> list[Permissions]:
-    """The sets of permissions that open a row, from `view_a|view_b+cancel_b`; none from `-`."""
-    return [] if text == "-" else [frozenset(one.split("+")) for one in text.split("|")]
+    """The sets of permissions that open a row, from `view_a|view_b+cancel_b`; none from `-`.
+
+    A model need not have all of Django's permissions: those that do not exist open nothing.
+    """
+    sets = [] if text == "-" else [frozenset(one.split("+")) for one in text.split("|")]
+    return [one for one in sets if one <= all_permissions()]
 
 
 def largest_refused(sets: list[Permissions]) -> list[Permissions]:

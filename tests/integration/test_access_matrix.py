@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from adk_site.asgi import application
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry
-from sessions_app.jobs import answer
+from sessions_app.jobs import response as job_response
 from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel
 from tests.integration.access import (
@@ -85,6 +86,10 @@ POST   login     login  login 404   200       any        /admin/<app_label>/
 GET    login     login  login 404   404       -          /admin/<url>
 POST   login     login  login 404   404       -          /admin/<url>
 
+GET    login     login  login 403   200       set_*      /admin/sessions_app/legalhold/add/
+POST   login     login  login 403   200       set_*      /admin/sessions_app/legalhold/add/
+GET    login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<hold_id>/lift/
+POST   login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<hold_id>/lift/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/
 GET    login     login  login 403   403       -          /admin/sessions_app/*/add/
@@ -131,7 +136,7 @@ WORDS = {
     "any": "|".join(
         f"{verb}_{model._meta.model_name}"
         for model in admin.site._registry
-        for verb in ("view", "change")
+        for verb in ("view", "change", "set")
         if model._meta.app_label == "sessions_app"
     ),
 }
@@ -218,12 +223,14 @@ def world(
     settings: Settings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> World:
     """The people and their things, stored once for all cases."""
     settings.MEDIA_ROOT = tmp_path
+    caplog.set_level(logging.CRITICAL, "django.request")  # thousands of refusals, each with a traceback
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
-    monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
     return make_world()
 
 

@@ -21,9 +21,10 @@ from django.test import Client
 from adk_site.asgi import websocket
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.tools import LongRunningFunctionTool
 from sessions_app import agent_registry, celery_dispatch
 from sessions_app.chat.protocol import AnyClientFrame
-from sessions_app.jobs import answer
+from sessions_app.jobs import response as job_response
 from sessions_app.models import Invocation, JobStatus, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
@@ -39,6 +40,10 @@ CLOSE_CODES = {
     "staff with all permissions": 4404,
     "superuser": 4404,
 }
+
+
+def choose() -> None:
+    """Let the person choose."""
 
 
 def queued(session: Session) -> dict[str, Any]:
@@ -91,9 +96,11 @@ ROWS = {
 @pytest.fixture(autouse=True)
 def site(monkeypatch: pytest.MonkeyPatch) -> None:
     """An app whose model answers with a word, and no broker."""
-    app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel(rule=lambda request: "Done.")))
+    model = ScriptedModel(rule=lambda request: "Done.")
+    tools = [LongRunningFunctionTool(choose, answered_by="person")]
+    app = App(name=APP, root_agent=LlmAgent(name=APP, model=model, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
-    monkeypatch.setattr(answer, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
 
 
@@ -117,7 +124,7 @@ def make_people() -> dict[str, Client]:
 
 def socket_of(client: Client, session: Session, origin: bytes = ORIGIN) -> WebsocketCommunicator:
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
-    headers = [(b"cookie", cookies.encode()), (b"origin", origin)]
+    headers = [(b"cookie", cookies.encode()), (b"host", b"localhost"), (b"origin", origin)]
     return WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/", headers=headers)
 
 
