@@ -33,14 +33,15 @@ def event_from_json(body: str) -> Event:
     return Event.model_validate_json(body)
 
 
-def event_to_show(stored: Mapping[str, Any]) -> Event:
+def event_to_show(stored: Any) -> Event:
     """Return a stored event for display; an unreadable event is replaced by an error event that says so."""
     try:
         return Event.model_validate(stored)
     except pydantic.ValidationError as error:
-        logger.warning("Event %s cannot be read: %s", stored.get("id"), error)
+        fields = stored if isinstance(stored, Mapping) else {}
+        logger.warning("Event %s cannot be read: %s", fields.get("id"), error)
         keys = {"id": "id", "author": "author", "invocation_id": "invocationId"}
-        readable = {name: str(stored.get(key) or "") for name, key in keys.items()}
+        readable = {name: str(fields.get(key) or "") for name, key in keys.items()}
         return Event(**readable, error_code="UNREADABLE", error_message=UNREADABLE)
 
 

@@ -17,15 +17,13 @@ from sessions_app.shutdown import shut_down
 
 
 class Errors(logging.Handler):
-    """Keeps what is logged at level ERROR and above, but Django's notes on requests that it refused with 400."""
+    """Keeps what is logged at level ERROR and above."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.told: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.startswith("django.security."):
-            return
         error = record.exc_info[1] if record.exc_info else None
         frames = traceback.extract_tb(error.__traceback__) if error else []
         places = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-3:]]
@@ -38,8 +36,13 @@ class Errors(logging.Handler):
 
 
 @pytest.fixture(autouse=True)
-def errors() -> Iterator[Errors]:
-    """No test may leave a record of level ERROR; tests look at it after each example, to name the example."""
+def errors(caplog: pytest.LogCaptureFixture) -> Iterator[Errors]:
+    """No test may leave a record of level ERROR; tests look at it after each example, to name the example.
+
+    Django's notes on requests that it refused are left out. There are thousands, each with a traceback.
+    """
+    caplog.set_level(logging.CRITICAL, "django.security")
+    caplog.set_level(logging.ERROR, "django.request")
     handler = Errors()
     logging.getLogger().addHandler(handler)
     yield handler

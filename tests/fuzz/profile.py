@@ -1,22 +1,23 @@
-"""How long the fuzz tests run: a minute in all, always the same examples; with `FUZZ=1` much longer, and new ones."""
+"""How long the fuzz tests run: a short time with the same examples in `make test`, longer with new ones on demand."""
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, Phase, settings
 
-IS_LONG = os.environ.get("FUZZ") == "1"
+LONG = "long"
 LONG_FACTOR = 100
+
+settings.register_profile(LONG, settings())
 
 
 def examples(number: int) -> settings:
-    """Settings for a test with so many examples, many more in a long run."""
+    """Return the settings of a test with so many examples, and many more with `--hypothesis-profile=long`."""
+    is_long = settings.get_current_profile_name() == LONG
     return settings(
-        max_examples=number * (LONG_FACTOR if IS_LONG else 1),
-        derandomize=not IS_LONG,
+        max_examples=number * (LONG_FACTOR if is_long else 1),
+        derandomize=not is_long,
         database=None,
         deadline=None,
-        phases=list(Phase) if IS_LONG else [Phase.explicit, Phase.generate],
+        phases=list(Phase) if is_long else [Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

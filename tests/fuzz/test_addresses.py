@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
+from django.contrib import admin
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -18,43 +21,13 @@ from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import RTL, texts
 
-MODELS = ("session", "event", "invocation", "tooljob", "scheduledtask", "artifact", "appstate", "userstate")
-CHANGELISTS = [f"/admin/sessions_app/{model}/" for model in MODELS]
-LOOKUPS = [
-    *(
-        "q",
-        "o",
-        "p",
-        "all",
-        "e",
-        "_to_field",
-        "_popup",
-        "status",
-        "status__exact",
-        "kind",
-        "app_name",
-        "part_kind",
-    ),
-    *(
-        "created_at__gte",
-        "created_at__lt",
-        "updated_at__gte",
-        "next_at__gte",
-        "next_at__isnull",
-        "cancelled_at__gte",
-    ),
-    *("session__app_name", "tool_name", "session__user__password__startswith", "user__password__regex"),
-    *(
-        "state__has_key",
-        "body__a",
-        "body__contains",
-        "session__events__body__contains",
-        "pk__in",
-        "id__gt",
-        "seq",
-    ),
-    *("user__sessions", "__class__", "__", "nonsense", "session__state__a__gt"),
-]
+CHANGELISTS = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in admin.site._registry]
+LOOKUPS = """
+    q o p all e _to_field _popup _facets status status__exact kind app_name part_kind created_at__gte created_at__lt
+    updated_at__gte next_at__gte next_at__isnull cancelled_at__gte lifted_at__isempty session__app_name tool_name
+    is_staff__exact groups__id__exact session__user__password__startswith user__password__regex state__has_key
+    body__a body__contains session__events__body__contains pk__in id__gt seq user__sessions __class__ __ nonsense
+""".split()
 PARAMETERS = {
     "/": ["page"],
     "/chat/{session}/": ["x"],
@@ -72,7 +45,7 @@ VALUES = [
     *("", "\0", "\ud800", RTL, "9" * 5000, "x" * 300, "-1", "0", "5", "²", "1e400", "NaN", "'", "[]", "%00"),
     *("2026-13-45", "9999-99-99 99:99", "1,2", str(uuid4()), str(2**31), str(2**63), "_5F"),
 ]
-QUERY_VALUES = ["\0", "\ud800", "9" * 5000, "x", "5", "-1", "2026-13-45"]
+QUERY_VALUES = ["\0", "\ud800", "9" * 5000, "5", "2026-13-45"]
 PATHS = [
     *(
         "/chat/{odd}/",
@@ -192,7 +165,7 @@ def test_a_body_is_answered(
 
 
 @given(st.sampled_from(ADDRESSED), texts, texts)
-@examples(60)
+@examples(40)
 def test_any_query_string_is_answered(
     browser: Client, filled: dict[str, str], errors: Errors, addressed: tuple[str, str], value: str, more: str
 ) -> None:
@@ -203,17 +176,33 @@ def test_any_query_string_is_answered(
     assert told == []
 
 
-@pytest.mark.parametrize(
-    "name", ["session__user__password__startswith", "user__password__regex", "body__contains"]
-)
-@pytest.mark.parametrize("changelist", CHANGELISTS)
+@pytest.mark.parametrize("changelist", [url for url in CHANGELISTS if "/auth/" not in url])
 def test_no_list_is_filtered_by_what_its_page_does_not_offer(
-    browser: Client, filled: dict[str, str], changelist: str, name: str
+    browser: Client, filled: dict[str, str], changelist: str
 ) -> None:
-    response = browser.get(changelist, {name: "x"})
-    assert response.status_code in (302, 400)
-    if response.status_code == 302:
-        assert response["Location"].endswith("?e=1")
+    for name in (
+        "session__user__password__startswith",
+        "body__contains",
+        "state__a",
+        "id__gt",
+        "app_name__regex",
+    ):
+        assert browser.get(changelist, {name: "x"}).status_code == 400, name
+
+
+@pytest.mark.parametrize("changelist", CHANGELISTS)
+def test_each_filter_that_a_list_offers_works(
+    browser: Client, filled: dict[str, str], changelist: str
+) -> None:
+    html = browser.get(changelist).content.decode()
+    links = {unescape(link) for link in re.findall(r'href="(\?[^"]+=[^"]*)"', html)}
+    assert {link: browser.get(changelist + link).status_code for link in links} == dict.fromkeys(links, 200)
+
+
+@pytest.mark.parametrize("changelist", CHANGELISTS)
+def test_a_request_with_nul_is_refused(browser: Client, filled: dict[str, str], changelist: str) -> None:
+    for address in ("?q=%00", "?status=%00", "?name=%00", "?%00=x", "%00/change/", "a%00/history/"):
+        assert browser.get(changelist + address).status_code == 400, address
 
 
 @pytest.mark.parametrize(

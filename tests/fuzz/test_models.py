@@ -101,7 +101,7 @@ class Talk:
             invocation_id, _ = await use_cases.send_message(
                 self.person, self.session.pk, f"m{self._messages}", "hi"
             )
-            await asyncio.wait_for(worker().ended(), 60)
+            await asyncio.wait_for(worker().wait_until_idle(), 60)
             row = await Invocation.objects.aget(invocation_id=invocation_id)
             if row.status not in ("completed", "failed", "waiting"):
                 wrong.append(f"invocation is {row.status}")
@@ -134,15 +134,26 @@ async def test_an_odd_answer_ends_the_invocation_and_the_next_one_works(
 
 
 async def test_odd_names_of_arguments_reach_the_tool_or_are_refused(talk: Talk, errors: Errors) -> None:
-    for name in NAMES:
-        turn = types.Part(
-            function_call=types.FunctionCall(name="odd_result", args={name: "x", "tool_context": 1})
-        )
-        assert await talk.broken_by(turn) == [], name
-        assert errors.taken() == [], name
+    calls = [
+        types.FunctionCall(name="odd_result", args={name: "x", "tool_context": 1}, id=f"c-{number}")
+        for number, name in enumerate(NAMES)
+    ]
+    turn = content(*(types.Part(function_call=one) for one in calls))
+    assert await talk.broken_by(turn) == []
+    assert errors.taken() == []
 
 
-@given(json_values | st.just(object()) | st.just({1, 2}) | st.just(b"\xff") | st.just(float("nan")), names)
+@pytest.mark.parametrize("result", [object(), {1, 2}], ids=["object", "set"])
+async def test_a_result_that_is_no_json_fails_the_invocation_with_a_sentence_for_the_developer(
+    talk: Talk, errors: Errors, result: Any
+) -> None:
+    RESULTS.append(result)
+    assert await talk.broken_by(content(call("odd_result"))) == []
+    (told,) = errors.taken()
+    assert "Tool 'odd_result'" in told
+
+
+@given(json_values | st.just(b"\xff") | st.just(float("nan")) | st.just(10**5000), names)
 @examples(20)
 async def test_any_result_of_a_tool_is_told_to_the_model(
     talk: Talk, errors: Errors, result: Any, name: str
