@@ -1,6 +1,7 @@
-"""Origin check of websockets: Django's check of forms, so that pages on another port or scheme are refused, too.
+"""Check of websocket handshakes: NUL is refused, and the origin is checked as Django checks it for forms.
 
-Browsers let every page open a websocket to any site and send the person's cookies with it.
+Django's check also refuses pages on another port or scheme. Browsers let every page open a websocket to any site, and
+send the person's cookies with it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
+
+from adk_site.nul import has_nul
 
 Application = Callable[..., Awaitable[Any]]
 Scope = MutableMapping[str, Any]
@@ -32,11 +35,15 @@ class _OriginCheck(CsrfViewMiddleware):
 
 
 def from_own_pages(application: Application) -> Application:
-    """Wrap a websocket application: sockets that no page of this site or of a trusted origin opened are refused."""
+    """Wrap a websocket application: sockets that no page of this site or of a trusted origin opened are refused.
+
+    A handshake with NUL is refused as well.
+    """
     denied: Application = WebsocketDenier.as_asgi()
 
     async def wrapped(scope: Scope, receive: Any, send: Any) -> Any:
-        accepts = _OriginCheck(_no_response).accepts(_http_request(scope))
+        request = _http_request(scope)
+        accepts = not has_nul(request) and _OriginCheck(_no_response).accepts(request)
         return await (application if accepts else denied)(scope, receive, send)
 
     return wrapped

@@ -16,15 +16,26 @@ from pydantic_core import PydanticSerializationError
 
 from runtime import types
 from runtime.events.event import Event
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import InvalidInputError, NotFoundError
 
 logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
+FIRST_TIMESTAMP, LAST_TIMESTAMP = -62_135_510_400, 253_402_214_400
+"""The calendar, without its first and last day, so that each timestamp has a date in every time zone."""
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def event_to_json(event: Event) -> str:
-    """Return the event's JSON as the ADK API has it: camelCase, without unset fields."""
+    """Return the event's JSON as the ADK API has it: camelCase, without unset fields.
+
+    Raises:
+        InvalidInputError: the event's timestamp is outside of the calendar.
+    """
+    if not FIRST_TIMESTAMP <= event.timestamp <= LAST_TIMESTAMP:
+        raise InvalidInputError(
+            f"Event {event.id!r} has the timestamp {event.timestamp}, which is not in the years 1 to 9999. "
+            "Give seconds since 1970, or leave the timestamp out."
+        )
     return _storable_json(event)
 
 

@@ -42,27 +42,38 @@ PARAMETERS = {
 }
 ADDRESSED = [(path, name) for path, names in PARAMETERS.items() for name in names]
 VALUES = [
-    *("", "\0", "\ud800", RTL, "9" * 5000, "x" * 300, "-1", "0", "5", "²", "1e400", "NaN", "'", "[]", "%00"),
-    *("2026-13-45", "9999-99-99 99:99", "1,2", str(uuid4()), str(2**31), str(2**63), "_5F"),
+    "",
+    "\0",
+    "\ud800",
+    RTL,
+    "9" * 5000,
+    "x" * 300,
+    "-1",
+    "²",
+    "'",
+    "%00",
+    str(uuid4()),
+    str(2**63),
+    "_5F",
 ]
-QUERY_VALUES = ["\0", "\ud800", "9" * 5000, "5", "2026-13-45"]
+QUERY_VALUES = ["\ud800", "9" * 5000, "2026-13-45"]
 PATHS = [
-    *(
-        "/chat/{odd}/",
-        "/chat/new/{odd}/",
-        "/chat/{session}/artifacts/{odd}",
-        "/chat/{session}/{odd}",
-        "/{odd}",
-    ),
-    *("/admin/{odd}", "/admin/sessions_app/{odd}/", "/static/{odd}", "/admin/r/{odd}/{odd}/"),
+    "/chat/{odd}/",
+    "/chat/new/{odd}/",
+    "/chat/{session}/artifacts/{odd}",
+    "/chat/{session}/{odd}",
+    "/{odd}",
+    "/admin/{odd}",
+    "/admin/sessions_app/{odd}/",
+    "/static/{odd}",
+    "/admin/r/{odd}/{odd}/",
     *(f"{changelist}{{odd}}/change/" for changelist in CHANGELISTS),
-    *(f"{changelist}{{odd}}/history/" for changelist in CHANGELISTS),
-    *(f"{changelist}{{odd}}/" for changelist in CHANGELISTS),
-    *(
-        "/admin/sessions_app/session/{session}/event/{odd}/raw.json",
-        "/admin/sessions_app/invocation/{odd}/stop/",
-    ),
-    *("/admin/sessions_app/tooljob/{odd}/stop/", "/admin/sessions_app/artifact/{odd}/download/"),
+    "/admin/sessions_app/session/{odd}/history/",
+    "/admin/sessions_app/session/{session}/event/{odd}/raw.json",
+    "/admin/sessions_app/invocation/{odd}/stop/",
+    "/admin/sessions_app/tooljob/{odd}/stop/",
+    "/admin/sessions_app/legalhold/{odd}/lift/",
+    "/admin/sessions_app/artifact/{odd}/download/",
 ]
 POSTS = [
     "/accounts/login/",
@@ -71,31 +82,23 @@ POSTS = [
     "/chat/new/{odd}/",
 ]
 CONTENT_TYPES = [
-    *("application/x-www-form-urlencoded", "application/json", "text/plain", "", "x", "multipart/form-data"),
-    *("multipart/form-data; boundary=x", "multipart/form-data; boundary=" + "x" * 300),
-    *(
-        "application/x-www-form-urlencoded; charset=utf-16",
-        "application/x-www-form-urlencoded; charset=nonsense",
-    ),
+    "application/x-www-form-urlencoded",
+    "application/x-www-form-urlencoded; charset=utf-16",
+    "application/x-www-form-urlencoded; charset=nonsense",
+    "application/json",
+    "",
+    "multipart/form-data",
+    "multipart/form-data; boundary=x",
 ]
 BODIES = [
-    *(
-        b"",
-        b"\0",
-        b"\xff\xfe",
-        b"username=%00&password=%00",
-        b"username=\xff",
-        b"reason=%00",
-        b"reason=%ED%A0%80",
-    ),
-    *(
-        b"&" * 2000,
-        b"a=1&" * 2000,
-        b"username=" + b"x" * 100_000,
-        b"next=//evil.example&username=a&password=b",
-    ),
-    *(b"--x\r\n", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n', b"--x" * 1000),
-    *(b"reason=" + b"x" * 501, b"{", b"[" * 10_000, b"csrfmiddlewaretoken=%00"),
+    b"\0",
+    b"\xff\xfe",
+    b"username=%00&password=%00&reason=%00",
+    b"username=\xff&reason=%ED%A0%80&csrfmiddlewaretoken=%00",
+    b"a=1&" * 2000,
+    b"next=//evil.example&password=b&username=" + b"x" * 100_000,
+    b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n',
+    b"--x" * 1000,
 ]
 
 

@@ -15,7 +15,7 @@ from sessions_app.models import Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fuzz.test_events import BATCHES, KNOWN, store
 
-pytestmark = pytest.mark.usefixtures("loop_end")
+pytestmark = pytest.mark.usefixtures("loop_end", "marked_rows")
 
 
 @pytest.mark.parametrize("bodies", [*BATCHES, KNOWN], ids=lambda bodies: next(iter(bodies)))

@@ -21,6 +21,7 @@ from tests.fuzz.profile import examples
 from tests.fuzz.values import json_values, storable
 from tests.integration.tampering import tamper
 
+pytestmark = pytest.mark.usefixtures("marked_rows")
 CALL = {"functionCall": {"id": "c-1", "name": "look", "args": {"a": 1}}}
 RESPONSE = {"functionResponse": {"id": "c-1", "name": "look", "response": {"result": 1}}}
 FILE = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
@@ -92,7 +93,7 @@ KNOWN = {
     "rewind to an object": said("odd", actions={"rewindBeforeInvocationId": {}}),
     "a scheduled number": said("odd", customMetadata={"adk_scheduled": 5}, author="user"),
     "odd numbers of tokens": said(
-        "odd", usageMetadata={"promptTokenCount": 2**31 - 1, "candidatesTokenCount": -5}
+        "odd", usageMetadata={"promptTokenCount": 2**40, "candidatesTokenCount": -5}
     ),
 }
 
