@@ -74,7 +74,11 @@ def make_things(owner: User) -> Things:
         "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
         "tombstone": Tombstone.objects.create(
-            kind="session", subject_id=uuid4(), user_id=owner.pk, reason="Asked for", finished_at=LATER
+            kind="session",
+            subject_id=str(uuid4()),
+            user_id=str(owner.pk),
+            reason="Asked for",
+            finished_at=LATER,
         ),
         "user": owner,
         "group": Group.objects.get_or_create(name="Auditors")[0],
