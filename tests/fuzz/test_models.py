@@ -143,7 +143,7 @@ async def test_odd_names_of_arguments_reach_the_tool_or_are_refused(talk: Talk, 
     assert errors.taken() == []
 
 
-@pytest.mark.parametrize("result", [object(), {1, 2}], ids=["object", "set"])
+@pytest.mark.parametrize("result", [object(), 10**5000], ids=["object", "5000 digits"])
 async def test_a_result_that_is_no_json_fails_the_invocation_with_a_sentence_for_the_developer(
     talk: Talk, errors: Errors, result: Any
 ) -> None:
@@ -153,7 +153,7 @@ async def test_a_result_that_is_no_json_fails_the_invocation_with_a_sentence_for
     assert "Tool 'odd_result'" in told
 
 
-@given(json_values | st.just(b"\xff") | st.just(float("nan")) | st.just(10**5000), names)
+@given(json_values | st.just({1, 2}) | st.just(b"\xff") | st.just(float("nan")), names)
 @examples(20)
 async def test_any_result_of_a_tool_is_told_to_the_model(
     talk: Talk, errors: Errors, result: Any, name: str
