@@ -1,4 +1,4 @@
-"""Parts that tests of every kind share: their order, the servers, the whole stack."""
+"""Parts that tests of every kind share: their order and the servers."""
 
 import shutil
 from collections.abc import Generator, Iterator
@@ -11,7 +11,6 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
-from tests.stack.stack import Stack
 
 BROWSER = "tests/browser/"
 LONGEST_FIRST = (BROWSER, "tests/chaos/", "tests/stack/", "tests/integration/", "tests/")
@@ -69,10 +68,3 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-
-
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The whole site in processes of its own, with servers and data of its own."""
-    with Stack(tmp_path_factory.mktemp("stack")) as running:
-        yield running

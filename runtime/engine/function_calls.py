@@ -22,6 +22,7 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import as_response, is_refusal
+from runtime.tools.tool_threads import one_after_another
 
 Tools = Mapping[str, BaseTool]
 
@@ -71,11 +72,13 @@ async def run_function_calls(
     tools: Tools,
     confirmations: Confirmations | None = None,
 ) -> Batch:
-    """Run the calls concurrently. When one fails, cancel the others and keep the results that are complete.
+    """Run the calls. When one fails, cancel the others and keep the results that are complete.
 
+    Asynchronous tools run concurrently, synchronous ones one after another in call order.
     After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
     """
-    settled = await settle(run_call(agent, ctx, call, tools, confirmations or {}) for call in calls)
+    with one_after_another():
+        settled = await settle(run_call(agent, ctx, call, tools, confirmations or {}) for call in calls)
     results = [value for value in settled if isinstance(value, CallResult)]
     failure = first_failure(settled) or _stray_cancellation(calls, settled)
     if failure:

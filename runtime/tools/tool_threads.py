@@ -1,11 +1,16 @@
-"""Threads of synchronous tools, separate from asyncio's default threads: a slow tool holds up other tools only."""
+"""Threads of synchronous tools, separate from asyncio's default threads: a slow tool holds up other tools only.
+
+The synchronous tools of one step run one after another, because functions that read, wait and write the state would
+undo each other's changes.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
@@ -13,6 +18,7 @@ DEFAULT_TOOL_THREADS = 32
 
 _NAME = "adk tool"
 _executor = ThreadPoolExecutor(DEFAULT_TOOL_THREADS, _NAME)  # Starts no thread before the first call.
+_turn: ContextVar[asyncio.Lock | None] = ContextVar("turn of a synchronous tool", default=None)
 
 
 def set_tool_threads(number: int) -> None:
@@ -22,7 +28,20 @@ def set_tool_threads(number: int) -> None:
     previous.shutdown(wait=False)
 
 
+@contextmanager
+def one_after_another() -> Iterator[None]:
+    """Within the block, let the synchronous tools of all tasks wait for each other, in the order of their calls."""
+    token = _turn.set(asyncio.Lock())
+    try:
+        yield
+    finally:
+        _turn.reset(token)
+
+
 async def run_in_tool_thread(function: Callable[..., Any], **arguments: Any) -> Any:
     """Call the function in a tool thread, with the caller's context variables."""
-    call = partial(copy_context().run, function, **arguments)
-    return await asyncio.get_running_loop().run_in_executor(_executor, call)
+    context = copy_context()
+    context.run(_turn.set, None)  # A tool that runs other tools itself does not wait for its own end.
+    call = partial(context.run, function, **arguments)
+    async with _turn.get() or nullcontext():
+        return await asyncio.get_running_loop().run_in_executor(_executor, call)

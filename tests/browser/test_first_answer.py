@@ -1,5 +1,7 @@
 """Contract: a person signs in, sends a message, and sees the answer appear word by word."""
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -7,6 +9,7 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PERSON
 from tests.browser.model import Model
 from tests.model_server import Turn
+from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -68,9 +71,19 @@ def test_thoughts_are_shown_separately_from_the_answer(chat: ChatPage, model: Mo
     expect(chat.log.locator("article.agent > .prose")).to_have_text(["Change the bulb."])
 
 
-def test_without_a_key_the_page_says_that_the_demo_model_answers(browser: Browser, stack: Stack) -> None:
-    chat = ChatPage(browser.new_page(), stack.base_url)
-    chat.sign_in(PERSON, stack.credentials[PERSON])
+@pytest.fixture
+def web_without_key(site: Stack, model: Model) -> Iterator[Web]:
+    """A web process of the site that has no key of a model."""
+    names = site.environment.keys() - model.environment.keys()
+    with Web(site, {name: site.environment[name] for name in names}) as web:
+        yield web
+
+
+def test_without_a_key_the_page_says_that_the_demo_model_answers(
+    browser: Browser, site: Stack, web_without_key: Web
+) -> None:
+    chat = ChatPage(browser.new_page(), web_without_key.base_url)
+    chat.sign_in(PERSON, site.credentials[PERSON])
     expect(chat.page.get_by_text(BANNER)).to_be_visible()
     chat.new_chat()
     expect(chat.page.get_by_text(BANNER)).to_be_visible()

@@ -40,7 +40,7 @@ def interrupted(chat: ChatPage, model: Model, site: Stack) -> Iterator[ChatPage]
     chat.errors.clear()  # the browser reports each failed reconnect
 
 
-def test_after_ctrl_c_and_a_restart_the_answer_is_resumed_with_a_notice(
+def test_an_answer_is_resumed_after_ctrl_c_and_fails_after_a_kill_and_can_be_retried(
     interrupted: ChatPage, model: Model, site: Stack
 ) -> None:
     chat = interrupted
@@ -51,26 +51,8 @@ def test_after_ctrl_c_and_a_restart_the_answer_is_resumed_with_a_notice(
     chat.wait_until_connected()
     expect(chat.marks).to_have_text([RESUMED], timeout=RESUME_MILLISECONDS)
     expect(chat.growing).to_have_text("It takes ")
-    model.release()
-    chat.wait_for_answer("It takes three days.")
-    chat.wait_until_idle()
-    live = chat.log_entries()
-    assert live[: len(whole)] == whole
-    chat.reload()
-    assert chat.log_entries() == live
-    expect(chat.answers).to_have_text(["Hello Ada.", "It takes three days."])
-    expect(chat.messages).to_have_text(["I am Ada", "How long does it take?"])
+    assert chat.log_entries()[: len(whole)] == whole
 
-
-def test_an_answer_that_is_killed_repeatedly_fails_and_can_be_retried(
-    interrupted: ChatPage, model: Model, site: Stack
-) -> None:
-    chat = interrupted
-    site.kill()
-    expect(chat.status).to_have_text("Reconnecting…")
-    site.start()
-    expect(chat.marks).to_have_text([RESUMED], timeout=RESUME_MILLISECONDS)
-    expect(chat.growing).to_have_text("It takes ")
     site.kill()
     model.play(Turn(text=["It takes four days."]))
     site.start()

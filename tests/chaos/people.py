@@ -12,9 +12,9 @@ from tests.chaos.acts import AnswerJob, Confirm, Read, Say
 from tests.chaos.browser import Browser
 from tests.chaos.page import Page
 
-VERBS = ("say", "note", "work", "stop", "edit", "confirm", "leave", "ask", "remind")
+VERBS = ("say", "note", "keep", "work", "stop", "edit", "confirm", "leave", "ask", "remind")
 """Kinds of acts; most are one message that begins with this word, which the obedient model follows."""
-DRAFTS = ("say", "note", "work", "delete", "ask", "remind")
+DRAFTS = ("say", "note", "keep", "work", "delete", "ask", "remind")
 """First words of messages that are edited later."""
 MESSAGES_A_SECOND = 12
 """Rate of all people together; with more, the workers could not keep up with the jobs."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from adk_site.embedded.postgres import Postgres
@@ -20,6 +21,14 @@ TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
 
 
+@dataclass(frozen=True)
+class Outage:
+    """Time in which PostgreSQL did not answer."""
+
+    begins_at: datetime
+    ends_at: datetime
+
+
 @dataclass
 class Site:
     """Two web processes, two workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ."""
@@ -31,6 +40,7 @@ class Site:
     model_port: int = field(default_factory=free_port)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     kills: dict[str, int] = field(default_factory=dict)
+    outages: list[Outage] = field(default_factory=list)
 
     def start(self) -> None:
         """Start all processes; PostgreSQL and Redis run already."""
@@ -44,8 +54,10 @@ class Site:
         """Kill a process or server with SIGKILL and restart it."""
         self.kills[target] = self.kills.get(target, 0) + 1
         if target == "postgres":
+            killed_at = datetime.now(UTC)
             kill_postgres(self.data)
             Postgres(self.data).start()
+            self.outages.append(Outage(killed_at, datetime.now(UTC)))
         elif target == "redis":
             kill_redis(self.data)
             Redis(self.data).start()

@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 
 from sessions_app.db.pool import close_pool
-from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
+from sessions_app.models import Artifact, Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.use_cases import create_session
 from tests.benchmarks.doors import sign_in
 from tests.benchmarks.people import make_person
@@ -77,7 +77,7 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
     for person in talkers:
         read = person.read_to((await Session.objects.aget(pk=person.browser.session_id)).last_seq)
         await _with_evidence(person, read)
-    verdict = await sync_to_async(judge)(talkers)
+    verdict = await sync_to_async(judge)(talkers, site.outages)
     return Report(seed, site.kills, await _counts(talkers), verdict)
 
 
@@ -125,6 +125,7 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "messages": sum(len(person.sent) for person in people),
         "events": await Event.objects.acount(),
         "jobs": await ToolJob.objects.acount(),
+        "files": await Artifact.objects.acount(),
         "scheduled tasks": await ScheduledTask.objects.acount(),
         "resumed": await Invocation.objects.filter(attempts__gt=1).acount(),
         "stopped": await Invocation.objects.filter(status="cancelled").acount(),

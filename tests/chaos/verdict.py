@@ -12,7 +12,9 @@ from tests.chaos.calls import check_answers_to_calls, check_jobs, check_tasks
 from tests.chaos.conversation import Conversation
 from tests.chaos.evidence import describe
 from tests.chaos.messages import check_invocations, check_messages
+from tests.chaos.outages import check_outages
 from tests.chaos.people import Person
+from tests.chaos.processes import Outage
 from tests.chaos.states import check_session_state, check_shared_states
 
 
@@ -46,8 +48,8 @@ def is_quiet() -> bool:
     )
 
 
-def judge(people: list[Person]) -> Verdict:
-    """Run all checks on the people's sessions."""
+def judge(people: list[Person], outages: list[Outage]) -> Verdict:
+    """Run all checks on the people's sessions, and on what failed beside PostgreSQL's outages."""
     verdict = Verdict()
     conversations = []
     for person in people:
@@ -59,6 +61,7 @@ def judge(people: list[Person]) -> Verdict:
         if len(verdict.problems) > problems_before:
             verdict.evidence.append(f"person {person.number}, {describe(conversation)}")
     verdict.add("states of apps and users", *check_shared_states(conversations))
+    verdict.add("outages after which PostgreSQL was used again", len(outages), check_outages(outages))
     verdict.add("sessions without a lease or open work", len(conversations), _check_leftovers())
     return verdict
 

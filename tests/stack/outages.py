@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -42,8 +43,10 @@ def kill_tree(pid: int) -> None:
 class Web:
     """Additional web process of a site, on its own port. A context manager: killed on exit."""
 
-    def __init__(self, site: Stack) -> None:
+    def __init__(self, site: Stack, environment: Mapping[str, str] | None = None) -> None:
+        """Take the site and the process's environment variables; by default they are the site's."""
         self.site = site
+        self.environment = environment or site.environment
         self.port = free_port()
 
     @property
@@ -56,7 +59,7 @@ class Web:
             self.process = subprocess.Popen(
                 web_command(self.port),
                 cwd=CHECKOUT,
-                env=self.site.environment,
+                env=self.environment,
                 stdout=log,
                 stderr=log,
             )

@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -17,13 +16,6 @@ from adk_site.embedded.redis import PROGRAMS
 from tests.stack.stack import Stack
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Stack]:
-    """A running site with its own data directory."""
-    with Stack(tmp_path) as site:
-        yield site
 
 
 def sign_in(site: Stack, user: str) -> bool:
@@ -46,7 +38,26 @@ def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProce
     )
 
 
-def test_ctrl_c_stops_everything_and_the_next_start_has_the_same_accounts(site: Stack) -> None:
+def test_a_site_starts_again_with_its_accounts_after_any_kind_of_end(tmp_path: Path) -> None:
+    with Stack(tmp_path) as site:
+        credentials = check_first_start(site)
+        check_ctrl_c(site)
+
+        site.start()
+        assert site.credentials == credentials
+        assert sign_in(site, "demo") and sign_in(site, "admin")
+        site.kill()
+        assert site.processes() == []
+
+        site.start()
+        assert site.credentials == credentials
+        successor = replace_killed_main_process(site)
+        assert sign_in(successor, "demo")
+        check_end_of_one_process(successor)
+
+
+def check_first_start(site: Stack) -> dict[str, str]:
+    """Check what a new site prints and stores; return its accounts."""
     assert httpx.get(f"{site.base_url}/accounts/login/").status_code == 200
     credentials = site.credentials
     assert set(credentials) == {"demo", "admin"}
@@ -54,26 +65,17 @@ def test_ctrl_c_stops_everything_and_the_next_start_has_the_same_accounts(site: 
     assert stat.S_IMODE((site.data / "credentials.json").stat().st_mode) == 0o600
     assert stat.S_IMODE((site.data / "secret_key").stat().st_mode) == 0o600
     assert {"web", "worker", "jobs", "beat"} == set(site.pids)
+    return credentials
 
+
+def check_ctrl_c(site: Stack) -> None:
     assert site.interrupt() == 0
     assert site.processes() == []
     assert "Traceback" not in site.output
 
-    site.start()
-    assert site.credentials == credentials
-    assert sign_in(site, "demo") and sign_in(site, "admin")
 
-
-def test_after_kill_9_of_everything_the_site_starts_again_with_its_data(site: Stack) -> None:
-    credentials = site.credentials
-    site.kill()
-    assert site.processes() == []
-    site.start()
-    assert site.credentials == credentials
-    assert sign_in(site, "demo")
-
-
-def test_after_kill_9_of_the_main_process_the_next_start_stops_its_orphans(site: Stack) -> None:
+def replace_killed_main_process(site: Stack) -> Stack:
+    """Kill the main process alone; start its successor on another address, which stops the orphans."""
     orphans = [psutil.Process(pid) for pid in site.pids.values()]
     os.kill(site.process.pid, signal.SIGKILL)
     site.process.wait()
@@ -83,42 +85,52 @@ def test_after_kill_9_of_the_main_process_the_next_start_stops_its_orphans(site:
     assert not any(process.is_running() and process.status() != "zombie" for process in orphans)
     # It listens on HOST only, and prints this address.
     assert f"The site is at   http://127.0.0.2:{site.port}/\n" in successor.output
-    assert sign_in(successor, "demo")
     with pytest.raises(httpx.ConnectError):
         httpx.get(site.base_url)
-    # SIGTERM to the main process alone has the same effect as Ctrl-C.
-    successor.process.terminate()
-    assert successor.wait() == 0
-    assert successor.processes() == []
+    return successor
 
 
-def test_when_one_process_dies_the_others_stop_and_the_error_names_it(site: Stack) -> None:
+def check_end_of_one_process(site: Stack) -> None:
+    """Kill the worker: the others stop, and the error names it."""
     os.kill(site.pids["worker"], signal.SIGKILL)
     assert site.wait() == 1
     assert "worker stopped (rc=-9): the site needs this process" in site.output
     assert site.processes() == []
 
 
-def test_a_second_site_and_a_port_in_use_are_refused_with_one_sentence(stack: Stack, tmp_path: Path) -> None:
-    twin = Stack(stack.data)
+def test_a_running_site_refuses_a_second_one_serves_manage_py_and_stops_on_sigterm(tmp_path: Path) -> None:
+    with Stack(tmp_path / "site") as site:
+        check_twin_is_refused(site)
+        check_port_in_use_is_refused(site, tmp_path / "neighbour")
+        check_manage_py_uses_the_running_servers(site)
+        assert sign_in(site, "demo")
+        # SIGTERM to the main process alone has the same effect as Ctrl-C.
+        site.process.terminate()
+        assert site.wait() == 0
+        assert site.processes() == []
+
+
+def check_twin_is_refused(site: Stack) -> None:
+    twin = Stack(site.data)
     twin.launch()
     assert twin.wait() == 1
     assert twin.output == (
-        f"A site with the data directory {stack.data} is already running: stop it with `make stop`.\n"
+        f"A site with the data directory {site.data} is already running: stop it with `make stop`.\n"
     )
 
-    neighbour = Stack(tmp_path, port=stack.port)
+
+def check_port_in_use_is_refused(site: Stack, data: Path) -> None:
+    neighbour = Stack(data, port=site.port)
     neighbour.launch()
     assert neighbour.wait() == 1
-    assert neighbour.output.startswith(f"Port {stack.port} on 127.0.0.1 is in use by another program: choose")
+    assert neighbour.output.startswith(f"Port {site.port} on 127.0.0.1 is in use by another program: choose")
     assert len(neighbour.output.splitlines()) == 1
 
 
-def test_a_manage_py_command_uses_the_running_servers_and_leaves_them_running(stack: Stack) -> None:
+def check_manage_py_uses_the_running_servers(site: Stack) -> None:
     count = "from django.contrib.auth.models import User; print(User.objects.count())"
-    answer = run_python("manage.py", "shell", "--no-imports", "-c", count, ADK_DATA_DIR=str(stack.data))
+    answer = run_python("manage.py", "shell", "--no-imports", "-c", count, ADK_DATA_DIR=str(site.data))
     assert (answer.stdout, answer.returncode) == ("2\n", 0), answer.stderr
-    assert sign_in(stack, "demo")
 
 
 def test_a_manage_py_command_without_running_servers_starts_and_stops_them(tmp_path: Path) -> None:

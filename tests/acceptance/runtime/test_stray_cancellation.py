@@ -32,7 +32,7 @@ async def cancelled_itself() -> None:
     await asyncio.sleep(60)
 
 
-def note() -> str:
+async def note() -> str:
     """Note."""
     return "noted"
 

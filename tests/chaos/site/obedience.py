@@ -16,12 +16,13 @@ def call_for(part: types.Part) -> types.FunctionCall | None:
     verb, _, what = (part.text or "").partition(" ")
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "note": ("note", {"what": what}),
+        "keep": ("keep", {"what": what}),
         "work": ("work", {"what": what}),
         "ask": ("work_if_wanted", {"what": what}),
         "delete": ("delete", {"what": what}),
         "remind": (
             "schedule_task",
-            {"task": f"say {what}-reminder", "run_at": "in 1 second", "every": "1 second", "most_runs": 2},
+            {"task": f"keep {what}-reminder", "run_at": "in 1 second", "every": "1 second", "most_runs": 2},
         ),
     }
     if verb not in calls:

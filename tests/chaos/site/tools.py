@@ -1,11 +1,12 @@
-"""Tools of the obedient agents: write state, start jobs, ask for confirmation, schedule tasks."""
+"""Tools of the obedient agents: write state, save files, start jobs, ask for confirmation, schedule tasks."""
 
 from __future__ import annotations
 
 import time
 
+from runtime import types
 from runtime.tools import FunctionTool, ToolContext
-from sessions_app.jobs import confirm, job_tool, progress
+from sessions_app.jobs import confirm, job_tool, progress, save_artifact
 from sessions_app.scheduling import schedule_task
 
 SHARED_PREFIXES = ("user:", "app:")
@@ -17,6 +18,14 @@ def note(what: str, tool_context: ToolContext) -> str:
     for key in ("notes", "user:notes", "app:notes", *session_keys):
         tool_context.state[key] = (tool_context.state.get(key) or 0) + 1  # None after a rewind
     return what
+
+
+async def keep(what: str, tool_context: ToolContext) -> dict[str, str]:
+    """Save a file, load it and search the memory. All of it is ORM code in the threads of the process."""
+    version = await tool_context.save_artifact("kept.txt", types.Part.from_text(text=what))
+    kept = await tool_context.load_artifact("kept.txt", version)
+    await tool_context.search_memory(what)
+    return {"kept": (kept and kept.text) or ""}
 
 
 def delete(what: str) -> dict[str, str]:
@@ -42,7 +51,8 @@ def _work_slowly(what: str) -> dict[str, str]:
     for step in range(10):
         time.sleep(0.05)
         progress(step + 1, 10, what)
+    save_artifact("work.txt", types.Part.from_text(text=what))
     return {"worked_on": what}
 
 
-TOOLS = [note, FunctionTool(delete, require_confirmation=True), work, work_if_wanted, schedule_task]
+TOOLS = [note, keep, FunctionTool(delete, require_confirmation=True), work, work_if_wanted, schedule_task]

@@ -15,33 +15,10 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from sessions_app import agent_registry
 from sessions_app.models import Invocation, Session, ToolJob, UserState
-from tests.integration.page_helpers import add_event, file_url, page, save_artifact
+from tests.integration.pages.page_helpers import add_event, file_url, page, save_artifact
 from tests.integration.tampering import tamper
 
 LOGIN_QUERIES = 2  # Django's session and the user
-
-
-@pytest.fixture
-def person(db: None) -> User:
-    return User.objects.create_user("ada")
-
-
-@pytest.fixture
-def browser_of_person(client: Client, person: User) -> Client:
-    client.force_login(person)
-    return client
-
-
-@pytest.fixture
-def session(person: User) -> Session:
-    return Session.objects.create(app_name="help_desk", user=person, key="s-1", title="Broken lamp")
-
-
-@pytest.fixture
-def session_of_another(db: None) -> Session:
-    return Session.objects.create(
-        app_name="help_desk", user=User.objects.create_user("eve"), key="s-2", title="Secret"
-    )
 
 
 def seqs(html: str) -> list[int]:

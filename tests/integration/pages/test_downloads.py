@@ -6,36 +6,12 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.contrib.auth.models import User
 from django.test import Client
 
 from sessions_app.models import Session
-from tests.integration.page_helpers import file_url, save_artifact
+from tests.integration.pages.page_helpers import file_url, save_artifact
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture
-def person(db: None) -> User:
-    return User.objects.create_user("ada")
-
-
-@pytest.fixture
-def browser_of_person(client: Client, person: User) -> Client:
-    client.force_login(person)
-    return client
-
-
-@pytest.fixture
-def session(person: User) -> Session:
-    return Session.objects.create(app_name="help_desk", user=person, key="s-1", title="Broken lamp")
-
-
-@pytest.fixture
-def session_of_another(db: None) -> Session:
-    return Session.objects.create(
-        app_name="help_desk", user=User.objects.create_user("eve"), key="s-2", title="Secret"
-    )
 
 
 def body_of(response: Any) -> bytes:
