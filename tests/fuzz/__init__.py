@@ -1,1 +1,1 @@
-"""Fuzzing: what nobody would send. The site answers, and keeps to its contracts."""
+"""Fuzzing: input that nobody would send. The site answers, and keeps to its contracts."""

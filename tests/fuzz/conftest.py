@@ -1,4 +1,4 @@
-"""What fuzz tests share: a person, a session with a log, and a watch on the log of the process."""
+"""Fixtures that fuzz tests share: a person, a session with a log, and a watch on the log of the process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Errors(logging.Handler):
         self.told.append(f"{record.name}: {record.getMessage()} {error!r} {' '.join(places)}")
 
     def taken(self) -> list[str]:
-        """What was logged since the last call."""
+        """Return the records since the last call."""
         told, self.told = self.told, []
         return told
 

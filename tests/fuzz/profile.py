@@ -1,4 +1,4 @@
-"""How long the fuzz tests run: a short time with the same examples in `make test`, longer with new ones on demand."""
+"""Duration of the fuzz tests: a short time with the same examples in `make test`, longer with new ones on demand."""
 
 from __future__ import annotations
 

@@ -118,11 +118,11 @@ def filled(session: Session) -> dict[str, str]:
 
 
 def status_of(
-    browser: Client, method: str, url: str, errors: Errors, **fields: str | bytes
+    browser: Client, method: str, url: str, errors: Errors, data: bytes = b"", content_type: str = ""
 ) -> tuple[int, list[str]]:
     """The status of the answer, and what was logged as an error."""
     with transaction.atomic():
-        response = browser.generic(method, url, **fields)
+        response = browser.generic(method, url, data, content_type)
         transaction.set_rollback(response.status_code == 500)
     return response.status_code, errors.taken()
 

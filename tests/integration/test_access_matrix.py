@@ -332,10 +332,10 @@ def test_each_row_is_about_an_address_of_the_site() -> None:
 async def test_anybody_may_ask_for_the_health_and_learns_one_word() -> None:
     for address in OUTSIDE_DJANGO:
         scope = {"type": "http", "method": "GET", "path": address, "headers": [(b"host", b"10.0.0.7")]}
-        asked = ApplicationCommunicator(application, scope)
-        await asked.send_input({"type": "http.request"})
-        assert (await asked.receive_output(timeout=5))["status"] == 200
-        assert (await asked.receive_output(timeout=5))["body"] == b"ok\n"
+        asked = ApplicationCommunicator(application, scope)  # type: ignore[no-untyped-call]
+        await asked.send_input({"type": "http.request"})  # type: ignore[no-untyped-call]
+        outputs = [await asked.receive_output(timeout=5) for _ in range(2)]  # type: ignore[no-untyped-call]
+        assert (outputs[0]["status"], outputs[1]["body"]) == (200, b"ok\n")
     await shut_down()
 
 
