@@ -108,7 +108,7 @@ def test_events_are_filtered_by_kind_author_and_invocation(auditor: Client, sess
 
 @pytest.mark.parametrize(
     "query",
-    ["?kind=nonsense", "?author=%00", "?at=-1", "?at=x", "?event=9" + "9" * 30, "?page=0", "?page=7e9"],
+    ["?kind=nonsense", "?at=-1", "?at=x", "?event=9" + "9" * 30, "?page=0", "?page=7e9"],
 )
 def test_an_invalid_query_string_still_shows_the_page(auditor: Client, session: Session, query: str) -> None:
     append_event(session, {"text": "one"})
