@@ -8,7 +8,7 @@ NUMBERS = (Path(__file__).parent / 'event_numbers.sql').read_text()
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0014_error_detail'),
+        ('sessions_app', '0017_person_usage'),
     ]
 
     operations = [
