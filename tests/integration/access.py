@@ -10,12 +10,15 @@ from itertools import product
 from typing import Any
 from uuid import uuid4
 
+from axes.models import AccessAttempt
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.core.files.base import ContentFile
 from django.db.models import Model
 
+from sessions_app.actors import ActorKind
 from sessions_app.models import (
+    ActionKind,
     AppState,
     Artifact,
     Event,
@@ -23,6 +26,7 @@ from sessions_app.models import (
     LegalHold,
     ScheduledTask,
     Session,
+    StaffAct,
     Tombstone,
     ToolJob,
     UserState,
@@ -51,7 +55,6 @@ class Things:
             "app_name": APP,
             "filename": "notes.txt",
             "artifact_id": self.rows["artifact"].pk,
-            "hold_id": self.rows["legalhold"].pk,
             "content_type_id": ContentType.objects.get_for_model(Session).pk,
             "app_label": "sessions_app",
             "url": "no-such-page",
@@ -80,6 +83,15 @@ def make_things(owner: User) -> Things:
             reason="Asked for",
             finished_at=LATER,
         ),
+        "staffact": StaffAct.objects.create(
+            actor_kind=ActorKind.STAFF,
+            actor_id="1",
+            actor_name="Grace",
+            action=ActionKind.STOP,
+            subject_kind="invocation",
+            subject_id="1",
+        ),
+        "accessattempt": AccessAttempt.objects.create(username=f"not {owner.username}", failures_since_start=1),
         "user": owner,
         "group": Group.objects.get_or_create(name="Auditors")[0],
     }

@@ -88,8 +88,8 @@ POST   login     login  login 404   404       -          /admin/<url>
 
 GET    login     login  login 403   200       set_*      /admin/sessions_app/legalhold/add/
 POST   login     login  login 403   200       set_*      /admin/sessions_app/legalhold/add/
-GET    login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<hold_id>/lift/
-POST   login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<hold_id>/lift/
+GET    login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<object_id>/lift/
+POST   login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<object_id>/lift/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/
 GET    login     login  login 403   403       -          /admin/sessions_app/*/add/
@@ -111,6 +111,19 @@ GET    login     login  login 403   200       stop       /admin/sessions_app/inv
 POST   login     login  login 403   302       stop       /admin/sessions_app/invocation/<object_id>/stop/
 GET    login     login  login 403   200       stop       /admin/sessions_app/tooljob/<object_id>/stop/
 POST   login     login  login 403   302       stop       /admin/sessions_app/tooljob/<object_id>/stop/
+
+GET    login     login  login 403   200       read       /admin/axes/*/
+POST   login     login  login 403   403       -          /admin/axes/*/
+GET    login     login  login 403   403       -          /admin/axes/*/add/
+POST   login     login  login 403   403       -          /admin/axes/*/add/
+GET    login     login  login 403   200       read       /admin/axes/*/<object_id>/change/
+POST   login     login  login 403   403       -          /admin/axes/*/<object_id>/change/
+GET    login     login  login 403   200       read       /admin/axes/*/<object_id>/history/
+POST   login     login  login 403   200       read       /admin/axes/*/<object_id>/history/
+GET    login     login  login 403   403       -          /admin/axes/*/<object_id>/delete/
+POST   login     login  login 403   403       -          /admin/axes/*/<object_id>/delete/
+GET    login     login  login 302   302       -          /admin/axes/*/<object_id>/
+POST   login     login  login 302   302       -          /admin/axes/*/<object_id>/
 
 GET    login     login  login 403   200       read       /admin/auth/*/
 POST   login     login  login 403   200       read       /admin/auth/*/
@@ -195,7 +208,7 @@ def addresses(resolver: URLResolver, before: str = "/") -> Iterator[str]:
 
 def model_of(address: str) -> str:
     """The model that an admin page is about; empty for other pages."""
-    found = re.match(r"/admin/(?:sessions_app|auth)/(\w+)/", address)
+    found = re.match(r"/admin/(?:sessions_app|auth|axes)/(\w+)/", address)
     return found[1] if found else ""
 
 
@@ -296,9 +309,8 @@ def differences(world: World, row: Row, address: str) -> Iterator[str]:
 
 
 def refused_by(sets: list[Permissions]) -> set[Permissions]:
-    """None, the largest sets that open nothing, and each single permission to read or stop where some set opens."""
-    ours = {name for name in all_permissions() if name.startswith(("view_", "cancel_"))} if sets else set()
-    return {frozenset(), *(frozenset({name}) for name in ours), *largest_refused(sets)} - {*sets}
+    """None, and the largest sets that open nothing. Permissions only ever open, so smaller sets open nothing either."""
+    return {frozenset(), *largest_refused(sets)} - {*sets}
 
 
 def named(permissions: Permissions) -> str:
