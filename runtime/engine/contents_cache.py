@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runtime import types
-from runtime.events.calls import call_ids, response_ids
+from runtime.events.calls import call_ids, may_answer_calls_before
 from runtime.events.event import Event
 
 MAX_CACHED_CONTENTS = 100_000
@@ -37,11 +37,10 @@ class CachedPrefix:
 
     def is_changed_by(self, tail: Sequence[Event]) -> bool:
         """True when a later event changes the prefix's contents: a late response, a rewind or a summary."""
-        return self.count > 0 and any(
-            event.actions.rewind_before_invocation_id
-            or event.actions.compaction
-            or not self.calls.isdisjoint(response_ids(event))
-            for event in tail
+        if self.count == 0:
+            return False
+        return may_answer_calls_before(tail, self.calls) or any(
+            event.actions.rewind_before_invocation_id or event.actions.compaction for event in tail
         )
 
     def extend(self, events: Sequence[Event], contents: list[types.Content]) -> None:
