@@ -34,8 +34,16 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 
 
 def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the names of the agents that wrote the events, the latest first."""
-    yield from (event.author for event in reversed(events) if event.author != "user")
+    """Yield the names of the agents that wrote the events, the latest first.
+
+    What an invocation wrote before it failed does not count.
+    """
+    failed: set[str] = set()
+    for event in reversed(events):
+        if event.error_code and not event.content:
+            failed.add(event.invocation_id)
+        elif event.author != "user" and event.invocation_id not in failed:
+            yield event.author
     if name := last_agent_before_summary(events):
         yield name
 

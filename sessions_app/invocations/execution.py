@@ -143,6 +143,7 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
+            records_failure=False,  # The ending of the invocation does, with a sentence of the site.
             custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
