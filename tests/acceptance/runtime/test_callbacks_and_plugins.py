@@ -129,14 +129,12 @@ class TestCallbacks:
         assert outline(await Conversation(clerk(before_agent_callback=callbacks)).say("go")) == ["clerk: b"]
         assert calls == ["a", "b"]
 
-    async def test_an_empty_answer_counts_as_none(self) -> None:
-        """Contract Q5: only a truthy result ends a list."""
-        agent = clerk(
-            call("ping"),
-            "done",
-            before_tool_callback=[lambda **kwargs: {}, lambda **kwargs: {"from": "second"}],
-        )
-        assert results((await Conversation(agent).say("go"))[1]) == [{"from": "second"}]
+    @pytest.mark.parametrize("hook", ["before_tool_callback", "after_tool_callback"])
+    async def test_an_empty_answer_counts(self, hook: str) -> None:
+        """Contract Q5: the first result other than None ends a list."""
+        callbacks = [lambda **kwargs: None, lambda **kwargs: {}, lambda **kwargs: {"from": "third"}]
+        agent = clerk(call("ping"), "done", **{hook: callbacks})
+        assert results((await Conversation(agent).say("go"))[1]) == [{}]
 
     async def test_before_agent_may_answer_instead_of_the_agent(self) -> None:
         """Contract C2."""
