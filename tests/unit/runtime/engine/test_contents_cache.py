@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from typing import Any
-from weakref import ref
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,20 +142,3 @@ def test_a_call_id_that_is_used_again_keeps_the_cache() -> None:
         sent.append(history.contents(AGENTS["agent"]))
         history.take("say", "agent", None)
     assert all(new is old for new, old in zip(sent[2], sent[1][:3], strict=False))
-
-
-def are_cached(sessions: int) -> list[bool]:
-    """Return, for each of so many sessions, True when its contents are still cached after the last was used."""
-    firsts = []
-    for _ in range(sessions):
-        history = History()
-        for _ in range(3):
-            history.begin()
-            history.take("say", "agent", None)
-        firsts.append(ref(history.contents(AGENTS["agent"])[0]))
-    return [first() is not None for first in firsts]
-
-
-def test_the_least_recently_used_sessions_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.engine.contents_cache.MAX_CACHED_CONTENTS", 9)
-    assert are_cached(4) == [False, False, True, True]
