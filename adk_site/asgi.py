@@ -11,7 +11,7 @@ http = get_asgi_application()
 
 # These modules import models, so Django must be set up first.
 from adk_site.backpressure import with_backpressure  # noqa: E402
-from adk_site.garbage_collection import tune_garbage_collection  # noqa: E402
+from adk_site.garbage_collection import exclude_permanent_objects  # noqa: E402
 from adk_site.health import with_health  # noqa: E402
 from adk_site.origin import from_own_pages  # noqa: E402
 from adk_site.shutdown import shut_down_before_reactor  # noqa: E402
@@ -20,4 +20,4 @@ from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 shut_down_before_reactor()
 websocket = from_own_pages(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 application = ProtocolTypeRouter({"http": with_health(http), "websocket": with_backpressure(websocket)})
-tune_garbage_collection()
+exclude_permanent_objects()

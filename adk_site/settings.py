@@ -81,6 +81,7 @@ AUTHENTICATION_BACKENDS = ["adk_site.sign_in.SignInBackend", "django.contrib.aut
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = "adk_site.sign_in.failure_limit"
 AXES_COOLOFF_TIME = "adk_site.sign_in.lock_time"
+AXES_USERNAME_CALLABLE = "adk_site.sign_in.counted_name"
 AXES_CLIENT_IP_CALLABLE = "adk_site.sign_in.counted_address"
 AXES_LOCKOUT_CALLABLE = "adk_site.sign_in.locked_page"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the page says when a lock ends

@@ -20,6 +20,8 @@ from sessions_app.limits import allowance
 from sessions_app.limits.rates import rates
 
 NO_LIMIT = 2**31 - 1
+NAME_LENGTH = 254
+"""Longer than the longest user name, and within the column of django-axes."""
 WRONG_PASSWORDS = "There were too many wrong passwords for this user name."
 FROM_ADDRESS = "There were too many sign-ins from your network."
 
@@ -41,6 +43,12 @@ class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes
             request.axes_locked_out = True  # type: ignore[attr-defined]  # read by the middleware of django-axes
             request.sign_in_refusal = (FROM_ADDRESS, exceeded.seconds)  # type: ignore[attr-defined]
             raise AxesBackendPermissionDenied(FROM_ADDRESS)
+
+
+def counted_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
+    """Return the user name by which wrong passwords are counted: the start of one that no user can have."""
+    name = (credentials or request.POST).get("username") or ""
+    return str(name)[:NAME_LENGTH]
 
 
 def failure_limit(request: HttpRequest, credentials: Any) -> int:

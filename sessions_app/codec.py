@@ -16,15 +16,26 @@ from pydantic_core import PydanticSerializationError
 
 from runtime import types
 from runtime.events.event import Event
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import InvalidInputError, NotFoundError
 
 logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
+FIRST_TIMESTAMP, LAST_TIMESTAMP = -62_135_510_400, 253_402_214_400
+"""The calendar, without its first and last day, so that each timestamp has a date in every time zone."""
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def event_to_json(event: Event) -> str:
-    """Return the event's JSON as the ADK API has it: camelCase, without unset fields."""
+    """Return the event's JSON as the ADK API has it: camelCase, without unset fields.
+
+    Raises:
+        InvalidInputError: the event's timestamp is outside of the calendar.
+    """
+    if not FIRST_TIMESTAMP <= event.timestamp <= LAST_TIMESTAMP:
+        raise InvalidInputError(
+            f"Event {event.id!r} has the timestamp {event.timestamp}, which is not in the years 1 to 9999. "
+            "Give seconds since 1970, or leave the timestamp out."
+        )
     return _storable_json(event)
 
 
@@ -33,14 +44,15 @@ def event_from_json(body: str) -> Event:
     return Event.model_validate_json(body)
 
 
-def event_to_show(stored: Mapping[str, Any]) -> Event:
+def event_to_show(stored: Any) -> Event:
     """Return a stored event for display; an unreadable event is replaced by an error event that says so."""
     try:
         return Event.model_validate(stored)
     except pydantic.ValidationError as error:
-        logger.warning("Event %s cannot be read: %s", stored.get("id"), error)
+        fields = stored if isinstance(stored, Mapping) else {}
+        logger.warning("Event %s cannot be read: %s", fields.get("id"), error)
         keys = {"id": "id", "author": "author", "invocation_id": "invocationId"}
-        readable = {name: str(stored.get(key) or "") for name, key in keys.items()}
+        readable = {name: str(fields.get(key) or "") for name, key in keys.items()}
         return Event(**readable, error_code="UNREADABLE", error_message=UNREADABLE)
 
 

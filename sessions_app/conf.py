@@ -77,6 +77,9 @@ class Conf:
         cached_html_bytes: size of the HTML of events that a process caches.
         markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
         markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.
+        markdown_lines: lines of a text that are rendered as Markdown; the rest is shown as it is.
+        markdown_marks: characters of a text that may begin a link, emphasis or the like; paragraphs behind them are
+            shown without markup.
         markdown_nesting: depth of lists and quotations in a text; what is deeper is shown as it is.
         inline_render_seconds: estimated time above which an event is rendered in a thread, so that others need not
             wait for it.
@@ -145,6 +148,8 @@ class Conf:
     cached_html_bytes: int = 32_000_000
     markdown_limit: int = 100_000
     markdown_cells: int = 2_000
+    markdown_lines: int = 2_000
+    markdown_marks: int = 4_000
     markdown_nesting: int = 16
     inline_render_seconds: float = 0.03
     cached_bytes: int = 256_000_000

@@ -13,14 +13,18 @@ from xdist.scheduler import LoadScopeScheduling
 from adk_site.embedded.lifetime import running_servers
 
 BROWSER = "tests/browser/"
+RESTARTS = (f"{BROWSER}test_outages.py", f"{BROWSER}test_restart.py")
 LONGEST_FIRST = (BROWSER, "tests/chaos/", "tests/stack/", "tests/integration/", "tests/")
 
 
 class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
-    """Gives each process whole files, and all browser tests, which share a site, to one process."""
+    """Gives each process whole files; browser tests share two sites, one for the files that restart it."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::")[0]
+        file = nodeid.split("::")[0]
+        if file.startswith(BROWSER):
+            return "site that restarts" if file in RESTARTS else "site"
+        return file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:

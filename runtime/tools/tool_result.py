@@ -43,10 +43,10 @@ def as_response(tool_name: str, result: object) -> dict[str, Any]:
         return result.as_response()
     try:
         text = pydantic_core.to_json(result, inf_nan_mode="strings", bytes_mode="base64")
+        value = pydantic_core.from_json(text)  # Fails for numbers of more than 4,300 digits.
     except ValueError as error:
         raise ConfigurationError(
             f"Tool {tool_name!r} returned a {type(result).__name__} that is not JSON: {error}. Return dicts, "
             "lists, text, numbers, booleans, None, pydantic models or dataclasses of these."
         ) from error
-    value = pydantic_core.from_json(text)
     return value if isinstance(result, dict) else {"result": value}

@@ -18,6 +18,8 @@ from sessions_app.models import Artifact, Event, Invocation, ScheduledTask, Tool
 
 VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
 SessionRow = Artifact | Event | Invocation | ScheduledTask | ToolJob
+FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
+"""Look-ups that the links of Django's list filters use."""
 CallRow = ScheduledTask | ToolJob
 
 
@@ -43,6 +45,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
         css = {"all": ["sessions_app/admin/audit.css"]}
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Allow the look-ups of the filters that the list shows; Django would allow all columns of the model."""
+        path, _, last = lookup.rpartition("__")
+        offered = {_parameter(filter_) for filter_ in self.get_list_filter(request)}
+        return lookup in offered or (path in offered and last in FILTER_LOOKUPS)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -57,6 +65,13 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> HttpResponse:
         require_read_request(request)
         return super().changelist_view(request, extra_context)
+
+
+def _parameter(list_filter: Any) -> str:
+    """Return the name of a list filter in the query string, without its look-up."""
+    if isinstance(list_filter, type):
+        return str(list_filter.parameter_name)  # type: ignore[attr-defined]  # a SimpleListFilter
+    return str(list_filter if isinstance(list_filter, str) else list_filter[0])
 
 
 class SessionRowAdmin(ReadOnlyAdmin):

@@ -61,7 +61,9 @@ def _find_in_session(session: Session, part_name: PartName, ids: set[str]) -> Se
 
 def _artifacts(session: Session, events: Iterable[Event]) -> dict[tuple[str, int], Artifact]:
     names = {
-        name for event in events for name in mapping(mapping(event.body.get("actions")).get("artifactDelta"))
+        name
+        for event in events
+        for name in mapping(mapping(mapping(event.body).get("actions")).get("artifactDelta"))
     }
     if not names:
         return {}

@@ -91,9 +91,9 @@ class Row:
     raw: str
 
 
-def parts_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def parts_of(body: object) -> list[dict[str, Any]]:
     """Return the parts of an event's content, in order."""
-    parts = mapping(body.get("content")).get("parts")
+    parts = mapping(mapping(body).get("content")).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
@@ -102,7 +102,7 @@ def mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def call_ids(body: Mapping[str, Any], key: Literal["functionCall", "functionResponse"]) -> list[str]:
+def call_ids(body: object, key: Literal["functionCall", "functionResponse"]) -> list[str]:
     """Return the call ids of the event's function calls or function responses."""
     found = (mapping(part.get(key)).get("id") for part in parts_of(body))
     return [call_id for call_id in found if call_id and isinstance(call_id, str)]

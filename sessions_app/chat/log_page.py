@@ -6,13 +6,14 @@ Rewound events are left out, and so are the rewinds themselves (contract R3).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString, mark_safe
 
+import runtime.events
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.event_marks import is_wake_up
@@ -43,7 +44,8 @@ async def newest_page(session: Session) -> LogPage:
     """Return the end of the log up to `session.last_seq`, and also the invocations without events."""
     rewound = await in_thread(rewound_ranges, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewound)
-    since = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else session.created_at
+    oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
+    since = oldest or session.created_at
     recent = Q(created_at__gte=since) & ~_is_rewound(rewound)
     return await _log_page(session, events, Q(status__in=InvocationStatus.open()) | recent)
 
@@ -67,6 +69,8 @@ def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
     """Return a filter for rewound invocations, those without events included."""
     is_rewound = Q(pk__in=())
     for part in rewound:
+        if part.at is None:
+            continue
         first = Invocation.objects.filter(invocation_id=part.invocation_id, pk__lte=OuterRef("pk"))
         is_rewound |= Q(Exists(first), created_at__lt=part.at)
     return is_rewound
@@ -75,25 +79,26 @@ def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
 async def _log_page(session: Session, newest_first: list[Event], others: Q) -> LogPage:
     """Return the page of some events, with their invocations and others."""
     events = newest_first[:PAGE_EVENTS][::-1]
-    jobs = await _jobs(session, events)
+    readable = [event_to_show(event.body) for event in events]
+    jobs = await _jobs(session, readable)
     shown = _invocation_ids(events)
     rows = session.invocations.filter(Q(invocation_id__in=shown) | others).order_by("id")
     return LogPage(
-        articles=[await _article(event, jobs) for event in events],
+        articles=[await _article(row, event, jobs) for row, event in zip(events, readable, strict=True)],
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
     )
 
 
-async def _article(event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
-    body = json.dumps(event.body, ensure_ascii=False)
-    html = await event_html(event.session_id, event.seq, event_to_show(event.body), body, jobs)
+async def _article(row: Event, event: runtime.events.Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+    body = json.dumps(row.body, ensure_ascii=False)
+    html = await event_html(row.session_id, row.seq, event, body, jobs)
     return mark_safe(html)  # noqa: S308 - made by a template
 
 
-async def _jobs(session: Session, events: list[Event]) -> Mapping[str, ToolJob]:
-    call_ids = [call_id for event in events for call_id in event.body.get("longRunningToolIds") or ()]
+async def _jobs(session: Session, events: Iterable[runtime.events.Event]) -> Mapping[str, ToolJob]:
+    call_ids = [call_id for event in events for call_id in event.long_running_tool_ids or ()]
     if not call_ids:
         return {}
     return {job.call_id: job for job in await fetch_rows(session.jobs.filter(call_id__in=call_ids))}

@@ -17,13 +17,13 @@ class RewoundRange:
 
     Attributes:
         invocation_id: the first invocation that was undone.
-        at: time of the rewind.
+        at: time of the rewind; None when the event has none that a calendar has.
     """
 
     first: int
     last: int
     invocation_id: str
-    at: datetime
+    at: datetime | None
 
     def __contains__(self, seq: int) -> bool:
         return self.first <= seq <= self.last
@@ -38,7 +38,8 @@ def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRa
     if until is not None:
         events = events.filter(seq__lte=until)
     back_to = "body__actions__rewindBeforeInvocationId"
-    rewinds = list(events.rewinds().order_by("seq").values_list("seq", back_to, "happened_at"))
+    found = events.rewinds().order_by("seq").values_list("seq", back_to, "happened_at")
+    rewinds = [row for row in found if isinstance(row[1], str)]
     if not rewinds:
         return []
     seqs: defaultdict[str, list[int]] = defaultdict(list)

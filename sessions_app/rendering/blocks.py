@@ -157,7 +157,7 @@ def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] |
 
 def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob]) -> Iterator[Block]:
     if part.function_call and part.function_call.name == REQUEST_CONFIRMATION:
-        yield _confirmation_request_block(part.function_call)
+        yield _confirmation_request_block(part.function_call) or _call_block(part.function_call, event, jobs)
     elif part.function_call and part.function_call.name != TRANSFER_TOOL:
         yield _call_block(part.function_call, event, jobs)
     if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
@@ -193,12 +193,20 @@ def _call_block(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJ
     )
 
 
-def _confirmation_request_block(call: types.FunctionCall) -> ConfirmationRequestBlock:
+def _confirmation_request_block(call: types.FunctionCall) -> ConfirmationRequestBlock | None:
+    """Return the block of a request that the engine made; None for a call by which the model imitates one."""
     request = call.args or {}
-    original = request.get("originalFunctionCall") or {}
-    hint = (request.get("toolConfirmation") or {}).get("hint") or ""
+    original, confirmation = request.get("originalFunctionCall"), request.get("toolConfirmation") or {}
+    if not (isinstance(original, Mapping) and isinstance(confirmation, Mapping)):
+        return None
+    args = original.get("args") or {}
+    if not isinstance(args, Mapping):
+        return None
     return ConfirmationRequestBlock(
-        call.id or "", hint, original.get("name") or "", _readable_args(original.get("args"))
+        call.id or "",
+        str(confirmation.get("hint") or ""),
+        str(original.get("name") or ""),
+        _readable_args(args),
     )
 
 

@@ -1,10 +1,15 @@
-"""Limits of what is parsed as Markdown. Text beyond a limit is shown as it is, in a code block; nothing is lost."""
+"""Limits of what is parsed as Markdown. Text beyond a limit is shown as it is; nothing is lost.
+
+Beyond most limits it is a code block. A paragraph with too many marks is a paragraph without links and emphasis.
+"""
 
 from __future__ import annotations
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
 
 from sessions_app.conf import conf
 
@@ -14,18 +19,34 @@ NESTING_MARGIN = 4
 
 
 def limit_markdown(markdown: MarkdownIt) -> None:
-    """Make the parser obey the site's limits of nesting and table cells."""
+    """Make the parser obey the site's limits of nesting, table cells and marks."""
     markdown.block.ruler.before("table", "too_deep", _too_deep)
     markdown.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    markdown.core.ruler.at("inline", _inline)
 
 
 def split_at_limit(text: str) -> tuple[str, str]:
-    """Return the text up to the limit of length, cut at the end of a line if possible, and the rest."""
-    limit = conf().markdown_limit
-    if len(text) <= limit:
-        return text, ""
-    end = text.rfind("\n", 0, limit) + 1 or limit
+    """Return the text up to the limits of length and lines, cut at the end of a line if possible, and the rest."""
+    length, lines = conf().markdown_limit, conf().markdown_lines
+    end = len(text)
+    if end > length:
+        end = text.rfind("\n", 0, length) + 1 or length
+    if text.count("\n", 0, end) > lines:
+        end = sum(len(line) + 1 for line in text[:end].split("\n", lines)[:lines])
     return text[:end], text[end:]
+
+
+def _inline(state: StateCore) -> None:
+    """Parse the marks of paragraphs, headings and cells as long as they are within what is left of the limit."""
+    inline = state.md.inline
+    left = conf().markdown_marks
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        left -= len(inline.terminator_re.findall(token.content))
+        token.children = [] if left >= 0 else [Token("text", "", 0, content=token.content)]
+        if left >= 0:
+            inline.parse(token.content, state.md, state.env, token.children)
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -18,9 +18,9 @@ def main(names: tuple[str, ...]) -> None:
     with bench_site():
         from importlib import import_module
 
-        from adk_site.garbage_collection import tune_garbage_collection
+        from adk_site.garbage_collection import exclude_permanent_objects
 
-        tune_garbage_collection()  # as web processes do
+        exclude_permanent_objects()  # as web processes do
         for name in names:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_measure(import_module(f"tests.benchmarks.{name}").measure))

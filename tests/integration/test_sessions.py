@@ -37,6 +37,15 @@ from tests.integration.tampering import tamper_async
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
+@pytest.mark.parametrize("timestamp", [1e12, -1e12, 1e300, float("nan")])
+async def test_an_event_outside_of_the_calendar_is_refused(person: User, timestamp: float) -> None:
+    session = await create_session(person)
+    with pytest.raises(InvalidInputError, match="not in the years 1 to 9999"):
+        await DjangoSessionService().append_event(session, Event(author="clerk", timestamp=timestamp))
+    await DjangoSessionService().append_event(session, text_event("still here"))
+    assert texts(await load_session(session)) == ["still here"]
+
+
 async def append_in_another_process(session: Session, *texts: str) -> None:
     """Add events that this process's cache does not know of, as another process would."""
     row = await session_row(session)

@@ -43,8 +43,8 @@ def append_event(
     session_delta = {k: v for k, v in actions.get("stateDelta", {}).items() if ":" not in k}
     session.state = {**session.state, **session_delta}
     session.save()
-    body = {"id": f"id-{session.last_seq}", "invocationId": "e-1", "actions": actions, **body}
-    body |= {"author": author, "timestamp": START + session.last_seq * 2.5}
+    names = {"id": f"id-{session.last_seq}", "invocationId": "e-1", "author": author}
+    body = {**names, "timestamp": START + session.last_seq * 2.5, "actions": actions, **body}
     if parts:
         body["content"] = {"role": "user" if author == "user" else "model", "parts": list(parts)}
     return Event.objects.create(session=session, seq=session.last_seq, body=body, before=before)

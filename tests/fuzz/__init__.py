@@ -1,0 +1,1 @@
+"""Fuzzing: input that nobody would send. The site answers, and keeps to its contracts."""

@@ -1,0 +1,221 @@
+"""Addresses, query strings and bodies that no browser would send: each gets an answer below 500."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from itertools import product
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+from django.contrib import admin
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_app.models import Invocation, Session, ToolJob
+from tests.fuzz.conftest import Errors, add_event, said
+from tests.fuzz.profile import examples
+from tests.fuzz.values import RTL, texts
+
+CHANGELISTS = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in admin.site._registry]
+LOOKUPS = """
+    q o p all e _to_field _popup _facets status status__exact kind app_name part_kind created_at__gte created_at__lt
+    updated_at__gte next_at__gte next_at__isnull cancelled_at__gte lifted_at__isempty session__app_name tool_name
+    is_staff__exact groups__id__exact session__user__password__startswith user__password__regex state__has_key
+    body__a body__contains session__events__body__contains pk__in id__gt seq user__sessions __class__ __ nonsense
+""".split()
+PARAMETERS = {
+    "/": ["page"],
+    "/chat/{session}/": ["x"],
+    "/chat/{session}/events/": ["before"],
+    "/chat/{session}/artifacts/a.txt": ["version"],
+    "/admin/sessions_app/session/{session}/change/": ["at", "event", "page", "kind", "author", "invocation"],
+    "/admin/sessions_app/invocation/{invocation}/stop/": ["next"],
+    "/accounts/login/": ["next"],
+    "/admin/login/": ["next"],
+    "/admin/autocomplete/": ["app_label", "model_name", "field_name", "term", "page"],
+    **dict.fromkeys(CHANGELISTS, LOOKUPS),
+}
+ADDRESSED = [(path, name) for path, names in PARAMETERS.items() for name in names]
+VALUES = [
+    "",
+    "\0",
+    "\ud800",
+    RTL,
+    "9" * 5000,
+    "x" * 300,
+    "-1",
+    "²",
+    "'",
+    "%00",
+    str(uuid4()),
+    str(2**63),
+    "_5F",
+]
+MANY_PAIRS = 100
+"""Of more pairs of a name and a value every fourth is asked for: each name, and each value many times."""
+QUERY_VALUES = ["\ud800", "9" * 5000, "2026-13-45"]
+PATHS = [
+    "/chat/{odd}/",
+    "/chat/new/{odd}/",
+    "/chat/{session}/artifacts/{odd}",
+    "/chat/{session}/{odd}",
+    "/{odd}",
+    "/admin/{odd}",
+    "/admin/sessions_app/{odd}/",
+    "/static/{odd}",
+    "/admin/r/{odd}/{odd}/",
+    *(f"{changelist}{{odd}}/change/" for changelist in CHANGELISTS),
+    "/admin/sessions_app/session/{odd}/history/",
+    "/admin/sessions_app/session/{session}/event/{odd}/raw.json",
+    "/admin/sessions_app/invocation/{odd}/stop/",
+    "/admin/sessions_app/tooljob/{odd}/stop/",
+    "/admin/sessions_app/legalhold/{odd}/lift/",
+    "/admin/sessions_app/artifact/{odd}/download/",
+]
+POSTS = [
+    "/accounts/login/",
+    "/admin/login/",
+    "/admin/sessions_app/invocation/{invocation}/stop/",
+    "/chat/new/{odd}/",
+]
+CONTENT_TYPES = [
+    "application/x-www-form-urlencoded",
+    "application/x-www-form-urlencoded; charset=utf-16",
+    "application/x-www-form-urlencoded; charset=nonsense",
+    "application/json",
+    "",
+    "multipart/form-data",
+    "multipart/form-data; boundary=x",
+]
+BODIES = [
+    b"\0",
+    b"\xff\xfe",
+    b"username=%00&password=%00&reason=%00",
+    b"username=\xff&reason=%ED%A0%80&csrfmiddlewaretoken=%00",
+    b"a=1&" * 2000,
+    b"next=//evil.example&password=b&username=" + b"x" * 100_000,
+    b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n',
+    b"--x" * 1000,
+]
+
+
+def encoded(text: str) -> str:
+    """The text in an address, with all that is odd as percent signs."""
+    return quote(text.encode("utf-8", "surrogatepass"), safe="")
+
+
+@pytest.fixture
+def filled(session: Session) -> dict[str, str]:
+    """A session with an event, an invocation and a job; what stands for their ids in an address."""
+    add_event(session, said("hello"))
+    names = {"session": session, "invocation_id": "e-1"}
+    invocation = Invocation.objects.create(client_id="m-1", message={}, status="completed", **names)
+    ToolJob.objects.create(call_id="c-1", tool_name="t", task_name="t", agent_name="a", **names)
+    return {"session": str(session.pk), "invocation": str(invocation.pk), "odd": ""}
+
+
+def status_of(
+    browser: Client, method: str, url: str, errors: Errors, data: bytes = b"", content_type: str = ""
+) -> tuple[int, list[str]]:
+    """The status of the answer, and what was logged as an error."""
+    with transaction.atomic():
+        response = browser.generic(method, url, data, content_type)
+        transaction.set_rollback(response.status_code == 500)
+    return response.status_code, errors.taken()
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_a_query_string_is_answered(
+    browser: Client, filled: dict[str, str], errors: Errors, path: str
+) -> None:
+    broken = {}
+    pairs = [*product(PARAMETERS[path], QUERY_VALUES)]
+    for name, value in pairs[:: 1 if len(pairs) < MANY_PAIRS else 4]:
+        url = f"{path.format(**filled)}?{name}={encoded(value)}"
+        status, told = status_of(browser, "GET", url, errors)
+        if status >= 500 or told:
+            broken[url[:120]] = [status, *told]
+    assert not broken, json.dumps(broken, indent=1)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_is_answered(browser: Client, filled: dict[str, str], errors: Errors, path: str) -> None:
+    broken = {}
+    for value in VALUES:
+        url = path.format(**{**filled, "odd": encoded(value)})
+        status, told = status_of(browser, "GET", url, errors)
+        if status >= 500 or told:
+            broken[url[:150]] = [status, *told]
+    assert not broken, json.dumps(broken, indent=1)
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("content_type", CONTENT_TYPES)
+def test_a_body_is_answered(
+    browser: Client, filled: dict[str, str], errors: Errors, path: str, content_type: str
+) -> None:
+    url = path.format(**{**filled, "odd": "nobody"})
+    broken = {}
+    for body in BODIES:
+        for client in (browser, Client(raise_request_exception=False)):
+            status, told = status_of(client, "POST", url, errors, data=body, content_type=content_type)
+            if status >= 500 or told:
+                broken[repr(body[:80])] = [status, *told]
+    assert not broken, json.dumps(broken, indent=1)
+
+
+@given(st.sampled_from(ADDRESSED), texts, texts)
+@examples(40)
+def test_any_query_string_is_answered(
+    browser: Client, filled: dict[str, str], errors: Errors, addressed: tuple[str, str], value: str, more: str
+) -> None:
+    path, name = addressed
+    url = f"{path.format(**filled)}?{name}={encoded(value)}&{encoded(more)}={encoded(value)}"
+    status, told = status_of(browser, "GET", url, errors)
+    assert status < 500
+    assert told == []
+
+
+@pytest.mark.parametrize("changelist", [url for url in CHANGELISTS if "/auth/" not in url])
+def test_no_list_is_filtered_by_what_its_page_does_not_offer(
+    browser: Client, filled: dict[str, str], changelist: str
+) -> None:
+    for name in (
+        "session__user__password__startswith",
+        "body__contains",
+        "state__a",
+        "id__gt",
+        "app_name__regex",
+    ):
+        assert browser.get(changelist, {name: "x"}).status_code == 400, name
+
+
+@pytest.mark.parametrize("changelist", CHANGELISTS)
+def test_each_filter_that_a_list_offers_works(
+    browser: Client, filled: dict[str, str], changelist: str
+) -> None:
+    html = browser.get(changelist).content.decode()
+    links = {unescape(link) for link in re.findall(r'href="(\?[^"]+=[^"]*)"', html)}
+    assert {link: browser.get(changelist + link).status_code for link in links} == dict.fromkeys(links, 200)
+
+
+@pytest.mark.parametrize("changelist", CHANGELISTS)
+def test_a_request_with_nul_is_refused(browser: Client, filled: dict[str, str], changelist: str) -> None:
+    for address in ("?q=%00", "?status=%00", "?name=%00", "?%00=x", "%00/change/", "a%00/history/"):
+        assert browser.get(changelist + address).status_code == 400, address
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "../a", "a?b", "a#b", "%2e", "a\r\nX: y", "\u202egnp.exe", "k" * 1024, "user:a"]
+)
+def test_a_file_name_that_is_not_there_is_not_found(
+    browser: Client, filled: dict[str, str], name: str
+) -> None:
+    url = reverse("chat:artifact", args=[filled["session"], name])
+    assert browser.get(url).status_code == 404

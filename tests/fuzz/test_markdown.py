@@ -1,0 +1,210 @@
+"""Markdown of a model: any text becomes safe HTML, and takes little time."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime import types
+from runtime.events import Event
+from sessions_app.codec import event_to_json
+from sessions_app.conf import conf
+from sessions_app.rendering import event_html, render_markdown
+from tests.fuzz.profile import examples
+from tests.fuzz.values import texts
+
+LARGEST = 32_000
+RENDER_SECONDS = 0.3
+"""The limits are made for 0.2 seconds; a busy machine takes longer."""
+LOOP_SECONDS = 0.05
+UNITS = [
+    *(
+        "a",
+        "word ",
+        "a\n",
+        "a\n\n",
+        "\n",
+        " ",
+        "\t",
+        "    code\n",
+        "\\",
+        "\\*",
+        "&",
+        "&amp;",
+        "&#0;",
+        "\0",
+        "é",
+        "😀",
+    ),
+    *(
+        "*",
+        "**",
+        "_",
+        "__",
+        "*a",
+        "**a",
+        "*a_ ",
+        "_a*",
+        "a*b",
+        "**a*",
+        "***a** ",
+        "~",
+        "~~",
+        "~~a",
+        "*a **a ",
+    ),
+    *(
+        "`",
+        "``",
+        "`a",
+        "`` ` ",
+        "```\n",
+        "~~~\n",
+        "```a\n",
+        "[",
+        "]",
+        "![",
+        "[a]",
+        "[a](",
+        "[a](b)",
+        "![a](b) ",
+        "[[",
+    ),
+    *(
+        "[a](<",
+        "[a](b 'c",
+        "[a][b]",
+        "[a]: b\n",
+        "[a]: b\n\n[a]\n",
+        "](",
+        "[](",
+        "[![a](b)](c) ",
+        "(",
+        ")",
+        "((",
+        "a](",
+    ),
+    *(
+        "<",
+        "<a",
+        "<a ",
+        "<!--",
+        "<?",
+        "<![CDATA[",
+        "<http://a>",
+        "<a@b>",
+        "<b>",
+        "</b>",
+        "http://a.b ",
+        "www.a.b ",
+    ),
+    *(
+        "> ",
+        ">",
+        "> > ",
+        "- ",
+        "-\n",
+        "- a\n",
+        "* ",
+        "+ ",
+        "1. ",
+        "1. a\n",
+        "- - ",
+        "> - ",
+        "  - a\n",
+        "123456789. a\n",
+    ),
+    *("# ", "# a\n", "#", "###### a\n", "a\n===\n", "a\n---\n", "---\n", "***\n", "===\n", "- ---\n"),
+    *("|", "| a ", "|a|b|\n", "|-|-|\n", "|a|\n|-|\n|b|\n", "a|b\n-|-\n", "|:-:|", "\\|", "`|`|"),
+    *("{", "}", "$", "$$a$$", "^a^", "==a==", ":a:", "[ ] ", "- [x] a\n", "[^1]", "[^1]: a\n"),
+]
+FETCHES = r"<(?:script|style|iframe|img|svg|object|form|input)"
+RUNS = r"<[^>]*\son\w+\s*=|<[^>]*(?:href|src)=\"(?!https?:|mailto:)"
+
+
+def cpu_seconds(work: Callable[[], object], limit: float) -> float:
+    """CPU time of this thread, the best of three measurements; the first that is within the limit counts."""
+    best = float("inf")
+    for _ in range(3):
+        begun = time.thread_time()
+        work()
+        best = min(best, time.thread_time() - begun)
+        if best <= limit:
+            break
+    return best
+
+
+def check(text: str) -> None:
+    """The text takes little time of the thread that renders, and less of the event loop's thread."""
+    assert cpu_seconds(partial(render_markdown, text), RENDER_SECONDS) <= RENDER_SECONDS
+    content = types.Content(role="model", parts=[types.Part(text=text)])
+    event = Event(author="echo", content=content)
+    show = partial(in_the_loop, event, event_to_json(event))
+    assert cpu_seconds(show, LOOP_SECONDS) <= LOOP_SECONDS
+
+
+def in_the_loop(event: Event, body: str) -> None:
+    """Do what the event loop does for a committed event."""
+    event_html.cache.clear()
+    event_html.html_now(uuid4(), 1, event, body)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_construct_that_fills_a_message_takes_little_time(unit: str) -> None:
+    check((unit * LARGEST)[:LARGEST])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_construct_that_is_just_within_the_limits_takes_little_time(unit: str) -> None:
+    marks = max(1, sum(not sign.isalnum() and sign != " " for sign in unit))
+    check(unit * min(LARGEST // len(unit), conf().markdown_marks // marks))
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [("*", "*"), ("[", "]"), ("[", "](a)"), ("![", "](a)"), ("**a ", " b**"), ("> ", "")],
+)
+@pytest.mark.parametrize("length", [LARGEST, 4_000])
+def test_a_construct_inside_itself_takes_little_time(opening: str, closing: str, length: int) -> None:
+    times = length // len(opening + closing)
+    check(opening * times + closing * times)
+
+
+@given(st.lists(st.sampled_from(UNITS), min_size=2, max_size=5), st.booleans())
+@examples(30)
+def test_mixed_constructs_take_little_time(units: list[str], is_in_blocks: bool) -> None:
+    share = LARGEST // len(units)
+    text = (
+        "".join((unit * share)[:share] for unit in units)
+        if is_in_blocks
+        else ("".join(units) * LARGEST)[:LARGEST]
+    )
+    check(text)
+
+
+def test_a_paragraph_with_too_many_marks_loses_its_markup_and_the_others_keep_theirs() -> None:
+    marks = "[" * (conf().markdown_marks + 1)
+    html = render_markdown(f"*before*\n\n{marks}\n\n```\ncode\n```")
+    assert "<em>before</em>" in html
+    assert marks in html
+    assert "<code>code" in html
+
+
+def test_lines_beyond_the_limit_are_shown_as_they_are() -> None:
+    html = render_markdown("# a\n" * (conf().markdown_lines + 2))
+    assert html.count("<h2>a</h2>") == conf().markdown_lines
+    assert "# a\n# a\n</code>" in html
+
+
+@given(st.lists(st.one_of(st.sampled_from(UNITS), texts), max_size=20))
+@examples(200)
+def test_no_text_becomes_html_that_runs_or_fetches(pieces: list[str]) -> None:
+    html = render_markdown("".join(pieces))
+    assert not re.search(f"{FETCHES}|{RUNS}", html)

@@ -1,0 +1,165 @@
+"""The people and rows of the access matrix: one of each thing that an address or a frame can name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import product
+from typing import Any
+from uuid import uuid4
+
+from axes.models import AccessAttempt
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
+from django.core.files.base import ContentFile
+from django.db.models import Model
+
+from sessions_app.actors import ActorKind
+from sessions_app.models import (
+    ActionKind,
+    AppState,
+    Artifact,
+    Event,
+    Invocation,
+    LegalHold,
+    ScheduledTask,
+    Session,
+    StaffAct,
+    Tombstone,
+    ToolJob,
+    UserState,
+)
+
+APP = "echo"
+LATER = datetime(2040, 1, 1, 9, tzinfo=UTC)
+CALL = {"name": "choose", "args": {}}
+ASKED = {"text": "Go on?", "kind": "confirm", "options": [], "asked_at": LATER.isoformat()}
+
+Permissions = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Things:
+    """A session of one person and a row of each model that belongs to it."""
+
+    session: Session
+    rows: dict[str, Model]
+
+    def segment(self, model: str, name: str) -> str:
+        """The value of a placeholder in the address of a page about `model`."""
+        values = {
+            "session_id": self.session.pk,
+            "seq": 1,
+            "app_name": APP,
+            "filename": "notes.txt",
+            "artifact_id": self.rows["artifact"].pk,
+            "content_type_id": ContentType.objects.get_for_model(Session).pk,
+            "app_label": "sessions_app",
+            "url": "no-such-page",
+        }
+        return str(values[name] if name in values else self.rows[model or "session"].pk)
+
+
+def make_things(owner: User) -> Things:
+    """Store one of each thing for the person."""
+    session = make_session(owner)
+    work: dict[str, Any] = {"session": session, "invocation_id": f"e-{session.pk}"}
+    rows: dict[str, Model] = {
+        "session": session,
+        "event": session.events.get(seq=1),
+        "invocation": Invocation.objects.create(client_id="m-1", message={}, **work),
+        "tooljob": make_job(session),
+        "scheduledtask": make_schedule(session),
+        "artifact": make_artifact(session),
+        "appstate": AppState.objects.get_or_create(app_name=APP)[0],
+        "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
+        "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
+        "tombstone": Tombstone.objects.create(
+            kind="session",
+            subject_id=str(uuid4()),
+            user_id=str(owner.pk),
+            reason="Asked for",
+            finished_at=LATER,
+        ),
+        "staffact": StaffAct.objects.create(
+            actor_kind=ActorKind.STAFF,
+            actor_id="1",
+            actor_name="Grace",
+            action=ActionKind.STOP,
+            subject_kind="invocation",
+            subject_id="1",
+        ),
+        "accessattempt": AccessAttempt.objects.create(username=f"not {owner.username}", failures_since_start=1),
+        "user": owner,
+        "group": Group.objects.get_or_create(name="Auditors")[0],
+    }
+    return Things(session, rows)
+
+
+def make_session(owner: User) -> Session:
+    """Store a session whose only event makes two calls that wait: a confirmation and a choice."""
+    session = Session.objects.create(app_name=APP, user=owner, key=uuid4().hex, last_seq=1)
+    confirmation = {"name": "adk_request_confirmation", "args": {"originalFunctionCall": CALL}}
+    calls = [{"id": "c-confirm", **confirmation}, {"id": "c-choose", **CALL}]
+    body = {
+        "id": uuid4().hex,
+        "author": APP,
+        "invocationId": "e-asking",
+        "timestamp": 1.0,
+        "actions": {},
+        "longRunningToolIds": ["c-confirm", "c-choose"],
+        "content": {"role": "model", "parts": [{"functionCall": call} for call in calls]},
+    }
+    Event.objects.create(session=session, seq=1, body=body)
+    return session
+
+
+def make_job(session: Session, **values: Any) -> ToolJob:
+    """Store a queued job of the session."""
+    names = {"call_id": "c-job", "tool_name": "report", "task_name": "t", "agent_name": APP}
+    return ToolJob.objects.create(session=session, invocation_id="e-asking", **{**names, **values})
+
+
+def make_schedule(session: Session) -> ScheduledTask:
+    """Store a scheduled task of the session."""
+    names = {"call_id": "c-later", "agent_name": APP, "task": "Water the plants", "time_zone": "UTC"}
+    times = {"start_at": LATER, "next_at": LATER}
+    return ScheduledTask.objects.create(session=session, invocation_id="e-asking", **names, **times)
+
+
+def make_artifact(session: Session) -> Artifact:
+    """Store a file of the session."""
+    made = Artifact(app_name=session.app_name, user=session.user, session=session, filename="notes.txt")
+    made.version, made.mime_type, made.part_kind = 0, "text/plain", "blob"
+    made.size, made.sha256 = 5, "0" * 64
+    made.file.save("x", ContentFile(b"Hello"))
+    return made
+
+
+@lru_cache(maxsize=1)
+def all_permissions() -> Permissions:
+    """The name of each permission that the site knows."""
+    return frozenset(Permission.objects.values_list("codename", flat=True))
+
+
+def make_staff(permissions: Iterable[str]) -> User:
+    """Store a member of the staff with these permissions."""
+    staff = User.objects.create_user(f"staff-{uuid4().hex}", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename__in=list(permissions)))
+    return staff
+
+
+def opening(text: str) -> list[Permissions]:
+    """The sets of permissions that open a row, from `view_a|view_b+cancel_b`; none from `-`.
+
+    A model need not have all of Django's permissions: those that do not exist open nothing.
+    """
+    sets = [] if text == "-" else [frozenset(one.split("+")) for one in text.split("|")]
+    return [one for one in sets if one <= all_permissions()]
+
+
+def largest_refused(sets: list[Permissions]) -> list[Permissions]:
+    """The largest sets of permissions that must not open a row: all but one of each set that opens it."""
+    return [all_permissions() - frozenset(missing) for missing in product(*sets)]

@@ -1,0 +1,203 @@
+"""Access matrix of the websocket: who may open it, and what each frame does for whom.
+
+A new frame of `sessions_app/chat/protocol.py` without a row fails here. The sockets go through the site's whole
+application, with the origin and the sign-in cookie that a browser sends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from adk_site.asgi import websocket
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.tools import LongRunningFunctionTool
+from sessions_app import agent_registry, celery_dispatch
+from sessions_app.chat.protocol import AnyClientFrame
+from sessions_app.jobs import response as job_response
+from sessions_app.models import Invocation, JobStatus, Session
+from sessions_app.routing import websocket_urlpatterns
+from tests.fakes import ScriptedModel
+from tests.integration.access import APP, ASKED, make_job, make_schedule, make_session
+
+pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
+ORIGIN = b"http://localhost"
+
+CLOSE_CODES = {
+    "anonymous": 4401,
+    "deactivated": 4401,
+    "person": 4404,
+    "staff with all permissions": 4404,
+    "superuser": 4404,
+}
+
+
+def choose() -> None:
+    """Let the person choose."""
+
+
+def queued(session: Session) -> dict[str, Any]:
+    row = Invocation.objects.create(
+        session=session, invocation_id=f"q-{session.pk}", client_id="m", message={}
+    )
+    return {"invocation_id": row.invocation_id}
+
+
+def failed(session: Session) -> dict[str, Any]:
+    names = {"invocation_id": f"f-{session.pk}", "client_id": "m", "status": "failed"}
+    message = {"role": "user", "parts": [{"text": "hi"}]}
+    row = Invocation.objects.create(session=session, message=message, **names)
+    return {"invocation_id": row.invocation_id}
+
+
+def waiting(session: Session) -> dict[str, Any]:
+    job = make_job(session, status=JobStatus.WAITING, question=ASKED)
+    return {"id": str(job.pk), "number": 0, "answer": True}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A frame, and the type of the frame that tells the owner that it was carried out.
+
+    Attributes:
+        fields: stores what the frame is about, and returns the frame's fields.
+    """
+
+    fields: Callable[[Session], dict[str, Any]]
+    answer: str
+
+
+ROWS = {
+    "hello": Row(lambda session: {}, "ready"),
+    "ping": Row(lambda session: {}, "pong"),
+    "message": Row(lambda session: {"id": "m1", "text": "hi"}, "invocation"),
+    "cancel": Row(queued, "invocation"),
+    "retry": Row(failed, "invocation"),
+    "cancel_job": Row(lambda session: {"id": str(make_job(session).pk)}, "job"),
+    "answer_job": Row(waiting, "job"),
+    "cancel_schedule": Row(lambda session: {"id": make_schedule(session).pk}, "schedule"),
+    "confirm": Row(lambda session: {"call_id": "c-confirm", "confirmed": True}, "invocation"),
+    "respond": Row(
+        lambda session: {"call_id": "c-choose", "name": "choose", "response": {"a": 1}}, "invocation"
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def site(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app whose model answers with a word, and no broker."""
+    model = ScriptedModel(rule=lambda request: "Done.")
+    tools = [LongRunningFunctionTool(choose, answered_by="person")]
+    app = App(name=APP, root_agent=LlmAgent(name=APP, model=model, tools=tools))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
+
+
+def make_people() -> dict[str, Client]:
+    """A browser of each person of the matrix, signed in."""
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.set(Permission.objects.all())
+    people = {
+        "owner": User.objects.create_user("ada"),
+        "person": User.objects.create_user("eve"),
+        "staff with all permissions": staff,
+        "superuser": User.objects.create_superuser("root"),
+        "deactivated": User.objects.create_user("leaver"),
+    }
+    clients = {name: Client() for name in ["anonymous", *people]}
+    for name, user in people.items():
+        clients[name].force_login(user)
+    User.objects.filter(username="leaver").update(is_active=False)
+    return clients
+
+
+def socket_of(client: Client, session: Session, origin: bytes = ORIGIN) -> WebsocketCommunicator:
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    headers = [(b"cookie", cookies.encode()), (b"host", b"localhost"), (b"origin", origin)]
+    return WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/", headers=headers)
+
+
+def standing(session: Session) -> list[Any]:
+    """Everything that a frame could change."""
+    session.refresh_from_db()
+    rows = [session.invocations, session.jobs, session.scheduled_tasks, session.events]
+    return [session.title, session.last_seq, [list(several.order_by("pk").values()) for several in rows]]
+
+
+async def frames_until(socket: WebsocketCommunicator, wanted: str) -> list[str]:
+    """The types of the frames that come, up to the wanted one or an error."""
+    types: list[str] = []
+    while not types or types[-1] not in (wanted, "error"):
+        types.append(json.loads(await socket.receive_from(timeout=10))["type"])
+    return types
+
+
+def test_each_frame_of_the_protocol_has_a_row() -> None:
+    known = {get_args(frame.model_fields["type"].annotation)[0] for frame in get_args(AnyClientFrame)}
+    assert known == ROWS.keys(), (
+        "Add a row to ROWS for each frame: what it needs, and what the owner is told."
+    )
+
+
+def test_each_websocket_has_this_matrix() -> None:
+    routes = [str(pattern.pattern) for pattern in websocket_urlpatterns]
+    assert routes == ["ws/chat/<uuid:session_id>/"], "A new websocket needs a matrix of its own."
+
+
+@pytest.mark.parametrize("frame", ROWS)
+async def test_only_the_owner_is_let_in_and_the_frame_does_nothing_for_others(frame: str) -> None:
+    row = ROWS[frame]
+    clients = await sync_to_async(make_people)()
+    owner = await User.objects.aget(username="ada")
+    session = await sync_to_async(make_session)(owner)
+    sent = json.dumps({"v": 1, "type": frame, **await sync_to_async(row.fields)(session)})
+    before = await sync_to_async(standing)(session)
+    for name, code in CLOSE_CODES.items():
+        socket = socket_of(clients[name], session)
+        assert (await socket.connect())[0]
+        assert await socket.receive_output(timeout=10) == {"type": "websocket.close", "code": code}, name
+        await socket.send_to(text_data=sent)  # by a client that does not care
+        await socket.disconnect()
+        told = [socket.output_queue.get_nowait()["type"] for _ in range(socket.output_queue.qsize())]
+        assert "websocket.send" not in told, name
+    assert await sync_to_async(standing)(session) == before
+    socket = socket_of(clients["owner"], session)
+    await socket.connect()
+    await socket.send_to(text_data='{"v": 1, "type": "hello"}')
+    if frame != "hello":
+        await frames_until(socket, "ready")
+        await socket.send_to(text_data=sent)
+    assert (await frames_until(socket, row.answer))[-1] == row.answer
+    await socket.disconnect()
+
+
+@pytest.mark.parametrize("origin", [b"http://evil.example", b"http://localhost.evil.example", b"null", b""])
+async def test_pages_of_other_sites_cannot_open_the_socket(origin: bytes) -> None:
+    clients = await sync_to_async(make_people)()
+    session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
+    assert origin.decode() not in settings.ALLOWED_HOSTS
+    socket = socket_of(clients["owner"], session, origin)
+    accepted, _ = await socket.connect()
+    await socket.disconnect()
+    assert not accepted
+
+
+async def test_somebody_who_is_signed_out_elsewhere_cannot_come_back() -> None:
+    clients = await sync_to_async(make_people)()
+    session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
+    socket = socket_of(clients["owner"], session)
+    await sync_to_async(clients["owner"].logout)()
+    await socket.connect()
+    assert await socket.receive_output(timeout=10) == {"type": "websocket.close", "code": 4401}
+    await socket.disconnect()
