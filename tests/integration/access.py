@@ -91,7 +91,9 @@ def make_things(owner: User) -> Things:
             subject_kind="invocation",
             subject_id="1",
         ),
-        "accessattempt": AccessAttempt.objects.create(username=f"not {owner.username}", failures_since_start=1),
+        "accessattempt": AccessAttempt.objects.create(
+            username=f"not {owner.username}", failures_since_start=1
+        ),
         "user": owner,
         "group": Group.objects.get_or_create(name="Auditors")[0],
     }
