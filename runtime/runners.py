@@ -33,11 +33,7 @@ from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
 from runtime.engine.user_message import user_message_event
-from runtime.errors import (
-    ConfigurationError,
-    NestedRunError,
-    SessionNotFoundError,
-)
+from runtime.errors import ConfigurationError, NestedRunError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
