@@ -39,9 +39,9 @@ async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) ->
 
 
 async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | None:
-    """Call the callbacks in order with keyword arguments and return the first truthy result (contract Q5)."""
+    """Call the callbacks in order with keyword arguments and return the first result that is not None (contract Q5)."""
     for function in callbacks:
         answer = await call(function, **kwargs)
-        if answer:
+        if answer is not None:
             return answer
     return None

@@ -27,6 +27,8 @@ class RunConfig(BaseModel):
     Attributes:
         max_llm_calls: Limit of model calls, including those of agents run as tools; zero or less means no limit.
         llm_calls_before: Model calls already made by interrupted attempts at the invocation; counted in the limit.
+        records_failure: True when an exception of an agent leaves an error event (contract L5). With False, the caller
+            records the failure.
         save_input_blobs_as_artifacts: Store files of the user's message as artifacts; the message keeps their names.
         support_cfc: Ignored (compositional function calling exists only in live sessions).
         response_modalities: Ignored (live sessions only); set them in an agent's `generate_content_config`.
@@ -42,6 +44,7 @@ class RunConfig(BaseModel):
     streaming_mode: StreamingMode = StreamingMode.NONE
     max_llm_calls: int = 500
     llm_calls_before: int = 0
+    records_failure: bool = True
     save_input_blobs_as_artifacts: bool = False
     support_cfc: bool = False
     response_modalities: list[str] | None = None

@@ -26,17 +26,14 @@ from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
-from runtime.engine.build_events import agent_event
+from runtime.engine.build_events import agent_event, replaced_by
 from runtime.engine.cancellation import CancellableRun
+from runtime.engine.failure import with_failure_event
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
 from runtime.engine.user_message import user_message_event
-from runtime.errors import (
-    ConfigurationError,
-    NestedRunError,
-    SessionNotFoundError,
-)
+from runtime.errors import ConfigurationError, NestedRunError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
@@ -240,11 +237,14 @@ class Runner:
             event = await user_message_event(ctx, message, state_delta)
             ctx.user_content = ctx.user_content or event.content
             await self._commit(ctx, event)
-        async with aclosing(self._agent_events(ctx)) as events:
+        async with aclosing(with_failure_event(ctx, self._agent_events(ctx))) as events:
             async for event in events:
+                replacement = await ask("on_event_callback", invocation_context=ctx, event=event)
+                if replacement is not None:
+                    event = replaced_by(event, replacement)
                 if not event.partial:
                     await self._commit(ctx, event)
-                yield await ask("on_event_callback", invocation_context=ctx, event=event) or event
+                yield event
         await ask("after_run_callback", invocation_context=ctx)
 
     async def _try_compact(self, ctx: InvocationContext) -> None:

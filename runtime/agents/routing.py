@@ -9,7 +9,7 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.parallel_agent import ParallelAgent
 from runtime.context import AgentProtocol
 from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, recorded_states
-from runtime.events.calls import find_call_event, response_ids
+from runtime.events.calls import answered_call_events
 from runtime.events.event import Event
 from runtime.events.summaries import last_agent_before_summary
 
@@ -21,10 +21,9 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
     root. `events` hold no rewound events; events covered by a summary may be missing, as it names their last agent.
     """
     last = next((event for event in reversed(events) if event.content), None)
-    if last is not None and last.author == "user":
-        for call_id in response_ids(last):
-            call_event = find_call_event(events, call_id)
-            agent = root.find_agent(call_event.author) if call_event else None
+    if last is not None and last.content and last.author == "user":
+        for call_event in answered_call_events(events, last.content):
+            agent = root.find_agent(call_event.author)
             if agent is not None:
                 return agent
     for name in _authors_newest_first(events):
@@ -35,8 +34,16 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 
 
 def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the names of the agents that wrote the events, the latest first."""
-    yield from (event.author for event in reversed(events) if event.author != "user")
+    """Yield the names of the agents that wrote the events, the latest first.
+
+    What an invocation wrote before it failed does not count.
+    """
+    failed: set[str] = set()
+    for event in reversed(events):
+        if event.error_code and not event.content:
+            failed.add(event.invocation_id)
+        elif event.author != "user" and event.invocation_id not in failed:
+            yield event.author
     if name := last_agent_before_summary(events):
         yield name
 

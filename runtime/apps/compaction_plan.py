@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runtime.apps.app import EventsCompactionConfig
-from runtime.events.calls import call_ids, pending_calls, response_ids
+from runtime.events.calls import made_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import index_of_invocation
@@ -118,18 +118,17 @@ def _last_cut(begin: int, limit: int, forbidden: set[int]) -> int | None:
 def _forbidden_cuts(log: list[Event]) -> set[int]:
     """Return positions not to cut at: inside an invocation or call, or between events with equal timestamps."""
     invocation_starts: dict[str, int] = {}
-    position_of_call: dict[str, int] = {}
+    position_of = {id(event): index for index, event in enumerate(log)}
     forbidden = {
         position for position in range(1, len(log)) if log[position].timestamp == log[position - 1].timestamp
     }
     for index, event in enumerate(log):
         if event.content and event.invocation_id:
             forbidden.update(range(invocation_starts.setdefault(event.invocation_id, index) + 1, index + 1))
-        for call_id in response_ids(event):
-            forbidden.update(range(position_of_call.get(call_id, index) + 1, index + 1))
-        position_of_call.update(dict.fromkeys(call_ids(event), index))
-    for call_id in pending_calls(log):
-        forbidden.update(range(position_of_call.get(call_id, 0) + 1, len(log) + 1))
+    for made in made_calls(log):
+        end = max((position_of[id(answer.event)] for answer in made.answers), default=0)
+        end = len(log) if made.is_pending else end
+        forbidden.update(range(position_of[id(made.event)] + 1, end + 1))
     return forbidden
 
 

@@ -75,6 +75,21 @@ def agent_event(
     )
 
 
+def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Event:
+    """Return the event of an exception that ends the invocation; its words may be secret, so it keeps the type."""
+    event = _event(ctx, author, None, EventActions(), branch=None)
+    event.error_code, event.error_detail = type(error).__name__, str(error) or None
+    event.error_message = "Something went wrong while answering."
+    return event
+
+
+def replaced_by(event: Event, replacement: Event) -> Event:
+    """Return the event with the fields that a plugin's replacement sets; its identity and kind stay (contract Q6)."""
+    kept = {"id", "invocation_id", "timestamp", "partial"}
+    update = {name: getattr(replacement, name) for name in replacement.model_fields_set - kept}
+    return event.model_copy(update={**update, "author": replacement.author or event.author})
+
+
 def fill_in(ctx: InvocationContext, event: Event) -> Event:
     """Fill in the author, invocation id, branch and role that an event of custom agent code leaves out."""
     if not event.author:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+from weakref import ref
 
 from runtime import types
-from runtime.events.calls import call_ids, response_ids
+from runtime.events.calls import call_ids, may_answer_calls_before
 from runtime.events.event import Event
 
-MAX_CACHED_CONTENTS = 100_000
-"""Limit of cached contents in this process, all sessions together."""
+MAX_CACHED_BYTES = 32_000_000
+"""Limit of the estimated size of the cached contents in this process, all sessions together."""
+
+_BYTES_OF_OBJECTS = 500
+"""Estimated size of a prefix, a content or a part without its texts, arguments and files."""
 
 CacheKey = tuple[str, str, str, str, str | None]
 """App name, user id, session id, agent name, branch."""
@@ -22,26 +27,29 @@ class CachedPrefix:
     """Contents of the first `count` events of a session, as one agent on one branch sees them.
 
     Attributes:
-        last: The event at the end of the prefix.
+        last: The event at the end of the prefix. When it is gone, so is the session that the prefix belongs to.
         calls: Ids of the function calls in the prefix.
+        size: Estimated size in bytes.
     """
 
     count: int = 0
-    last: Event | None = None
+    last: ref[Event] | None = None
     contents: list[types.Content] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)
+    size: int = _BYTES_OF_OBJECTS
 
     def fits(self, events: Sequence[Event], start: int) -> bool:
         """True when `events` begin with this prefix and it ends at or before position `start`."""
-        return self.count == 0 or (self.count <= start and events[self.count - 1] is self.last)
+        if self.last is None:
+            return True
+        return self.count <= start and events[self.count - 1] is self.last()
 
     def is_changed_by(self, tail: Sequence[Event]) -> bool:
         """True when a later event changes the prefix's contents: a late response, a rewind or a summary."""
-        return self.count > 0 and any(
-            event.actions.rewind_before_invocation_id
-            or event.actions.compaction
-            or not self.calls.isdisjoint(response_ids(event))
-            for event in tail
+        if self.count == 0:
+            return False
+        return may_answer_calls_before(tail, self.calls) or any(
+            event.actions.rewind_before_invocation_id or event.actions.compaction for event in tail
         )
 
     def extend(self, events: Sequence[Event], contents: list[types.Content]) -> None:
@@ -49,24 +57,24 @@ class CachedPrefix:
         if not events:
             return
         self.count += len(events)
-        self.last = events[-1]
+        self.last = ref(events[-1])
         # A new list: requests that are being sent hold the old one.
         self.contents = self.contents + contents
         for event in events:
             self.calls |= call_ids(event)
-
-    @property
-    def weight(self) -> int:
-        """Share of `MAX_CACHED_CONTENTS`; at least one, so that prefixes without contents are bounded too."""
-        return max(1, len(self.contents))
+        self.size += sum(_size_of(content) for content in contents)
 
     def clear(self) -> None:
         """Make the prefix empty."""
-        self.count, self.last, self.contents, self.calls = 0, None, [], set()
+        self.count, self.last, self.contents, self.calls, self.size = 0, None, [], set(), _BYTES_OF_OBJECTS
 
 
 class ContentsCache:
-    """Cached prefixes of this process; the least recently used ones are evicted first."""
+    """Cached prefixes of this process.
+
+    The least recently used ones are evicted first. A prefix goes with the events of its session: only the same event
+    objects fit it.
+    """
 
     def __init__(self) -> None:
         self._prefixes: OrderedDict[CacheKey, CachedPrefix] = OrderedDict()
@@ -77,14 +85,36 @@ class ContentsCache:
         prefix = self._prefixes.pop(key, None)
         if prefix is None:
             return CachedPrefix()
-        self._size -= prefix.weight
+        self._size -= prefix.size
         return prefix
 
     def put(self, key: CacheKey, prefix: CachedPrefix) -> None:
         """Cache the prefix. An empty one, as in the first invocation of a session, is not cached."""
-        if prefix.count == 0:
+        last = prefix.last() if prefix.last else None
+        if last is None:
             return
+        prefix.last = ref(last, lambda gone: self._drop(key, gone))
         self._prefixes[key] = prefix
-        self._size += prefix.weight
-        while self._size > MAX_CACHED_CONTENTS and len(self._prefixes) > 1:
-            self._size -= self._prefixes.popitem(last=False)[1].weight
+        self._size += prefix.size
+        while self._size > MAX_CACHED_BYTES and len(self._prefixes) > 1:
+            self._size -= self._prefixes.popitem(last=False)[1].size
+
+    def _drop(self, key: CacheKey, gone: ref[Event]) -> None:
+        prefix = self._prefixes.get(key)
+        if prefix is not None and prefix.last is gone:
+            self.take(key)
+
+
+def _size_of(content: types.Content) -> int:
+    return _BYTES_OF_OBJECTS + sum(_BYTES_OF_OBJECTS + _payload_size(part) for part in content.parts or [])
+
+
+def _payload_size(part: types.Part) -> int:
+    """Return the size of what can be long in a part: a text, a file, arguments or a result."""
+    values: list[Any] = [part.text, part.thought_signature]
+    values.append(part.inline_data and part.inline_data.data)
+    if part.function_call:
+        values.append(str(part.function_call.args))
+    if part.function_response:
+        values.append(str(part.function_response.response))
+    return sum(len(value) for value in values if value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -13,6 +13,7 @@ from runtime.engine import hooks
 from runtime.engine.build_events import (
     calls_in,
     error_response,
+    is_long_running,
     model_event,
     new_call_id,
     with_call_ids,
@@ -20,9 +21,10 @@ from runtime.engine.build_events import (
 )
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import ModelError
+from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
-from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import DeclaredTool, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.run_config import StreamingMode
 
@@ -44,16 +46,27 @@ class _EventDraft:
     call_ids: list[str] = field(default_factory=list)
     partial: Event | None = None
 
-    def add_call_ids(self, response: LlmResponse) -> LlmResponse:
-        """Return the response with an id on each call; a whole response reuses the ids of its partial events."""
+    def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
+        """Return the response with an id on each call; a whole response reuses the ids of its partial events.
+
+        An id that the model repeats in one response is replaced. So is one that a long-running call uses again, as
+        the answer from outside names the call by its id alone.
+        """
         calls = calls_in(response)
         if not calls:
             return response
         fragment_ids = [] if response.partial else self.call_ids[: len(calls)]
-        ids = [call.id or call_id or new_call_id() for call, call_id in zip_longest(calls, fragment_ids)]
+        ids: list[str] = []
+        for call, fragment_id in zip_longest(calls, fragment_ids):
+            is_used = call.id in ids or (is_long_running(call, tools) and self._has_call(call.id))
+            ids.append(fragment_id or new_call_id() if is_used or not call.id else call.id)
         if response.partial:
             self.call_ids += ids
         return with_call_ids(response, ids)
+
+    def _has_call(self, call_id: str | None) -> bool:
+        events = self.context.invocation.session.events
+        return call_id is not None and find_call_event(events, call_id) is not None
 
     def start_next_event(self) -> None:
         """Reset for the next event of the same agent call."""
@@ -103,7 +116,7 @@ async def _model_responses(
 def _build_event(
     ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _EventDraft
 ) -> Event:
-    response = draft.add_call_ids(response)
+    response = draft.add_call_ids(response, request.tools_dict)
     is_text = response.model_fields_set <= _TEXT_FIELDS and not calls_in(response)
     if response.partial and draft.partial and is_text:
         # Fast path: a long response has hundreds of partial events that differ only in text and timestamp.

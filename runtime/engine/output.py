@@ -29,13 +29,15 @@ INVALID_OUTPUT = "INVALID_OUTPUT"
 def record_output(event: Event, schema: OutputSchema | None, output_key: str | None) -> None:
     """Validate a final response against the schema and write it to its state delta under the key.
 
-    Thoughts are left out. Events that are errors or not final are not changed.
+    Thoughts are left out. Events that are errors, not final or without a text are not changed. An empty text is
+    written as it is, but an empty one that should follow a schema is not.
     """
-    if event.error_code or not event.is_final_response() or not (text := event.text()):
+    if event.error_code or not event.is_final_response() or not _has_text(event):
         return
+    text = event.text()
     value: object = text
     if schema is not None:
-        if event.get_function_calls():
+        if event.get_function_calls() or not text:
             return
         try:
             value = schema.read_json(text)
@@ -54,6 +56,11 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
             text = json.dumps(result.response["result"], ensure_ascii=False)
             return agent_event(ctx, types.Content(role="model", parts=[types.Part(text=text)]))
     return None
+
+
+def _has_text(event: Event) -> bool:
+    parts = (event.content.parts or []) if event.content else []
+    return any(part.text is not None and not part.thought for part in parts)
 
 
 def _schema_error_message(event: Event, error: ValidationError) -> str:

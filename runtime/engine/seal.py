@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, answered_ids
+from runtime.events.calls import FRAMEWORK_CALLS, made_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -17,21 +17,21 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
     from outside.
     """
     own_events = [event for event in events if event.invocation_id == invocation_id]
-    answered = answered_ids(own_events)
-    seals: list[Event] = []
-    for event in own_events:
-        parts = [_error_part(call, reason) for call in _sealable_calls(event) if call.id not in answered]
-        if parts:
-            seals.append(
-                Event(
-                    author=event.author,
-                    invocation_id=invocation_id,
-                    branch=event.branch,
-                    content=types.Content(role="user", parts=parts),
-                    actions=EventActions(),
-                )
-            )
-    return seals
+    parts_by_event: dict[int, list[types.Part]] = {}
+    for made in made_calls(own_events):
+        if not (made.answers or made.is_long_running or made.call.name in FRAMEWORK_CALLS):
+            parts_by_event.setdefault(id(made.event), []).append(_error_part(made.call, reason))
+    return [
+        Event(
+            author=event.author,
+            invocation_id=invocation_id,
+            branch=event.branch,
+            content=types.Content(role="user", parts=parts_by_event[id(event)]),
+            actions=EventActions(),
+        )
+        for event in own_events
+        if id(event) in parts_by_event
+    ]
 
 
 def interrupted_event(
@@ -42,15 +42,6 @@ def interrupted_event(
     if text:
         content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
-
-
-def _sealable_calls(event: Event) -> Iterable[types.FunctionCall]:
-    long_running_ids = event.long_running_tool_ids or set()
-    return (
-        call
-        for call in event.get_function_calls()
-        if call.id and call.id not in long_running_ids and call.name not in FRAMEWORK_CALLS
-    )
 
 
 def _error_part(call: types.FunctionCall, reason: str) -> types.Part:

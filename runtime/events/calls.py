@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from runtime import types
@@ -41,9 +41,22 @@ def answered_ids(events: Iterable[Event]) -> set[str]:
     return {call_id for event in events for call_id in response_ids(event)}
 
 
-def find_call_event(events: Sequence[Event], call_id: str) -> Event | None:
-    """Return the latest event that makes the call, or None."""
-    return next((event for event in reversed(events) if call_id in call_ids(event)), None)
+def find_call_event(events: Sequence[Event], call_id: str, name: str | None = None) -> Event | None:
+    """Return the latest event that makes the call, or None; with a `name`, prefer a call of this function."""
+    latest: Event | None = None
+    for event in reversed(events):
+        names = [call.name for call in event.get_function_calls() if call.id == call_id]
+        if name in names or (names and name is None):
+            return event
+        latest = latest or (event if names else None)
+    return latest
+
+
+def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
+    """Return the events that made the calls which a message of the user answers."""
+    responses = [part.function_response for part in message.parts or []]
+    found = [find_call_event(events, one.id, one.name) for one in responses if one and one.id]
+    return [event for event in found if event]
 
 
 def events_of_invocation(events: Sequence[Event], invocation_id: str) -> list[Event]:
@@ -72,23 +85,95 @@ class Answer:
     """One response to a call.
 
     Attributes:
-        from_outside: True when the person or another process gave the response, not the tool itself.
-        is_refusal: True when the tool reported that it failed.
+        event: The event that holds the response.
+        part: The part of the event with the response.
     """
 
-    from_outside: bool
-    is_refusal: bool
+    event: Event
+    part: types.Part
+
+    @property
+    def ends_wait(self) -> bool:
+        """True when the response came from outside, or is the tool's report that it failed."""
+        response = self.part.function_response
+        return self.event.author == "user" or (response is not None and is_refusal(response.response))
 
 
-def answers_by_call(events: Iterable[Event]) -> dict[str, list[Answer]]:
-    """Return all responses, grouped by call id."""
-    answers: dict[str, list[Answer]] = {}
+@dataclass(frozen=True)
+class MadeCall:
+    """A function call in a list of events.
+
+    Attributes:
+        event: The event that makes the call.
+        call: The call; it has an id.
+        answers: The responses to it, oldest first.
+    """
+
+    event: Event
+    call: types.FunctionCall
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def is_long_running(self) -> bool:
+        """True when the response may come from outside."""
+        return self.call.id in (self.event.long_running_tool_ids or ())
+
+    @property
+    def waits(self) -> bool:
+        """True while no response came from outside or reports a failure."""
+        return not any(answer.ends_wait for answer in self.answers)
+
+    @property
+    def is_pending(self) -> bool:
+        """True while the call is long-running and waits for a response from outside."""
+        return self.is_long_running and self.waits
+
+    def is_answered_by(self, event: Event, response: types.FunctionResponse) -> bool:
+        """True when a later response with the call's id names its function and comes from its agent or the user."""
+        if response.name != self.call.name:
+            return False
+        return event.author == "user" or (event.author, event.branch) == (
+            self.event.author,
+            self.event.branch,
+        )
+
+
+def made_calls(events: Iterable[Event]) -> list[MadeCall]:
+    """Return the calls in the order of the events, each with its responses.
+
+    Models may use an id again, so the id alone does not tell which call a response belongs to. This is the latest
+    call before the response with the same id, function and agent, or else the latest one with the same id.
+    """
+    made: list[MadeCall] = []
+    by_id: dict[str, list[MadeCall]] = {}
     for event in events:
-        for response in event.get_function_responses():
-            if response.id:
-                answer = Answer(event.author == "user", is_refusal(response.response))
-                answers.setdefault(response.id, []).append(answer)
-    return answers
+        for part in parts_of(event):
+            call, response = part.function_call, part.function_response
+            if call and call.id:
+                made.append(MadeCall(event, call))
+                by_id.setdefault(call.id, []).append(made[-1])
+            elif response and (candidates := by_id.get(response.id or "")):
+                answered = _find_answered(candidates, event, response) or candidates[-1]
+                answered.answers.append(Answer(event, part))
+    return made
+
+
+def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:
+    """True when the events may hold a response to a call with one of the ids that was made before these events.
+
+    An answer of the user always may: the agent that reads the events need not see the call of another agent.
+    """
+    by_id: dict[str, list[MadeCall]] = {}
+    for event in events:
+        for part in parts_of(event):
+            call, response = part.function_call, part.function_response
+            if call and call.id in ids:
+                by_id.setdefault(call.id or "", []).append(MadeCall(event, call))
+            elif response and response.id in ids:
+                candidates = by_id.get(response.id or "", [])
+                if event.author == "user" or not _find_answered(candidates, event, response):
+                    return True
+    return False
 
 
 def is_refusal(response: dict[str, Any] | None) -> bool:
@@ -96,28 +181,22 @@ def is_refusal(response: dict[str, Any] | None) -> bool:
     return response is not None and response.get("status") == "error"
 
 
-def is_pending(answers: Sequence[Answer]) -> bool:
-    """True while a long-running call with these answers waits for a response from outside."""
-    return not any(answer.from_outside or answer.is_refusal for answer in answers)
-
-
 def pending_calls(events: Sequence[Event]) -> dict[str, str]:
     """Return the long-running calls that wait for a response from outside, as `{call id: author}`."""
-    answers = answers_by_call(events)
-    return {
-        call_id: event.author
-        for event in events
-        for call_id in event.long_running_tool_ids or ()
-        if is_pending(answers.get(call_id, []))
-    }
+    return {made.call.id or "": made.event.author for made in made_calls(events) if made.is_pending}
 
 
 def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
     """Return the long-running calls without any response, including the framework's questions to the person."""
-    answered = answered_ids(events)
-    return [
-        call
-        for event in events
-        for call in event.get_function_calls()
-        if call.id in (event.long_running_tool_ids or ()) and call.id not in answered
-    ]
+    return [made.call for made in made_calls(events) if made.is_long_running and not made.answers]
+
+
+def parts_of(event: Event) -> list[types.Part]:
+    """Return the parts of the event's content."""
+    return (event.content.parts or []) if event.content else []
+
+
+def _find_answered(
+    calls: Sequence[MadeCall], event: Event, response: types.FunctionResponse
+) -> MadeCall | None:
+    return next((made for made in reversed(calls) if made.is_answered_by(event, response)), None)

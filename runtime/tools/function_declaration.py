@@ -23,7 +23,7 @@ from runtime.tools.callables import (
     underlying_function,
 )
 from runtime.tools.docstrings import description_of, parameter_descriptions
-from runtime.tools.schema import adapter_of, schema_of
+from runtime.tools.schema import argument_adapter_of, schema_of
 
 _CALLABLE_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
@@ -117,7 +117,7 @@ def _unfilled_parameters(function: Callable[..., Any], name: str) -> list[inspec
 
 def _declare(parameter: inspect.Parameter, annotation: Any, tool: str, description: str | None) -> Parameter:
     owner = f"Parameter {parameter.name!r} of tool {tool!r}"
-    adapter = adapter_of(annotation, owner)
+    adapter = argument_adapter_of(annotation, owner)
     about: dict[str, Any] = {}
     if text := _annotated_text(annotation) or description:
         about["description"] = text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic import ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -50,6 +50,18 @@ def adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
         return TypeAdapter(annotation)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         raise _unsupported_type(owner, error) from error
+
+
+def argument_adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
+    """Return an adapter for the arguments of a model, which often gives a number where a text is declared.
+
+    Raises:
+        ConfigurationError: pydantic does not support the type. The message names the `owner` of the type.
+    """
+    try:
+        return TypeAdapter(annotation, config=ConfigDict(coerce_numbers_to_str=True))
+    except (PydanticUserError, PydanticUndefinedAnnotation):
+        return adapter_of(annotation, owner)  # The settings of a pydantic model or a dataclass are its own.
 
 
 def schema_of(adapter: TypeAdapter[Any], owner: str, **overrides: Any) -> types.Schema:

@@ -9,7 +9,7 @@ from runtime import types
 from runtime.agents.answerers import answerer_of
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import find_call_event, pending_calls
+from runtime.events.calls import made_calls
 from runtime.events.event import Event
 from runtime.tools.long_running_tool import PERSON, STAFF
 from sessions_app import client_ids
@@ -50,15 +50,14 @@ async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
     if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
         raise PermissionDeniedError("This call is answered by its job, not by a person.")
     events = await effective_events(session)
-    call_event = find_call_event(events, call_id)
-    calls = call_event.get_function_calls() if call_event else []
-    name = next((call.name for call in calls if call.id == call_id and call.name), None)
-    if call_event is None or name is None:
+    made = [one for one in made_calls(events) if one.call.id == call_id and one.call.name]
+    if not made:
         raise NotFoundError("There is no such question in this conversation.")
-    if call_id not in pending_calls(events):
+    waiting = next((one for one in made if one.is_pending), None)
+    if waiting is None:
         raise ConflictError("This was answered already.")
-    root = get_app(session.app_name).root_agent
-    return WaitingCall(call_id, name, await answerer_of(root, call_event.author, name), events)
+    root, name = get_app(session.app_name).root_agent, waiting.call.name or ""
+    return WaitingCall(call_id, name, await answerer_of(root, waiting.event.author, name), events)
 
 
 async def check_may_answer(user: User, session: Session, call: WaitingCall) -> None:

@@ -12,7 +12,7 @@ from runtime import types
 from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.errors import SessionNotFoundError
-from runtime.events.calls import call_ids, events_of_invocation, pending_calls
+from runtime.events.calls import events_of_invocation, made_calls, pending_calls
 from runtime.events.event import Event
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
@@ -143,6 +143,7 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
+            records_failure=False,  # The ending of the invocation does, with a sentence of the site.
             custom_metadata=scheduled_mark(claim.client_id),
         )
         events = runner.run_async(
@@ -171,8 +172,7 @@ class Execution:
         if not self._answers_calls():
             return
         events = (await self._load_session()).events
-        pending = pending_calls(events)
-        waiting = {event.invocation_id for event in events if pending.keys() & call_ids(event)}
+        waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
         await leases.complete_waiting(self.claim.session_id, sorted(waiting))
 
     async def compact(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
-from runtime.events.calls import find_call_event, pending_calls
+from runtime.events.calls import made_calls, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app import actors, client_ids
 from sessions_app.db.threads import fetch_rows, in_thread
@@ -28,7 +28,7 @@ async def reconcile_after_rewind(session: Session) -> None:
     """
     events = await effective_events(session)
     calls = pending_calls(events)
-    waiting = {event.invocation_id for call_id in calls if (event := find_call_event(events, call_id))}
+    waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
     await _cancel_rewound_jobs(session, calls)
     await _cancel_rewound_answers(session, calls)
     await _cancel_rewound_invocations(session, waiting)

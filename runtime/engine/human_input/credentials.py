@@ -79,7 +79,7 @@ def _is_redacted(response: types.FunctionResponse) -> bool:
 
 
 def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
-    event = find_call_event(events, response.id or "")
+    event = find_call_event(events, response.id or "", REQUEST_CREDENTIAL)
     for call in event.get_function_calls() if event else []:
         if call.id == response.id and call.name == REQUEST_CREDENTIAL:
             return AuthToolArguments.model_validate(call.args).auth_config.credential_key

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.context import AgentProtocol, InvocationContext
-from runtime.events.calls import answers_by_call, call_ids, is_framework_request, is_pending, response_ids
+from runtime.events.calls import (
+    answered_call_events,
+    call_ids,
+    is_framework_request,
+    made_calls,
+    response_ids,
+)
 from runtime.events.event import Event
 
 
@@ -56,10 +62,8 @@ def find_latest_start(events: Sequence[Event]) -> int:
     requests: set[str] = set()
     for position, event in enumerate(events):
         if event.author == "user" and (answered := response_ids(event) & start_of_call.keys()):
-            before = answers_by_call(events[:position])
-            pending_starts = [
-                start_of_call[call_id] for call_id in answered if is_pending(before.get(call_id, []))
-            ]
+            waiting = {made.call.id for made in made_calls(events[:position]) if made.waits and made.call.id}
+            pending_starts = [start_of_call[call_id] for call_id in answered & waiting]
             start = min(pending_starts, default=position if answered - requests else start)
         start_of_call.update(dict.fromkeys(call_ids(event), start))
         requests |= call_ids(event) if is_framework_request(event) else set()
@@ -97,12 +101,12 @@ def find_latest_agent(
     This is the agent whose call the person answered, or else the transfer target or author of the latest event. A
     transfer does not count while its event asks the person for input to other calls.
     """
-    callers = {call_id: event.author for event in log for call_id in call_ids(event)}
     for event in reversed(events):
         target = None if event.actions.asks_person() else event.actions.transfer_to_agent
         names = [target or event.author]
         if event.author == "user":
-            names = [callers[call_id] for call_id in response_ids(event) if call_id in callers]
+            answered = answered_call_events(log, event.content) if event.content else []
+            names = [call_event.author for call_event in answered]
         agent = next((agent for name in names if (agent := top.find_agent(name))), None)
         if agent is not None:
             return agent

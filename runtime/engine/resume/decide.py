@@ -13,10 +13,9 @@ from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, is_own, own_events
 from runtime.events.calls import (
     answered_ids,
-    answers_by_call,
     call_ids,
     is_framework_request,
-    is_pending,
+    made_calls,
     response_ids,
 )
 from runtime.events.event import Event
@@ -108,17 +107,12 @@ def _decide_on_calls(calls: Event, log: Sequence[Event], *, pauses: bool) -> Dec
     """
     since = _own_since(calls, log)
     waiting = calls.long_running_tool_ids or set()
-    answers = answers_by_call(log)
+    made = [one for one in made_calls(log) if one.event is calls]
     run_without_response = waiting if _have_surely_run(calls, log, since) else set()
-    not_run = [
-        call
-        for call in calls.get_function_calls()
-        if call.id and call.id not in answers and call.id not in run_without_response
-    ]
+    not_run = [one.call for one in made if not one.answers and one.call.id not in run_without_response]
     if not_run:
         return Replay(not_run)
-    pending = [call_id for call_id in waiting if is_pending(answers.get(call_id, []))]
-    if any(pauses or call_id not in answers for call_id in pending):
+    if any(one.is_pending and (pauses or not one.answers) for one in made):
         return Pause()
     return (
         Pause() if any(_is_open(event, log) for event in since if is_framework_request(event)) else Continue()

@@ -9,19 +9,14 @@ from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.build_events import user_event
 from runtime.engine.resume.agent_progress import find_latest_start, recorded_states
 from runtime.errors import InvocationNotFoundError
-from runtime.events.calls import find_call_event
+from runtime.events.calls import answered_call_events
 from runtime.events.event import Event
 from runtime.sessions.session import Session
 
 
 def find_answered_invocation(events: Sequence[Event], message: types.Content) -> str | None:
     """Return the id of the invocation that made a call which the message answers, or None."""
-    for part in message.parts or []:
-        call_id = part.function_response.id if part.function_response else None
-        call_event = find_call_event(events, call_id) if call_id else None
-        if call_event is not None:
-            return call_event.invocation_id
-    return None
+    return next((event.invocation_id for event in answered_call_events(events, message)), None)
 
 
 def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.Content | None) -> None:

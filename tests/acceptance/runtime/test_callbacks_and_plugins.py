@@ -129,14 +129,12 @@ class TestCallbacks:
         assert outline(await Conversation(clerk(before_agent_callback=callbacks)).say("go")) == ["clerk: b"]
         assert calls == ["a", "b"]
 
-    async def test_an_empty_answer_counts_as_none(self) -> None:
-        """Contract Q5: only a truthy result ends a list."""
-        agent = clerk(
-            call("ping"),
-            "done",
-            before_tool_callback=[lambda **kwargs: {}, lambda **kwargs: {"from": "second"}],
-        )
-        assert results((await Conversation(agent).say("go"))[1]) == [{"from": "second"}]
+    @pytest.mark.parametrize("hook", ["before_tool_callback", "after_tool_callback"])
+    async def test_an_empty_answer_counts(self, hook: str) -> None:
+        """Contract Q5: the first result other than None ends a list."""
+        callbacks = [lambda **kwargs: None, lambda **kwargs: {}, lambda **kwargs: {"from": "third"}]
+        agent = clerk(call("ping"), "done", **{hook: callbacks})
+        assert results((await Conversation(agent).say("go"))[1]) == [{}]
 
     async def test_before_agent_may_answer_instead_of_the_agent(self) -> None:
         """Contract C2."""
@@ -333,12 +331,17 @@ class TestPlugins:
         assert outline((await conversation.session()).events)[0] == "user: changed"
         assert requests_of(agent)[0].contents == [say("changed")]
 
-    async def test_a_changed_event_is_yielded_and_the_original_is_stored(self) -> None:
+    async def test_a_changed_event_is_stored_yielded_and_shown_to_the_model(self) -> None:
         """Contract Q6."""
         other = Event(author="clerk", content=text_content("for your eyes"))
-        conversation = Conversation(clerk("done"), plugins=[RecordingPlugin("p", [], on_event=other)])
-        assert outline(await conversation.say("go")) == ["clerk: for your eyes"]
-        assert outline((await conversation.session()).events)[-1] == "clerk: done"
+        agent = clerk("the secret", "bye")
+        conversation = Conversation(agent, plugins=[RecordingPlugin("p", [], on_event=other)])
+        [shown] = await conversation.say("go")
+        assert outline([shown]) == ["clerk: for your eyes"]
+        stored = (await conversation.session()).events[-1]
+        assert (stored.id, outline([stored])) == (shown.id, ["clerk: for your eyes"])
+        await conversation.say("and?")
+        assert requests_of(agent)[1].contents[1] == text_content("for your eyes")
 
     @pytest.mark.parametrize(
         "hook", ["on_user_message", "before_run", "before_agent", "before_model", "before_tool", "on_event"]

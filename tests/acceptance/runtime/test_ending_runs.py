@@ -29,7 +29,7 @@ from tests.unit.runtime.conversation import Conversation, outline
     "where", ["before_agent", "before_model", "model", "tool", "after_model", "after_agent"]
 )
 async def test_an_exception_reaches_the_caller_and_ends_the_invocation(where: str) -> None:
-    """Contract L5: events committed before the exception are kept, later ones are not stored."""
+    """Contract L5: events committed before the exception are kept, and an error event follows."""
 
     def fail(**kwargs: Any) -> None:
         raise LookupError(where)
@@ -45,7 +45,9 @@ async def test_an_exception_reaches_the_caller_and_ends_the_invocation(where: st
     with pytest.raises(LookupError, match=where):
         await conversation.say("x")
     before = {"tool": ["user: x", "clerk: broken()"], "after_agent": ["user: x", "clerk: hello"]}
-    assert outline((await conversation.session()).events) == before.get(where, ["user: x"])
+    events = (await conversation.session()).events
+    assert outline(events) == [*before.get(where, ["user: x"]), "clerk: !LookupError"]
+    assert "LookupError" not in (events[-1].error_message or "")
 
 
 async def test_an_agent_whose_event_cannot_be_stored_is_closed() -> None:
@@ -120,7 +122,7 @@ async def test_a_sync_run_works_inside_an_event_loop_and_raises_the_exceptions()
     with pytest.raises(LookupError, match="lost"):
         for event in runner.run(**ids, new_message=say("go")):
             seen.append(event)
-    assert outline(seen) == ["clerk: step()", "clerk: =step"]
+    assert outline(seen) == ["clerk: step()", "clerk: =step", "clerk: !LookupError"]
 
 
 def test_closing_a_sync_run_closes_the_agent() -> None:

@@ -161,7 +161,15 @@ async def test_structured_output_is_stored_as_an_object() -> None:
     assert (await conversation.session()).state == {"order": {"item": "tea", "count": 2}}
 
 
-async def test_an_empty_answer_writes_no_output() -> None:
+async def test_an_empty_text_is_stored() -> None:
+    """Contract A4: the answer of an earlier turn does not stay."""
+    conversation = Conversation(agent("five", "", output_key="answer"))
+    for message in ("2 + 3?", "thanks"):
+        await conversation.say(message)
+    assert (await conversation.session()).state == {"answer": ""}
+
+
+async def test_an_answer_without_a_text_writes_no_output() -> None:
     """Contract A4."""
     conversation = Conversation(agent([types.Part(text="hm", thought=True)], output_key="answer"))
     await conversation.say("go")

@@ -74,7 +74,7 @@ async def test_a_cancelled_tool_fails_with_an_error_that_names_it(tool: str) -> 
     """Contract L5, T4."""
     error, log = await fail(clerk(call(tool)))
     assert tool in str(error)
-    assert log == [f"clerk: {tool}()"]
+    assert log == [f"clerk: {tool}()", "clerk: !StrayCancellationError"]
 
 
 @pytest.mark.parametrize("tool", ["cancelled_elsewhere", "cancelled_itself"])
@@ -82,7 +82,7 @@ async def test_responses_of_parallel_calls_are_stored_and_no_further_step_runs(t
     """Contract T2, L5."""
     agent = clerk([call("note"), call(tool)], "never said")
     _, log = await fail(agent)
-    assert log == [f"clerk: note() {tool}()", "clerk: =note"]
+    assert log == [f"clerk: note() {tool}()", "clerk: =note", "clerk: !StrayCancellationError"]
 
 
 async def test_an_error_callback_may_answer_for_the_tool() -> None:
@@ -133,7 +133,7 @@ async def test_the_error_names_the_parallel_agent_and_its_siblings_are_stopped()
     waiting = LlmAgent(name="waiting", model=ScriptedModel(turns=[asyncio.Event()]))
     error, log = await fail(ParallelAgent(name="both", sub_agents=[CancelledAgent(name="odd"), waiting]))
     assert "'odd'" in str(error)
-    assert log == []
+    assert log == ["both: !StrayCancellationError"]
 
 
 async def test_an_invocation_cancelled_together_with_its_tool_is_cancelled() -> None:

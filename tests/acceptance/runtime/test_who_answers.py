@@ -64,6 +64,24 @@ async def test_the_next_message_goes_to_the_agent_that_spoke_last() -> None:
     assert outline(await conversation.say("why?")) == ["billing: It was the tea."]
 
 
+async def test_an_agent_that_failed_does_not_get_the_next_message() -> None:
+    """Contract L5, L8."""
+
+    def break_down() -> None:
+        """Break down."""
+        raise LookupError("the secret")
+
+    billing = agent("billing", call("break_down"), tools=[break_down])
+    desk = agent("desk", to("billing"), "I am here.", sub_agents=[billing])
+    conversation = Conversation(desk)
+    with pytest.raises(LookupError):
+        await conversation.say("my bill?")
+    events = (await conversation.session()).events
+    assert outline(events)[-1] == "billing: !LookupError"
+    assert "the secret" not in events[-1].model_dump_json()
+    assert outline(await conversation.say("why?")) == ["desk: I am here."]
+
+
 @pytest.mark.parametrize(("blocked", "expected"), [("leaf", "middle"), ("middle", "root")])
 async def test_an_agent_that_may_not_transfer_back_does_not_get_the_next_message(
     blocked: str, expected: str

@@ -7,4 +7,4 @@ from tests.high_limits import HIGH_LIMITS
 
 INSTALLED_APPS += ["tests.benchmarks.quick"]
 ADK = {**HIGH_LIMITS, "cached_bytes": 2_000_000}
-contents_cache.MAX_CACHED_CONTENTS = 500
+contents_cache.MAX_CACHED_BYTES = 1_000_000

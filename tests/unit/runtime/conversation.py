@@ -64,7 +64,7 @@ class Conversation:
 
 
 def outline(events: Iterable[Event]) -> list[str]:
-    """Return one line per event: author, then text, call or response."""
+    """Return one line per event: author, then text, call, response or `!` and the error code."""
     return [f"{event.author}: {_part_text(event)}" for event in events]
 
 
@@ -84,4 +84,5 @@ def response_of(event: Event) -> dict[str, Any]:
 def _part_text(event: Event) -> str:
     calls = [f"{call.name}()" for call in event.get_function_calls()]
     answers = [f"={answer.name}" for answer in event.get_function_responses()]
-    return " ".join([*calls, *answers, *([event.text()] if event.text() else [])])
+    failure = [f"!{event.error_code}"] if event.error_code and not event.content else []
+    return " ".join([*calls, *answers, *([event.text()] if event.text() else []), *failure])

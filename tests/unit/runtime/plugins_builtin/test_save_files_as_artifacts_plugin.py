@@ -108,13 +108,9 @@ async def test_f2_versions_of_a_failed_invocation_are_not_recorded_by_another_on
     for session_id in ("one", "two"):
         await runner.session_service.create_session(app_name="shop", user_id="ada", session_id=session_id)
     with pytest.raises(PluginError, match="not today"):
-        await anext(
-            runner.run_async(
-                user_id="ada",
-                session_id="one",
-                invocation_id="e-1",
-                new_message=message(file(b"a", "a.txt")),
-            )
+        first = runner.run_async(
+            user_id="ada", session_id="one", invocation_id="e-1", new_message=message(file(b"a", "a.txt"))
         )
+        assert [event.error_code async for event in first] == ["PluginError"]
     run = runner.run_async(user_id="ada", session_id="two", invocation_id="e-1", new_message=say("Hi"))
     assert [(event.text(), event.actions.artifact_delta) async for event in run] == [("Hello.", {})]

@@ -53,6 +53,7 @@ async def test_state_changes_are_committed_before_the_agent_continues() -> None:
     assert session.state == {"kg": 3, "user:unit": "kg"}
     assert [(event.author, event.actions.state_delta) for event in session.events] == [
         ("user", {}),
+        ("clerk", {}),
         ("user", {"kg": 3, "user:unit": "kg"}),
         ("clerk", {}),
     ]

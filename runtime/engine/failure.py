@@ -1,0 +1,26 @@
+"""The error event of an exception that ends an invocation (contract L5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from runtime.context import InvocationContext
+from runtime.engine.build_events import failure_event
+from runtime.events.event import Event
+
+
+async def with_failure_event(
+    ctx: InvocationContext, stream: AsyncGenerator[Event, None]
+) -> AsyncGenerator[Event, None]:
+    """Yield the agents' events; after an exception of theirs, yield an error event before the exception is raised."""
+    try:
+        async with aclosing(stream) as events:
+            async for event in events:
+                yield event
+    except Exception as error:
+        if not ctx.run_config.records_failure:
+            raise
+        authors = (event.author for event in reversed(ctx.events()) if event.author != "user")
+        yield failure_event(ctx, next(authors, ctx.agent.name), error)
+        raise
