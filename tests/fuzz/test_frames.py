@@ -114,17 +114,18 @@ class Tab:
         """Send the frame, then a ping, and return the frames before its pong."""
         await self.socket.send_input({"type": "websocket.receive", "text": text})
         is_ping = frames_type(text) == "ping"
-        before_own_pong = await self.read_to_pong() if is_ping else []
+        before_own_pong = await self.read_to("pong") if is_ping else []
         return before_own_pong + await self.until_pong()
 
     async def until_pong(self) -> list[dict[str, Any]]:
         """Send a ping, and return the frames before its pong."""
         await self.socket.send_to(text_data='{"v": 1, "type": "ping"}')
-        return await self.read_to_pong()
+        return await self.read_to("pong")
 
-    async def read_to_pong(self) -> list[dict[str, Any]]:
+    async def read_to(self, kind: str) -> list[dict[str, Any]]:
+        """Return the frames before the next one of this kind."""
         frames: list[dict[str, Any]] = []
-        while not frames or frames[-1]["type"] != "pong":
+        while not frames or frames[-1]["type"] != kind:
             message = await self.socket.receive_output(timeout=20)
             assert message["type"] == "websocket.send", message
             frames.append(json.loads(message["text"]))
@@ -161,7 +162,8 @@ async def tab(
     await sync_to_async(add_event)(session, asking)
     opened = Tab(person, session)
     await opened.socket.connect()
-    await opened.answers('{"v": 1, "type": "hello", "after": 0}')
+    await opened.socket.send_to(text_data='{"v": 1, "type": "hello", "after": 0}')
+    await opened.read_to("event")
     yield opened
     conf.cache_clear()
     await opened.socket.disconnect()
@@ -187,7 +189,6 @@ async def test_a_frame_that_is_known_to_be_odd_is_answered(tab: Tab, errors: Err
 
 
 async def test_binary_frames_are_answered(tab: Tab, errors: Errors) -> None:
-    await tab.until_pong()  # the event that the log has already
     for data in (b"", b"\0", b"\xff\xfe", b'{"v": 1, "type": "ping"}', b"x" * 1_000_000):
         await tab.socket.send_input({"type": "websocket.receive", "bytes": data})
         assert [frame["type"] for frame in await tab.until_pong()] == ["error"]
@@ -195,7 +196,6 @@ async def test_binary_frames_are_answered(tab: Tab, errors: Errors) -> None:
 
 async def test_a_frame_of_a_megabyte_closes_the_socket_with_its_code(tab: Tab, errors: Errors) -> None:
     assert conf().frame_limit < 1_000_000
-    await tab.until_pong()
     await tab.socket.send_to(text_data="[" * 1_000_000)
     outputs = [await tab.socket.receive_output(timeout=20)]
     while outputs[-1]["type"] == "websocket.send":
