@@ -17,8 +17,8 @@ from runtime.events.summaries import last_agent_before_summary
 def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
     """Return the agent that handles the latest user message.
 
-    This is the agent whose call the message answers; else the latest author that may be continued with; else the
-    root. `events` hold no rewound events; events covered by a summary may be missing, as it names their last agent.
+    This is the agent whose call the message answers; else the latest agent. `events` hold no rewound events; events
+    covered by a summary may be missing, as it names their last agent.
     """
     last = next((event for event in reversed(events) if event.content), None)
     if last is not None and last.content and last.author == "user":
@@ -26,6 +26,14 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
             agent = root.find_agent(call_event.author)
             if agent is not None:
                 return agent
+    return latest_agent(root, events)
+
+
+def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
+    """Return the agent that handles a message that answers no call.
+
+    This is the latest author that may be continued with; else the root.
+    """
     for name in _authors_newest_first(events):
         agent = root.find_agent(name)
         if agent is not None and (agent is root or _may_receive_message(agent)):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.routing import route_message
+from runtime.agents.routing import latest_agent
 from runtime.apps.app import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction_plan import Plan, last_invocations, plan_compaction
@@ -95,9 +95,13 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted:
 
 
 def _last_agent(root: BaseAgent, plan: Plan) -> str:
-    """Return the name of the agent that would handle the next message after the planned events."""
+    """Return the name of the latest agent in the planned events.
+
+    A next message may come after an answer of these events that no agent has responded to: it goes to this agent, too,
+    not to the one that the answer was for.
+    """
     previous_summary = [plan.previous] if plan.previous else []
-    return route_message(root, [*previous_summary, *plan.events]).name
+    return latest_agent(root, [*previous_summary, *plan.events]).name
 
 
 def _choose_summarizer(app: App, config: EventsCompactionConfig) -> BaseEventsSummarizer:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from sessions_app.jobs.cancel import CANCELLED, cancellation_error, end_cancelle
 from sessions_app.jobs.questions import JobQuestion
 from sessions_app.jobs.report import JobReporter, publish_job
 from sessions_app.jobs.response import queue_response
+from sessions_app.jobs.soft_limit import SoftLimit
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,16 @@ def run_job(
     run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
 ) -> None:
     """Run the job, unless it has ended or another worker has claimed it, and queue its function response."""
+    with SoftLimit() as soft_limit:
+        _run_job(partial(_call_function, run, soft_limit), policy, task, job_id)
+
+
+def _run_job(
+    call: Callable[[ToolJob], JobOutcome | JobQuestion],
+    policy: RetryPolicy,
+    task: Task[Any, None],
+    job_id: UUID,
+) -> None:
     # The cancellation may have been requested before a crash or during the delay of a retry.
     end_cancelled_job(job_id)
     job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
@@ -71,7 +83,7 @@ def run_job(
     publish_job(job)
     try:
         with JobReporter(job):
-            outcome: JobOutcome | JobQuestion = _call_function(run, job)
+            outcome = call(job)
     except Exception as error:
         if cancelled := cancellation_error(job_id):
             outcome = JobOutcome(JobStatus.CANCELLED, error=cancelled)
@@ -111,10 +123,13 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     return ToolJob.objects.select_related("session").get(pk=job_id) if is_claimed else None
 
 
-def _call_function(run: Callable[[dict[str, Any]], Any], job: ToolJob) -> JobOutcome | JobQuestion:
+def _call_function(
+    run: Callable[[dict[str, Any]], Any], soft_limit: SoftLimit, job: ToolJob
+) -> JobOutcome | JobQuestion:
     """Call the function and return its outcome, or the question it asks. Other exceptions propagate."""
     try:
-        result = run(job.args)
+        with soft_limit.interrupts():
+            result = run(job.args)
         response = as_response(job.tool_name, result)
     except AnswerRequired as pause:
         return pause.question

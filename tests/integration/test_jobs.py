@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from billiard.pool import soft_timeout_sighandler
 from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -15,7 +17,7 @@ from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools import ToolContext
 from sessions_app import actors
-from sessions_app.jobs import job_tool, progress, save_artifact
+from sessions_app.jobs import job_tool, progress, run, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.live.frames import JobFrame, Notice
@@ -163,6 +165,36 @@ def test_progress_interrupts_a_running_job_that_is_cancelled(person: User, model
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED
     assert not Artifact.objects.filter(session=session).exists()
+
+
+@pytest.mark.parametrize(
+    ("signalled_at", "outcome", "runs"),
+    [(JobStatus.RUNNING, JobStatus.FAILED, []), (JobStatus.SUCCEEDED, JobStatus.SUCCEEDED, ["ants"])],
+)
+def test_a_soft_limit_signal_interrupts_the_function_and_not_the_code_around_it(
+    person: User,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    signalled_at: JobStatus,
+    outcome: JobStatus,
+    runs: list[str],
+) -> None:
+    _, job = start_job(person, model, topic="ants")
+
+    def signal_when_published(job: ToolJob) -> None:
+        if job.status == signalled_at:
+            signal.raise_signal(signal.SIGUSR1)
+
+    monkeypatch.setattr(run, "publish_job", signal_when_published)
+    handler_before = signal.signal(signal.SIGUSR1, soft_timeout_sighandler)  # as in a Celery process
+    try:
+        run_task(job)
+        assert signal.getsignal(signal.SIGUSR1) is soft_timeout_sighandler
+    finally:
+        signal.signal(signal.SIGUSR1, handler_before)
+    job.refresh_from_db()
+    assert (job.status, RUNS) == (outcome, runs)
+    assert job.delivered_at is not None
 
 
 def test_a_stop_by_staff_is_delivered_once_and_the_row_records_who_and_why(

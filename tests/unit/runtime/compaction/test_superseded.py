@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runtime.agents import LlmAgent
@@ -123,6 +123,7 @@ def responses_without_calls(kept: list[Event]) -> list[str | None]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(STEP, max_size=15), st.integers(0, 2))
+@example(steps=[("call", "waits"), ("say", "helper"), ("answer", 0), ("compact", 0), ("begin", 0)], overlap=0)
 def test_without_superseded_events_contents_agent_and_pending_calls_are_the_same(
     steps: list[tuple[str, Any]], overlap: int
 ) -> None:
@@ -135,8 +136,8 @@ def test_without_superseded_events_contents_agent_and_pending_calls_are_the_same
             kept = drop_rewound(whole)
             for name in ("root", "helper"):
                 assert story(contents_of(short, name, None)) == story(contents_of(whole, name, None))
-            root = log.app.root_agent
-            assert route_message(root, short) is route_message(root, kept)
+            if short and short[-1].author == "user" and short[-1].content:  # a message; a runner routes nothing else
+                assert route_message(log.app.root_agent, short) is route_message(log.app.root_agent, kept)
             assert pending_calls(short) == pending_calls(kept)
             assert without_superseded(short) == short
             assert responses_without_calls(kept) == []
