@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessions_app.conf import conf
@@ -14,6 +15,7 @@ from sessions_app.live.sign_ins import SignIns
 from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
+RETRY_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,27 @@ async def close_live() -> None:
     if closing is None:
         return
     listening, *ticking = closing.tasks
-    for task in ticking:
-        task.cancel()
+    await _cancel(ticking)
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await closing.relay.stop()
             await listening
     except Exception:  # Redis may be away. News are hints, so losing the last ones is safe.
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
-        listening.cancel()
-    await asyncio.gather(*closing.tasks, return_exceptions=True)
+        await _cancel([listening])
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel the tasks and wait for their end.
+
+    A single cancellation may be lost: the Redis client calls `asyncio.wait_for`, which until Python 3.12 swallows one
+    that comes when the awaited call has just ended.
+    """
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=RETRY_SECONDS)
 
 
 async def _check_sign_ins(sign_ins: SignIns) -> None:

@@ -12,13 +12,12 @@ from django.urls import reverse
 from adk_site.asgi import websocket
 from sessions_app.models import Session
 
-pytestmark = pytest.mark.usefixtures("background_end")
 NUL_COOKIE = r'"a\000b"'
 """A quoted cookie may hold any byte, written as an octal number."""
 
 
 @pytest.fixture
-def addresses(person: User) -> list[str]:
+def addresses(person: User, background_end: None) -> list[str]:
     session = Session.objects.create(app_name="help_desk", user=person, key="s-1")
     names = [reverse("login"), reverse("chat:home"), reverse("chat:session", args=[session.pk])]
     return [*names, reverse("admin:login"), "/nowhere"]
@@ -44,6 +43,7 @@ def test_a_cookie_with_nul_is_refused(client: Client, addresses: list[str], name
         assert client.get(address, headers={"cookie": f"{name}={NUL_COOKIE}"}).status_code == 400, address
 
 
+@pytest.mark.usefixtures("loop_end")
 async def test_a_socket_with_a_nul_in_its_cookie_is_refused(person: User) -> None:
     session = await Session.objects.acreate(app_name="help_desk", user=person, key="s-1")
     cookie = f"{settings.SESSION_COOKIE_NAME}={NUL_COOKIE}".encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,8 +13,10 @@ from django.utils.safestring import mark_safe
 from pytest_django import Settings
 
 from sessions_app.db.event_log import SessionStatus
+from sessions_app.live import relay
 from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
+from sessions_app.live.process import close_live, live
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey
 
@@ -77,15 +79,15 @@ def relay_once_an_hour(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def listening(relay: Relay, hub: Hub) -> AsyncIterator[None]:
+async def listening(of: Relay, hub: Hub) -> AsyncIterator[None]:
     """Let the relay join the group and pass news to the hub, until the block ends."""
     layer = get_channel_layer()
     members = await layer.connection(0).zcard(layer._group_key(GROUP))
-    task = asyncio.create_task(relay.listen(hub))
+    task = asyncio.create_task(of.listen(hub))
     while await layer.connection(0).zcard(layer._group_key(GROUP)) == members:
         await asyncio.sleep(0.01)
     yield
-    await relay.stop()
+    await of.stop()
     await task
 
 
@@ -133,3 +135,29 @@ async def test_a_notice_arrives_as_it_was_sent(listener: Listener, notice: Notic
     session_id = uuid4()
     Relay().send_notice(session_id, notice)
     assert await asyncio.wait_for(listener.notices.get(), timeout=5) == (session_id, notice)
+
+
+class DeafLayer:
+    """Channel layer that does not answer, and whose `receive` loses the first cancellation."""
+
+    async def new_channel(self, prefix: str) -> str:
+        return f"{prefix}!1"
+
+    async def group_add(self, group: str, channel: str) -> None: ...
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        raise ConnectionError("Redis is away")
+
+    async def receive(self, channel: str) -> None:
+        forever = asyncio.Event()
+        with suppress(asyncio.CancelledError):
+            await forever.wait()
+        await forever.wait()
+
+
+async def test_closing_ends_a_listener_that_loses_a_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "get_channel_layer", DeafLayer)
+    tasks = live().tasks
+    await live().relay._has_joined.wait()
+    await asyncio.wait_for(close_live(), timeout=20)
+    assert all(task.done() for task in tasks)

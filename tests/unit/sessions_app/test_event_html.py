@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import html as html_module
 import time
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -71,6 +73,21 @@ def answer(text: str) -> Event:
     return Event(id="id", author="agent", invocation_id="e-1", content=text_content(text))
 
 
+def least_seconds(measure: Callable[[], float]) -> float:
+    """Return the least of three measurements without the garbage collector, which may run in any of them."""
+    gc.disable()
+    try:
+        return min(measure() for _ in range(3))
+    finally:
+        gc.enable()
+
+
+def seconds_to_render(text: str) -> float:
+    before = time.thread_time()
+    render_markdown(text)
+    return time.thread_time() - before
+
+
 def seconds_on_the_loop(event: Event) -> float:
     """Return the longest time that the loop's thread works without a pause while the event is rendered."""
 
@@ -91,18 +108,17 @@ def seconds_on_the_loop(event: Event) -> float:
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4), st.integers(1, LARGEST))
 def test_no_answer_of_32_kb_takes_the_event_loop_for_long(pieces: list[str], length: int) -> None:
     event = answer(("".join(pieces) * length)[:length])
-    if seconds_on_the_loop(event) > LONGEST_ON_THE_LOOP:  # The collector of garbage may have run: look again.
-        assert seconds_on_the_loop(event) <= LONGEST_ON_THE_LOOP
+    if seconds_on_the_loop(event) > LONGEST_ON_THE_LOOP:
+        assert least_seconds(lambda: seconds_on_the_loop(event)) <= LONGEST_ON_THE_LOOP
 
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_a_huge_table_is_shown_as_it_is_and_takes_no_time(copies: int) -> None:
     text = "before\n\n" + "\n\n".join([WIDE_TABLE] * copies) + "\n\nafter"
-    before = time.thread_time()
     tags = Tags(render_markdown(text))
-    assert time.thread_time() - before < LONGEST_ON_THE_LOOP
     assert tags.all("td") == [] and "|a|a|a" in tags.text and "after" in tags.text
-    assert seconds_on_the_loop(answer(text)) < LONGEST_ON_THE_LOOP
+    assert least_seconds(lambda: seconds_to_render(text)) < LONGEST_ON_THE_LOOP
+    assert least_seconds(lambda: seconds_on_the_loop(answer(text))) < LONGEST_ON_THE_LOOP
 
 
 def test_tables_within_the_limit_stay_tables() -> None:

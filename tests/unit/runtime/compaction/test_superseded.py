@@ -136,7 +136,9 @@ def test_without_superseded_events_contents_agent_and_pending_calls_are_the_same
             kept = drop_rewound(whole)
             for name in ("root", "helper"):
                 assert story(contents_of(short, name, None)) == story(contents_of(whole, name, None))
-            if short and short[-1].author == "user" and short[-1].content:  # a message; a runner routes nothing else
+            if (
+                short and short[-1].author == "user" and short[-1].content
+            ):  # a message; a runner routes nothing else
                 assert route_message(log.app.root_agent, short) is route_message(log.app.root_agent, kept)
             assert pending_calls(short) == pending_calls(kept)
             assert without_superseded(short) == short
