@@ -71,6 +71,12 @@ NAMES = {
     "runtime.tools.load_artifacts_tool": "load_artifacts_tool LoadArtifactsTool",
     "runtime.tools.load_memory_tool": "load_memory_tool",
     "runtime.tools.long_running_tool": "LongRunningFunctionTool",
+    "runtime.tools.openapi_tool": "OpenAPIToolset RestApiTool",
+    "runtime.tools.openapi_tool.auth.auth_helpers": "token_to_scheme_credential openid_dict_to_scheme_credential"
+    " dict_to_auth_scheme",
+    "runtime.tools.openapi_tool.openapi_spec_parser": "OpenAPIToolset OperationEndpoint RestApiTool",
+    "runtime.tools.openapi_tool.openapi_spec_parser.openapi_toolset": "OpenAPIToolset",
+    "runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool": "RestApiTool",
     "runtime.tools.preload_memory_tool": "preload_memory_tool PreloadMemoryTool",
     "runtime.tools.tool_confirmation": "ToolConfirmation",
     "runtime.tools.tool_context": "ToolContext",
