@@ -72,6 +72,7 @@ async def test_t12_code_and_result_are_events_and_the_model_gets_both_as_text() 
         ("model", ["Let me see.\n", "```tool_code\nprint(6 * 7)\n```"]),
         ("user", ["```tool_output\nCode execution result:\n42\n\n\n```"]),
     ]
+    assert code.actions.state_delta == {}
     stored = await chat.session()
     assert stored.state["answer"] == final.text() == "It is 42."
     assert [shown(event) for event in stored.events[1:]] == [shown(event) for event in (code, result, final)]
