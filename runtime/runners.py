@@ -18,7 +18,7 @@ from runtime._write_scope import SessionKey, is_writing, stream_as_writer
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.routing import route_message, route_resume
 from runtime.agents.toolsets import close_toolsets
-from runtime.agents.tree import refuse_repeated_names
+from runtime.agents.tree import check_names
 from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
@@ -57,7 +57,8 @@ class Runner:
             `compact_async` yourself.
 
     Raises:
-        ConfigurationError: neither or both of `app` and `agent` are given, or two plugins or agents share a name.
+        ConfigurationError: neither or both of `app` and `agent` are given, two plugins share a name, or two agents of
+                a resumable app do.
     """
 
     def __init__(
@@ -80,8 +81,8 @@ class Runner:
             raise ConfigurationError(
                 "Give the Runner an app or an agent with plugins, not both: an app has its own."
             )
-        refuse_repeated_names(app.root_agent)
         self.app = app
+        check_names(app.root_agent, is_resumable=app.is_resumable)
         self.app_name = app_name or app.name
         self.agent = app.root_agent
         self.session_service = session_service
@@ -212,7 +213,7 @@ class Runner:
         run_config: RunConfig,
     ) -> tuple[InvocationContext, types.Content | None]:
         """Return the context of a new or resumed invocation, and the message without credentials."""
-        if self._is_resumable and message is not None:
+        if self.app.is_resumable and message is not None:
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
@@ -268,11 +269,6 @@ class Runner:
         async with aclosing(ctx.agent.run_async(ctx)) as events:
             async for event in events:
                 yield event
-
-    @property
-    def _is_resumable(self) -> bool:
-        config = self.app.resumability_config
-        return config is not None and config.is_resumable
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
         """Store the event and its actions. The agent that yielded it is paused meanwhile (contract L3).
@@ -337,7 +333,7 @@ class Runner:
             run_config=run_config,
             scope=InvocationScope(
                 caller=self._caller,
-                is_resumable=self._is_resumable,
+                is_resumable=self.app.is_resumable,
                 llm_calls=run_config.llm_calls_before,
                 own_state=dict(session.state),
             ),

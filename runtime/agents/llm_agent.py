@@ -22,6 +22,7 @@ from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import LlmResponse
 from runtime.models.registry import LLMRegistry
+from runtime.models.unknown_model import UnknownModel
 from runtime.planners.base_planner import BasePlanner
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -38,8 +39,8 @@ class LlmAgent(BaseAgent):
     """Agent driven by a model. `runtime.engine.step` runs its steps.
 
     Attributes:
-        model: Name known to `LLMRegistry`, or a model object; empty means the nearest ancestor's model, else
-            `default_model`.
+        model: Name that `LLMRegistry` knows at the first call, or a model object; empty means the nearest ancestor's
+            model, else `default_model`.
         instruction: Template (contract A3), or a function of a `ReadonlyContext` that returns the text.
         global_instruction: Like `instruction`, for every agent of the tree; only the root's is used.
         static_instruction: Content that never changes, sent first and unrendered so that the provider can cache it;
@@ -56,7 +57,7 @@ class LlmAgent(BaseAgent):
         code_executor: Lets the model run code.
 
     Raises:
-        ConfigurationError: the model's name is unknown, or the output schema is invalid.
+        ConfigurationError: a tool or the output schema is invalid.
     """
 
     default_model: ClassVar[str] = "gemini-2.5-flash"
@@ -82,13 +83,6 @@ class LlmAgent(BaseAgent):
     after_tool_callback: ToolCallback | list[ToolCallback] | None = None
     on_tool_error_callback: ToolCallback | list[ToolCallback] | None = None
 
-    @field_validator("model")
-    @classmethod
-    def _check_model(cls, model: str | BaseLlm) -> str | BaseLlm:
-        if isinstance(model, str) and model:
-            LLMRegistry.resolve(model)
-        return model
-
     @field_validator("static_instruction")
     @classmethod
     def _check_static_instruction(cls, content: types.ContentUnion | None) -> types.ContentUnion | None:
@@ -111,18 +105,15 @@ class LlmAgent(BaseAgent):
         return config
 
     def model_post_init(self, context: Any, /) -> None:
-        """Resolve tools, model and output schema once, then set the sub-agents' parent."""
+        """Resolve tools and output schema once, then set the sub-agents' parent."""
         self._wrap_tools()
-        self._own_model = (
-            LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
-        )
         self._output_schema = self._normalize_output_schema()
         super().model_post_init(context)
 
     _output_schema: OutputSchema | None
     _wrapped_tools: list[ToolUnion]
     _tool_sources: list[BaseTool | BaseToolset]
-    _own_model: BaseLlm | None
+    _own_model: BaseLlm | None = None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         async with aclosing(run_llm_agent(self, ctx)) as events:
@@ -144,7 +135,7 @@ class LlmAgent(BaseAgent):
 
     @property
     def canonical_model(self) -> BaseLlm:
-        """The agent's own model, else the nearest ancestor's, else the default (contract Q18)."""
+        """The agent's own model, else the nearest ancestor's, else the default (contract Q17, Q18)."""
         agent: BaseAgent | None = self
         while agent is not None:
             if isinstance(agent, LlmAgent) and agent.model:
@@ -180,8 +171,11 @@ class LlmAgent(BaseAgent):
         )
 
     def _own_model_object(self) -> BaseLlm:
-        if self._own_model is None or self._own_model.model != self.model:
-            self._own_model = LLMRegistry.new_llm(str(self.model))
+        name = str(self.model)
+        if self._own_model is None or self._own_model.model != name:
+            if not LLMRegistry.supports(name):
+                return UnknownModel(model=name)  # Not kept: a class may be registered later.
+            self._own_model = LLMRegistry.new_llm(name)
         return self._own_model
 
 
