@@ -14,6 +14,7 @@ from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.auth.auth_tool import AuthConfig
 from runtime.errors import LlmCallsLimitExceededError, ModelError
 from runtime.events import Event
+from runtime.events.quotation import is_quotation
 from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig
@@ -115,7 +116,7 @@ class TestRequestAndResult:
         last = LlmAgent(name="last", model=ScriptedModel(turns=["summed up"]))
         events, _ = await call_once(AgentTool(SequentialAgent(name="expert", sub_agents=[first, last])))
         assert results(events) == [{"result": "summed up"}]
-        assert "[helper] said: helped" in str(requests_of(last)[0].contents)
+        assert any(is_quotation(content) for content in requests_of(last)[0].contents)
 
 
 class TestStateAndArtifacts:

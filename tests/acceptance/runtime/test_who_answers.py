@@ -8,6 +8,7 @@ import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent, ParallelAgent
+from runtime.events.quotation import HEADING
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, response_of
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -162,7 +163,7 @@ async def test_texts_of_other_agents_are_sent_as_context() -> None:
     await Conversation(agent("root", to("billing"), sub_agents=[billing])).say("my bill?")
     texts = [[part.text for part in content.parts or []] for content in requests_of(billing)[0].contents]
     assert texts[0] == ["my bill?"]
-    assert texts[1][0] == "For context:" and "transfer_to_agent" in str(texts[1][1])
+    assert texts[1][0] == HEADING and "transfer_to_agent" in str(texts[1][1])
     assert {content.role for content in requests_of(billing)[0].contents} == {"user"}
 
 

@@ -121,7 +121,7 @@ def test_an_agent_that_fails_validation_does_not_adopt_its_children() -> None:
     with pytest.raises(ValueError, match="'adopted'"):
         BaseAgent(name="second", sub_agents=[available, adopted])
     with pytest.raises(ValueError, match="no-such-schema"):
-        LlmAgent(name="third", output_schema={"type": "no-such-schema"}, sub_agents=[available])
+        LlmAgent(name="third", output_schema={"no-such-schema": 1}, sub_agents=[available])
     assert available.parent_agent is None
     assert BaseAgent(name="fourth", sub_agents=[available]).sub_agents == [available]
 
