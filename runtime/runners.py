@@ -32,7 +32,7 @@ from runtime.engine.failure import with_failure_event
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
-from runtime.engine.user_message import user_message_event
+from runtime.engine.user_message import check_message, user_message_event
 from runtime.errors import ConfigurationError, NestedRunError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.invocation_scope import InvocationScope
@@ -117,6 +117,7 @@ class Runner:
             SessionNotFoundError: the session does not exist.
             NestedRunError: the caller is code of an invocation of the same session.
             InvocationNotFoundError: there is neither a message nor an invocation to resume.
+            InvalidMessageError: the message is no content, or answers a call that the session does not have.
             InvalidAnswerError: an answer to a request of the framework cannot be read.
         """
         run = CancellableRun(invocation_id)
@@ -213,6 +214,7 @@ class Runner:
         run_config: RunConfig,
     ) -> tuple[InvocationContext, types.Content | None]:
         """Return the context of a new or resumed invocation, and the message without credentials."""
+        check_message(message, session.events)
         if self.app.is_resumable and message is not None:
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)

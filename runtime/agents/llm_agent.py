@@ -158,7 +158,7 @@ class LlmAgent(BaseAgent):
         return cached
 
     def record_output(self, event: Event) -> None:
-        """Validate a final response against `output_schema` and write it under `output_key` (contract A4)."""
+        """Write a final response, validated against `output_schema`, under `output_key` (contract A4)."""
         record_output(event, self.canonical_output_schema, self.output_key)
 
     def _wrap_tools(self) -> None:

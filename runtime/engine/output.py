@@ -2,8 +2,7 @@
 
 Models that accept a schema together with tools answer with JSON text. Other models call `set_model_response`, and the
 engine turns its arguments into a JSON text. Either way the agent call ends with one final response that follows the
-schema. A text that does not follow it is kept and gets the error code `INVALID_OUTPUT`; nothing is written under
-`output_key`.
+schema. It is validated where its value is used: under `output_key`, and as the result of an `AgentTool`.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from runtime.context import InvocationContext
 from runtime.engine.build_events import agent_event
 from runtime.engine.function_calls import Batch
 from runtime.events.event import Event
-from runtime.tools.arguments import describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.set_model_response_tool import SetModelResponseTool
 
-INVALID_OUTPUT = "INVALID_OUTPUT"
-
 
 def record_output(event: Event, schema: OutputSchema | None, output_key: str | None) -> None:
-    """Validate a final response against the schema and write it to its state delta under the key.
+    """Write a final response under the key of its state delta; with a schema, validate it before.
 
     Thoughts are left out. Events that are errors, not final or without a text are not changed. An empty text is
     written as it is, but an empty one that should follow a schema is not.
+
+    Raises:
+        pydantic.ValidationError: the response does not follow the schema.
     """
-    if event.error_code or not event.is_final_response() or not _has_text(event):
+    if output_key is None or event.error_code or not event.is_final_response() or not _has_text(event):
         return
     text = event.text()
     value: object = text
@@ -42,10 +41,9 @@ def record_output(event: Event, schema: OutputSchema | None, output_key: str | N
         try:
             value = schema.read_json(text)
         except ValidationError as error:
-            event.error_code, event.error_message = INVALID_OUTPUT, _schema_error_message(event, error)
-            return
-    if output_key:
-        event.actions.state_delta[output_key] = value
+            error.add_note(f"The answer of agent {event.author!r} does not follow its output_schema.")
+            raise
+    event.actions.state_delta[output_key] = value
 
 
 def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, BaseTool]) -> Event | None:
@@ -61,8 +59,3 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
 def _has_text(event: Event) -> bool:
     parts = (event.content.parts or []) if event.content else []
     return any(part.text is not None and not part.thought for part in parts)
-
-
-def _schema_error_message(event: Event, error: ValidationError) -> str:
-    problems = " ".join(describe_errors(error))
-    return f"The answer of agent {event.author!r} does not follow its output_schema. {problems}"
