@@ -15,7 +15,7 @@ from runtime.callbacks import Callback
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import InvocationContext
 from runtime.engine.instructions import static_parts
-from runtime.engine.output import record_output
+from runtime.engine.output import Output
 from runtime.engine.step import run_llm_agent
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
@@ -52,7 +52,7 @@ class LlmAgent(BaseAgent):
         input_schema: Arguments of this agent when it is used as a tool.
         output_schema: Schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
             `types.Schema` or a dict with a schema. Can be combined with tools and transfer (`engine.output`).
-        output_key: State key that the final response is written to (contract A4).
+        output_key: State key that the response is written to (contract A4).
         planner: Makes the model plan before it acts.
         code_executor: Lets the model run code.
 
@@ -116,8 +116,10 @@ class LlmAgent(BaseAgent):
     _own_model: BaseLlm | None = None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        output = Output(self, ctx)
         async with aclosing(run_llm_agent(self, ctx)) as events:
             async for event in events:
+                output.record(event)
                 yield event
 
     @property
@@ -156,10 +158,6 @@ class LlmAgent(BaseAgent):
         if cached is None or cached.given is not self.output_schema:
             self._output_schema = cached = self._normalize_output_schema()
         return cached
-
-    def record_output(self, event: Event) -> None:
-        """Write a final response, validated against `output_schema`, under `output_key` (contract A4)."""
-        record_output(event, self.canonical_output_schema, self.output_key)
 
     def _wrap_tools(self) -> None:
         self._wrapped_tools = list(self.tools)

@@ -29,16 +29,25 @@ Tools = Mapping[str, BaseTool]
 
 @dataclass(frozen=True)
 class CallResult:
-    """Result of one call; `response` is None while a long-running tool has returned nothing."""
+    """Result of one call.
+
+    Attributes:
+        response: None while a long-running tool has returned nothing.
+        display_text: Text for the person, when no model sums up the response.
+    """
 
     call: types.FunctionCall
     actions: EventActions
     response: dict[str, Any] | None
+    display_text: str | None = None
 
-    def response_part(self) -> types.Part:
-        """Return the response as a part of the function response event."""
+    def response_parts(self) -> list[types.Part]:
+        """Return the parts of the function response event: the response, if there is one, and the text."""
+        if self.response is None:
+            return []
         answer = types.FunctionResponse(id=self.call.id, name=self.call.name, response=self.response)
-        return types.Part(function_response=answer)
+        text = [types.Part(text=self.display_text)] if self.display_text else []
+        return [types.Part(function_response=answer), *text]
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ class Batch:
 
     def response_event(self, ctx: InvocationContext) -> Event | None:
         """Return the one event that answers the calls, or None when there is nothing to record."""
-        parts = [result.response_part() for result in self.results if result.response is not None]
+        parts = [part for result in self.results for part in result.response_parts()]
         actions = merge_actions(result.actions for result in self.results)
         if not parts and actions == EventActions():
             return None
@@ -109,7 +118,8 @@ async def run_call(
         result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)
     if tool.is_long_running and result is None:
         return CallResult(call, context.actions, None)
-    return CallResult(call, context.actions, as_response(tool.name, result))
+    display_text = tool.display_text(result) if context.actions.skip_summarization else None
+    return CallResult(call, context.actions, as_response(tool.name, result), display_text)
 
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:

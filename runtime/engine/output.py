@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import takewhile
 
 from pydantic import ValidationError
 
@@ -16,42 +17,57 @@ from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import agent_event
 from runtime.engine.function_calls import Batch
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.engine.resume.agent_progress import own_events
 from runtime.events.event import Event
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.set_model_response_tool import SetModelResponseTool
 
 
-def record_output(event: Event, schema: OutputSchema | None, output_key: str | None) -> None:
-    """Write a final response under the key of its state delta; with a schema, validate it before.
+class Output:
+    """Writes what an agent says in one agent call under its `output_key`.
 
-    Thoughts are left out. Events that are errors, not final or without a text are not changed. An empty text is
-    written as it is, but an empty one that should follow a schema is not.
-
-    Raises:
-        pydantic.ValidationError: the response does not follow the schema.
+    With an output schema this is the object of the final response. Without one it is the text: that of an event that
+    also calls a tool is kept, and the next text is appended to it. Thoughts, errors and partial events are left out.
     """
-    if output_key is None or event.error_code or not event.is_final_response() or not _has_text(event):
-        return
-    text = event.text()
-    value: object = text
-    if schema is not None:
-        if event.get_function_calls() or not text:
+
+    def __init__(self, agent: LlmAgentProtocol, ctx: InvocationContext) -> None:
+        self._agent_name = agent.name
+        self._key = agent.output_key
+        self._schema = agent.canonical_output_schema if self._key else None
+        self._text = _text_before_interruption(ctx) if self._key and ctx.resuming else ""
+
+    def record(self, event: Event) -> None:
+        """Write the output so far into the event's state delta, if the event adds to it.
+
+        Raises:
+            pydantic.ValidationError: a final response does not follow the schema.
+        """
+        is_own = event.author == self._agent_name and not event.partial and not event.error_code
+        if self._key is None or not is_own or not _has_text(event):
             return
+        text, is_final = event.text(), event.is_final_response()
+        if self._schema is None and (text or is_final):
+            self._text += text
+            event.actions.state_delta[self._key] = self._text if text else ""
+        elif self._schema and text and is_final and not event.get_function_calls():
+            event.actions.state_delta[self._key] = self._validated(self._schema, text)
+
+    def _validated(self, schema: OutputSchema, text: str) -> object:
         try:
-            value = schema.read_json(text)
+            return schema.read_json(text)
         except ValidationError as error:
-            error.add_note(f"The answer of agent {event.author!r} does not follow its output_schema.")
+            error.add_note(f"The answer of agent {self._agent_name!r} does not follow its output_schema.")
             raise
-    event.actions.state_delta[output_key] = value
 
 
 def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, BaseTool]) -> Event | None:
     """Return a final response with the accepted arguments of `set_model_response`, or None without such a call."""
     for result in batch.results:
         tool = tools.get(result.call.name or "")
-        if isinstance(tool, SetModelResponseTool) and result.response and "result" in result.response:
-            text = json.dumps(result.response["result"], ensure_ascii=False)
+        if isinstance(tool, SetModelResponseTool) and "set_model_response" in result.actions.model_fields_set:
+            text = json.dumps(result.actions.set_model_response, ensure_ascii=False)
             return agent_event(ctx, types.Content(role="model", parts=[types.Part(text=text)]))
     return None
 
@@ -59,3 +75,10 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
 def _has_text(event: Event) -> bool:
     parts = (event.content.parts or []) if event.content else []
     return any(part.text is not None and not part.thought for part in parts)
+
+
+def _text_before_interruption(ctx: InvocationContext) -> str:
+    """Return the text of the agent's events since the latest message of the user, which a resume continues."""
+    since_message = list(takewhile(lambda event: event.author != "user", reversed(ctx.events())))
+    recent = {id(event) for event in since_message}
+    return "".join(event.text() for event in own_events(ctx) if id(event) in recent)

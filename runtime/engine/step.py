@@ -123,7 +123,6 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
             if event.partial:
                 yield event
                 continue
-            agent.record_output(event)
             yield event
             step.next = Stop() if event.is_final_response() or event.error_code else CallModel()
             calls = event.get_function_calls()
@@ -151,7 +150,6 @@ async def run_calls(
     step.next = decide_next_step(step.ctx, batch, response, tools)
     if step.next == CallModel() and (answer := structured_answer(step.ctx, batch, tools)):
         step.next = Stop()
-        step.agent.record_output(answer)
         yield answer
 
 

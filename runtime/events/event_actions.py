@@ -41,6 +41,7 @@ class EventActions(BaseModel):
     agent_state: dict[str, Any] | None = None
     rewind_before_invocation_id: str | None = None
     compaction: EventCompaction | None = None
+    set_model_response: Any | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
 
@@ -81,6 +82,12 @@ class AgentTool(BaseTool):
         if last.error_code and (self._output or not last.text()):
             return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
         return self._result(last)
+
+    def display_text(self, result: Any) -> str | None:
+        """Return the agent's answer, which is meant for the person when the summarization is skipped."""
+        if result in (None, "") or (isinstance(result, dict) and "error" in result):
+            return None
+        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
 
     def _message(self, args: dict[str, Any]) -> str:
         if self._input is None:

@@ -43,13 +43,15 @@ class SetModelResponseTool(BaseTool):
             )
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
 
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        """Return the answer as `{'result': …}`, or `{'error': …}` if it does not follow the schema."""
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return the answer and note it in the actions; return `{'error': …}` if it does not follow the schema."""
         try:
-            return {"result": self._output.read(args.get(self._wrapper) if self._wrapper else args)}
+            answer = self._output.read(args.get(self._wrapper) if self._wrapper else args)
         except ValidationError as error:
             path = [self._wrapper] if self._wrapper else []
             return {"error": bad_values(describe_errors(error, *path)).message}
+        tool_context.actions.set_model_response = answer
+        return answer
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Declare the tool and instruct the model to answer with it."""

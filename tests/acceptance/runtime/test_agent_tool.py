@@ -102,8 +102,17 @@ class TestRequestAndResult:
     async def test_with_skip_summarization_the_answer_ends_the_turn(self) -> None:
         agent = asker(ask(), "never", tools=[AgentTool(expert("Sunny."), skip_summarization=True)])
         events = await Conversation(agent).say("go")
-        assert outline(events) == ["asker: expert()", "asker: =expert"]
+        assert outline(events) == ["asker: expert()", "asker: =expert Sunny."]
         assert events[-1].is_final_response()
+
+    @pytest.mark.parametrize(("turn", "shown"), [('{"degrees": 21}', '{"degrees": 21.0}'), ("", "")])
+    async def test_with_skip_summarization_an_object_is_shown_as_json_and_nothing_as_nothing(
+        self, turn: str, shown: str
+    ) -> None:
+        inner = expert(turn, output_schema=Weather) if turn else expert(turn)
+        agent = asker(ask(), "never", tools=[AgentTool(inner, skip_summarization=True)])
+        events = await Conversation(agent).say("go")
+        assert [event.text() for event in events] == ["", shown]
 
     async def test_a_tree_of_agents_can_be_a_tool(self) -> None:
         """Contract A5, A6: a sequence with a transfer within it."""

@@ -91,6 +91,8 @@ async def test_q18_another_model_answers_by_a_call_whose_arguments_are_the_final
         f"reporter: {json.dumps(OSLO)}",
     ]
     assert [event.is_final_response() for event in events] == [False, False, False, False, True]
+    assert response_of(events[3]) == OSLO
+    assert [event.actions.set_model_response for event in events] == [None, None, None, OSLO, None]
     assert events[-1].content is not None and events[-1].content.role == "model"
     assert (await conversation.session()).state == {"report": OSLO}
     request = requests_to(agent)[0]
