@@ -161,7 +161,7 @@ async def test_a_resumed_agent_continues_the_text_under_its_output_key() -> None
     clerk = agent(first, RuntimeError("down"), "It is five.", tools=[ping], output_key="answer")
     app = App(name="shop", root_agent=clerk, resumability_config=ResumabilityConfig(is_resumable=True))
     runner = InMemoryRunner(app=app)
-    ids = {"user_id": "ada", "session_id": "s"}
+    ids: dict[str, Any] = {"user_id": "ada", "session_id": "s"}
     await runner.session_service.create_session(app_name="shop", **ids)
     interrupted: list[Event] = []
     with pytest.raises(RuntimeError, match="down"):
