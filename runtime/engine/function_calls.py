@@ -21,7 +21,7 @@ from runtime.errors import StrayCancellationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.tool_result import as_response, is_refusal
+from runtime.tools.tool_result import as_response
 from runtime.tools.tool_threads import one_after_another
 
 Tools = Mapping[str, BaseTool]
@@ -65,13 +65,9 @@ class Batch:
             return None
         return function_response_event(ctx, parts, actions)
 
-    def pending_ids(self, tools: Tools) -> set[str]:
-        """Return the ids of the long-running calls whose response will come from outside."""
-        return {
-            result.call.id
-            for result in self.results
-            if result.call.id and is_long_running(result.call, tools) and not is_refusal(result.response)
-        }
+    def has_silent_calls(self, tools: Tools) -> bool:
+        """True when a long-running call has no response yet that the model could be told of."""
+        return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
 
 
 async def run_function_calls(
