@@ -117,11 +117,11 @@ async def test_q18_arguments_that_do_not_follow_the_schema_are_returned_to_the_m
     ("schema", "args", "value"),
     [
         (list[Weather], {"items": [OSLO]}, [OSLO]),
-        (list[str], {"items": ["a"]}, ["a"]),
+        (list[str], {"response": ["a"]}, ["a"]),
         (dict[str, int], {"response": {"a": 1}}, {"a": 1}),
         (int, {"response": 3}, 3),
         ({"type": "OBJECT", "properties": {"error": {"type": "STRING"}}}, {"error": "none"}, {"error": "none"}),
-        (types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING)), {"items": ["a"]}, ["a"]),
+        (types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING)), {"response": ["a"]}, ["a"]),
     ],
 )  # fmt: skip
 async def test_q18_schemas_of_every_kind_can_be_answered_by_a_call(
@@ -134,12 +134,12 @@ async def test_q18_schemas_of_every_kind_can_be_answered_by_a_call(
     assert list(parameters_of_answer(agent).properties or ()) == list(args)
 
 
-async def test_q18_an_array_that_is_not_passed_as_items_is_refused() -> None:
+async def test_q18_an_array_of_objects_that_is_not_passed_as_items_is_refused() -> None:
     agent = reporter(
         call("set_model_response", response=[]),
         call("set_model_response", items=[]),
         tools=[measure],
-        output_schema=list[str],
+        output_schema=list[Weather],
     )
     events = await Conversation(agent).say("?")
     assert "'items'" in response_of(events[1])["error"]
