@@ -10,7 +10,7 @@ from runtime import types
 def content_of(
     message: types.Content | dict[str, Any] | types.PartUnion | list[types.PartUnion],
 ) -> types.Content:
-    """Return the content for a content, a text, a part, or a list of texts and parts; dicts stand for either.
+    """Return the content for a content, a text, a part, or a list of texts and parts.
 
     Raises:
         pydantic.ValidationError: a dict is neither a content nor a part.

@@ -1,4 +1,4 @@
-"""UnknownModel: stands for a model name that no registered class supports (contract Q17)."""
+"""UnknownModel: the model of a name that no registered class supports (contract Q17)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.models.registry import LLMRegistry
 
 
 class UnknownModel(BaseLlm):
-    """Lets an agent be made and listed whose model cannot be called."""
+    """Model that can be listed, but not called, so that an agent with a wrong model name can be made."""
 
     def setup_problems(self) -> list[SetupProblem]:
         remedy = "Correct the name, or register a class for it with LLMRegistry.register()."
