@@ -44,6 +44,10 @@ class ToolNotFoundError(AdkError, ValueError):
     """The model called a tool that the agent does not have."""
 
 
+class InvalidMessageError(AdkError, ValueError):
+    """A message of the user is no content, or answers a call that the session does not have."""
+
+
 class InvalidAnswerError(AdkError, ValueError):
     """An answer to a confirmation or credential request is malformed."""
 

@@ -18,7 +18,7 @@ from runtime._write_scope import SessionKey, is_writing, stream_as_writer
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.routing import route_message, route_resume
 from runtime.agents.toolsets import close_toolsets
-from runtime.agents.tree import refuse_repeated_names
+from runtime.agents.tree import check_names
 from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
@@ -32,7 +32,7 @@ from runtime.engine.failure import with_failure_event
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
-from runtime.engine.user_message import user_message_event
+from runtime.engine.user_message import check_message, user_message_event
 from runtime.errors import ConfigurationError, NestedRunError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.invocation_scope import InvocationScope
@@ -57,7 +57,8 @@ class Runner:
             `compact_async` yourself.
 
     Raises:
-        ConfigurationError: neither or both of `app` and `agent` are given, or two plugins or agents share a name.
+        ConfigurationError: neither or both of `app` and `agent` are given, two plugins share a name, or two agents of
+                a resumable app do.
     """
 
     def __init__(
@@ -80,8 +81,8 @@ class Runner:
             raise ConfigurationError(
                 "Give the Runner an app or an agent with plugins, not both: an app has its own."
             )
-        refuse_repeated_names(app.root_agent)
         self.app = app
+        check_names(app.root_agent, is_resumable=app.is_resumable)
         self.app_name = app_name or app.name
         self.agent = app.root_agent
         self.session_service = session_service
@@ -116,6 +117,7 @@ class Runner:
             SessionNotFoundError: the session does not exist.
             NestedRunError: the caller is code of an invocation of the same session.
             InvocationNotFoundError: there is neither a message nor an invocation to resume.
+            InvalidMessageError: the message is no content, or answers a call that the session does not have.
             InvalidAnswerError: an answer to a request of the framework cannot be read.
         """
         run = CancellableRun(invocation_id)
@@ -212,7 +214,8 @@ class Runner:
         run_config: RunConfig,
     ) -> tuple[InvocationContext, types.Content | None]:
         """Return the context of a new or resumed invocation, and the message without credentials."""
-        if self._is_resumable and message is not None:
+        check_message(message, session.events)
+        if self.app.is_resumable and message is not None:
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
@@ -268,11 +271,6 @@ class Runner:
         async with aclosing(ctx.agent.run_async(ctx)) as events:
             async for event in events:
                 yield event
-
-    @property
-    def _is_resumable(self) -> bool:
-        config = self.app.resumability_config
-        return config is not None and config.is_resumable
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
         """Store the event and its actions. The agent that yielded it is paused meanwhile (contract L3).
@@ -337,7 +335,7 @@ class Runner:
             run_config=run_config,
             scope=InvocationScope(
                 caller=self._caller,
-                is_resumable=self._is_resumable,
+                is_resumable=self.app.is_resumable,
                 llm_calls=run_config.llm_calls_before,
                 own_state=dict(session.state),
             ),

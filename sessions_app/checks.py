@@ -2,11 +2,12 @@
 
 - E001  an agents.py defines no app
 - E002  two apps have one name
-- E003  two agents of a tree have one name
+- E003  two agents of a resumable app have one name
 - E004  a tool cannot be declared to the model
 - E005  two tools of an agent have one name
 - E006  two plugins of an app have one name
-- W001  a model lacks its API key or its package
+- W001  a model is unknown, or lacks its API key or its package
+- W003  two agents of a tree have one name
 """
 
 from __future__ import annotations
@@ -57,7 +58,13 @@ def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
     for root in trees_of(app.root_agent):
         for name in _repeated(agent.name for agent in walk(root)):
             message = f"Several agents in the tree of {root.name!r} are called {name!r}."
-            yield _error("E003", module_name, message, "Give each its own name: transfers and events use it.")
+            hint = "Give each its own name: transfers and events use it."
+            is_resumed_by_name = app.is_resumable and root is app.root_agent
+            yield (
+                _error("E003", module_name, message, hint)
+                if is_resumed_by_name
+                else Warning(message, hint=hint, obj=module_name, id="sessions_app.W003")
+            )
         for agent in walk(root):
             yield from _problems_of_tools(agent, module_name)
     yield from _problems_of_models(app, module_name)

@@ -15,13 +15,14 @@ from runtime.callbacks import Callback
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import InvocationContext
 from runtime.engine.instructions import static_parts
-from runtime.engine.output import record_output
+from runtime.engine.output import Output
 from runtime.engine.step import run_llm_agent
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import LlmResponse
 from runtime.models.registry import LLMRegistry
+from runtime.models.unknown_model import UnknownModel
 from runtime.planners.base_planner import BasePlanner
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -38,8 +39,8 @@ class LlmAgent(BaseAgent):
     """Agent driven by a model. `runtime.engine.step` runs its steps.
 
     Attributes:
-        model: Name known to `LLMRegistry`, or a model object; empty means the nearest ancestor's model, else
-            `default_model`.
+        model: Name that `LLMRegistry` knows at the first call, or a model object; empty means the nearest ancestor's
+            model, else `default_model`.
         instruction: Template (contract A3), or a function of a `ReadonlyContext` that returns the text.
         global_instruction: Like `instruction`, for every agent of the tree; only the root's is used.
         static_instruction: Content that never changes, sent first and unrendered so that the provider can cache it;
@@ -51,12 +52,12 @@ class LlmAgent(BaseAgent):
         input_schema: Arguments of this agent when it is used as a tool.
         output_schema: Schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
             `types.Schema` or a dict with a schema. Can be combined with tools and transfer (`engine.output`).
-        output_key: State key that the final response is written to (contract A4).
+        output_key: State key that the response is written to (contract A4).
         planner: Makes the model plan before it acts.
         code_executor: Runs the code blocks of the model's answers, or lets the provider run them.
 
     Raises:
-        ConfigurationError: the model's name is unknown, or the output schema is invalid.
+        ConfigurationError: a tool or the output schema is invalid.
     """
 
     default_model: ClassVar[str] = "gemini-2.5-flash"
@@ -82,13 +83,6 @@ class LlmAgent(BaseAgent):
     after_tool_callback: ToolCallback | list[ToolCallback] | None = None
     on_tool_error_callback: ToolCallback | list[ToolCallback] | None = None
 
-    @field_validator("model")
-    @classmethod
-    def _check_model(cls, model: str | BaseLlm) -> str | BaseLlm:
-        if isinstance(model, str) and model:
-            LLMRegistry.resolve(model)
-        return model
-
     @field_validator("static_instruction")
     @classmethod
     def _check_static_instruction(cls, content: types.ContentUnion | None) -> types.ContentUnion | None:
@@ -111,22 +105,21 @@ class LlmAgent(BaseAgent):
         return config
 
     def model_post_init(self, context: Any, /) -> None:
-        """Resolve tools, model and output schema once, then set the sub-agents' parent."""
+        """Resolve tools and output schema once, then set the sub-agents' parent."""
         self._wrap_tools()
-        self._own_model = (
-            LLMRegistry.new_llm(self.model) if isinstance(self.model, str) and self.model else None
-        )
         self._output_schema = self._normalize_output_schema()
         super().model_post_init(context)
 
     _output_schema: OutputSchema | None
     _wrapped_tools: list[ToolUnion]
     _tool_sources: list[BaseTool | BaseToolset]
-    _own_model: BaseLlm | None
+    _own_model: BaseLlm | None = None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        output = Output(self, ctx)
         async with aclosing(run_llm_agent(self, ctx)) as events:
             async for event in events:
+                output.record(event)
                 yield event
 
     @property
@@ -144,7 +137,7 @@ class LlmAgent(BaseAgent):
 
     @property
     def canonical_model(self) -> BaseLlm:
-        """The agent's own model, else the nearest ancestor's, else the default (contract Q18)."""
+        """The agent's own model, else the nearest ancestor's, else the default (contract Q17, Q18)."""
         agent: BaseAgent | None = self
         while agent is not None:
             if isinstance(agent, LlmAgent) and agent.model:
@@ -166,10 +159,6 @@ class LlmAgent(BaseAgent):
             self._output_schema = cached = self._normalize_output_schema()
         return cached
 
-    def record_output(self, event: Event) -> None:
-        """Validate a final response against `output_schema` and write it under `output_key` (contract A4)."""
-        record_output(event, self.canonical_output_schema, self.output_key)
-
     def _wrap_tools(self) -> None:
         self._wrapped_tools = list(self.tools)
         self._tool_sources = [_as_tool(tool) for tool in self._wrapped_tools]
@@ -180,8 +169,11 @@ class LlmAgent(BaseAgent):
         )
 
     def _own_model_object(self) -> BaseLlm:
-        if self._own_model is None or self._own_model.model != self.model:
-            self._own_model = LLMRegistry.new_llm(str(self.model))
+        name = str(self.model)
+        if self._own_model is None or self._own_model.model != name:
+            if not LLMRegistry.supports(name):
+                return UnknownModel(model=name)  # Not kept: a class may be registered later.
+            self._own_model = LLMRegistry.new_llm(name)
         return self._own_model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from runtime.agents.base_agent import BaseAgent
@@ -10,6 +11,8 @@ from runtime.errors import ConfigurationError
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+
+logger = logging.getLogger(__name__)
 
 
 def trees_of(root: BaseAgent) -> list[BaseAgent]:
@@ -30,21 +33,23 @@ def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
     yield from agent.descendants()
 
 
-def refuse_repeated_names(root: BaseAgent) -> None:
-    """Check that the agents of the tree have different names.
+def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
+    """Check that the agents of the tree have different names; log a warning for a repeated one.
 
     Raises:
-        ConfigurationError: two agents have the same name; the message shows their paths.
+        ConfigurationError: two agents of a resumable app have the same name; the message shows their paths.
     """
     agents_by_name: dict[str, BaseAgent] = {}
     for agent in walk(root):
-        if agent.name in agents_by_name:
+        first = agents_by_name.setdefault(agent.name, agent)
+        if first is agent:
+            continue
+        problem = f"Two agents of one tree are called {agent.name!r}: {_path(first)} and {_path(agent)}."
+        if is_resumable:
             raise ConfigurationError(
-                f"Two agents of one tree are called {agent.name!r}: "
-                f"{_path(agents_by_name[agent.name])} and {_path(agent)}. "
-                "Give each its own name: transfers, events and resuming identify agents by name."
+                f"{problem} Give each its own name: a resumed invocation finds its agents by name."
             )
-        agents_by_name[agent.name] = agent
+        logger.warning("%s Transfers to this name, and messages that continue it, go to the first.", problem)
 
 
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:

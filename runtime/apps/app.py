@@ -76,6 +76,11 @@ class App(BaseModel):
     resumability_config: ResumabilityConfig | None = None
     context_cache_config: ContextCacheConfig | None = None
 
+    @property
+    def is_resumable(self) -> bool:
+        """True when interrupted invocations of the app can be resumed (contract R1)."""
+        return self.resumability_config is not None and self.resumability_config.is_resumable
+
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
-from pydantic import model_validator
+from pydantic import BaseModel, field_validator, model_validator
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_model import AuthModel
@@ -26,6 +27,14 @@ class AuthConfig(AuthModel):
     raw_auth_credential: AuthCredential | None = None
     exchanged_auth_credential: AuthCredential | None = None
     credential_key: str = ""
+
+    @field_validator("auth_scheme", mode="before")
+    @classmethod
+    def _read_foreign_scheme(cls, scheme: Any) -> Any:
+        """Accept the models of other libraries that have OpenAPI's JSON, such as FastAPI's."""
+        if isinstance(scheme, BaseModel) and not isinstance(scheme, AuthModel):
+            return scheme.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return scheme
 
     @model_validator(mode="after")
     def _derive_credential_key(self) -> AuthConfig:

@@ -6,7 +6,6 @@ are cached, since those events no longer change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 from pydantic import BaseModel
@@ -18,8 +17,9 @@ from runtime.engine.contents_cache import ContentsCache
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import FRAMEWORK_CALLS, trailing_start
+from runtime.events.calls import FRAMEWORK_CALLS, parts_of, trailing_start
 from runtime.events.event import Event
+from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries
 
@@ -95,13 +95,11 @@ def without_framework_parts(event: Event) -> Event:
 
 
 def as_seen_by(agent_name: str, event: Event) -> Event:
-    """Return the event; another agent's event becomes a user message that quotes it as context."""
+    """Return the event; another agent's event becomes a user message that quotes it."""
     if event.author in ("user", agent_name):
         return event
-    parts = [types.Part(text="For context:")]
-    for part in event.content.parts or [] if event.content else []:
-        parts += _as_context(event.author, part)
-    content = types.Content(role="user", parts=parts) if len(parts) > 1 else None
+    parts = quote_parts(event.author, parts_of(event))
+    content = types.Content(role="user", parts=parts) if parts else None
     return event.model_copy(update={"content": content, "author": "user"})
 
 
@@ -142,22 +140,6 @@ def _has_content_for_model(event: Event) -> bool:
 def _is_framework_part(part: types.Part) -> bool:
     call_or_response = part.function_call or part.function_response
     return call_or_response is not None and call_or_response.name in FRAMEWORK_CALLS
-
-
-def _as_context(author: str, part: types.Part) -> list[types.Part]:
-    if part.thought:
-        return []
-    if part.text is not None:
-        return [types.Part(text=f"[{author}] said: {part.text}")] if part.text.strip() else []
-    if part.function_call:
-        args = json.dumps(part.function_call.args or {}, ensure_ascii=False, default=str)
-        return [
-            types.Part(text=f"[{author}] called tool `{part.function_call.name}` with parameters: {args}")
-        ]
-    if part.function_response:
-        result = json.dumps(part.function_response.response or {}, ensure_ascii=False, default=str)
-        return [types.Part(text=f"[{author}] `{part.function_response.name}` tool returned result: {result}")]
-    return [part]
 
 
 def _without_generated_id(part: types.Part) -> types.Part:

@@ -21,7 +21,7 @@ from runtime.errors import StrayCancellationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.tool_result import as_response, is_refusal
+from runtime.tools.tool_result import as_response
 from runtime.tools.tool_threads import one_after_another
 
 Tools = Mapping[str, BaseTool]
@@ -29,16 +29,25 @@ Tools = Mapping[str, BaseTool]
 
 @dataclass(frozen=True)
 class CallResult:
-    """Result of one call; `response` is None while a long-running tool has returned nothing."""
+    """Result of one call.
+
+    Attributes:
+        response: None while a long-running tool has returned nothing.
+        display_text: Text for the person, when no model sums up the response.
+    """
 
     call: types.FunctionCall
     actions: EventActions
     response: dict[str, Any] | None
+    display_text: str | None = None
 
-    def response_part(self) -> types.Part:
-        """Return the response as a part of the function response event."""
+    def response_parts(self) -> list[types.Part]:
+        """Return the parts of the function response event: the response, if there is one, and the text."""
+        if self.response is None:
+            return []
         answer = types.FunctionResponse(id=self.call.id, name=self.call.name, response=self.response)
-        return types.Part(function_response=answer)
+        text = [types.Part(text=self.display_text)] if self.display_text else []
+        return [types.Part(function_response=answer), *text]
 
 
 @dataclass(frozen=True)
@@ -50,19 +59,15 @@ class Batch:
 
     def response_event(self, ctx: InvocationContext) -> Event | None:
         """Return the one event that answers the calls, or None when there is nothing to record."""
-        parts = [result.response_part() for result in self.results if result.response is not None]
+        parts = [part for result in self.results for part in result.response_parts()]
         actions = merge_actions(result.actions for result in self.results)
         if not parts and actions == EventActions():
             return None
         return function_response_event(ctx, parts, actions)
 
-    def pending_ids(self, tools: Tools) -> set[str]:
-        """Return the ids of the long-running calls whose response will come from outside."""
-        return {
-            result.call.id
-            for result in self.results
-            if result.call.id and is_long_running(result.call, tools) and not is_refusal(result.response)
-        }
+    def has_silent_calls(self, tools: Tools) -> bool:
+        """True when a long-running call has no response yet that the model could be told of."""
+        return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
 
 
 async def run_function_calls(
@@ -109,7 +114,8 @@ async def run_call(
         result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)
     if tool.is_long_running and result is None:
         return CallResult(call, context.actions, None)
-    return CallResult(call, context.actions, as_response(tool.name, result))
+    display_text = tool.display_text(result) if context.actions.skip_summarization else None
+    return CallResult(call, context.actions, as_response(tool.name, result), display_text)
 
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:

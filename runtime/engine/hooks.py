@@ -9,6 +9,7 @@ from runtime.callbacks import Callbacks, as_list, first_answer
 from runtime.context import AgentProtocol, Context
 from runtime.engine.contents import own_copies
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.errors import ConfigurationError
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools.base_tool import BaseTool
@@ -20,17 +21,19 @@ Args = dict[str, Any]
 async def before_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """Return a content that replaces the agent's run, or None."""
     kwargs = {"callback_context": context}
-    return await _first_answer(
+    answer = await _first_answer(
         context, "before_agent", {"agent": agent, **kwargs}, agent.before_agent_callback, kwargs
     )
+    return _checked(answer, types.Content, "before_agent_callback", agent)
 
 
 async def after_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """Return a content to append after the agent's run, or None."""
     kwargs = {"callback_context": context}
-    return await _first_answer(
+    answer = await _first_answer(
         context, "after_agent", {"agent": agent, **kwargs}, agent.after_agent_callback, kwargs
     )
+    return _checked(answer, types.Content, "after_agent_callback", agent)
 
 
 async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRequest) -> LlmResponse | None:
@@ -40,13 +43,15 @@ async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRe
         # Contents of earlier invocations are shared between requests, so hooks get copies that they may edit.
         request.contents = own_copies(request.contents)
     kwargs = {"callback_context": context, "llm_request": request}
-    return await _first_answer(context, "before_model", kwargs, agent.before_model_callback, kwargs)
+    answer = await _first_answer(context, "before_model", kwargs, agent.before_model_callback, kwargs)
+    return _checked(answer, LlmResponse, "before_model_callback", agent)
 
 
 async def after_model(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
     """Return the model's response or its replacement."""
     kwargs = {"callback_context": context, "llm_response": response}
-    return await _first_answer(context, "after_model", kwargs, agent.after_model_callback, kwargs) or response
+    answer = await _first_answer(context, "after_model", kwargs, agent.after_model_callback, kwargs)
+    return _checked(answer, LlmResponse, "after_model_callback", agent) or response
 
 
 async def on_model_error(
@@ -54,7 +59,8 @@ async def on_model_error(
 ) -> LlmResponse | None:
     """Return a response that replaces a failed model call, or None."""
     kwargs = {"callback_context": context, "llm_request": request, "error": error}
-    return await _first_answer(context, "on_model_error", kwargs, agent.on_model_error_callback, kwargs)
+    answer = await _first_answer(context, "on_model_error", kwargs, agent.on_model_error_callback, kwargs)
+    return _checked(answer, LlmResponse, "on_model_error_callback", agent)
 
 
 async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context) -> Args | None:
@@ -106,3 +112,17 @@ async def _first_answer(
         answer = await first_answer(as_list(callbacks), **agent_kwargs)
     context.state.note_changes()
     return answer
+
+
+def _checked(answer: T | None, expected: type[T], hook: str, agent: AgentProtocol) -> T | None:
+    """Return the answer of a plugin or a callback.
+
+    Raises:
+        ConfigurationError: the answer has another type; the message names the hook and the agent.
+    """
+    if answer is None or isinstance(answer, expected):
+        return answer
+    raise ConfigurationError(
+        f"A {hook} for agent {agent.name!r} returned a {type(answer).__name__}. Return a {expected.__name__}, or None "
+        "to go on."
+    )

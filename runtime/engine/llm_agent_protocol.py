@@ -9,7 +9,6 @@ from runtime import types
 from runtime.callbacks import Callbacks
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import AgentProtocol
-from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import LlmResponse
 from runtime.planners.base_planner import BasePlanner
@@ -27,6 +26,9 @@ class LlmAgentProtocol(AgentProtocol, Protocol):
 
     @property
     def canonical_tool_sources(self) -> Sequence[BaseTool | BaseToolset]: ...
+
+    @property
+    def output_key(self) -> str | None: ...
 
     @property
     def canonical_output_schema(self) -> OutputSchema | None: ...
@@ -75,5 +77,3 @@ class LlmAgentProtocol(AgentProtocol, Protocol):
 
     @property
     def on_tool_error_callback(self) -> Callbacks[dict[str, Any]]: ...
-
-    def record_output(self, event: Event) -> None: ...

@@ -2,58 +2,73 @@
 
 Models that accept a schema together with tools answer with JSON text. Other models call `set_model_response`, and the
 engine turns its arguments into a JSON text. Either way the agent call ends with one final response that follows the
-schema. A text that does not follow it is kept and gets the error code `INVALID_OUTPUT`; nothing is written under
-`output_key`.
+schema. It is validated where its value is used: under `output_key`, and as the result of an `AgentTool`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import takewhile
 
 from pydantic import ValidationError
 
 from runtime import types
+from runtime.code_executors.code_blocks import trailing_code
 from runtime.context import InvocationContext
 from runtime.engine.build_events import agent_event
 from runtime.engine.function_calls import Batch
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.engine.resume.agent_progress import own_events
 from runtime.events.event import Event
-from runtime.tools.arguments import describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.set_model_response_tool import SetModelResponseTool
 
-INVALID_OUTPUT = "INVALID_OUTPUT"
 
+class Output:
+    """Writes what an agent says in one agent call under its `output_key`.
 
-def record_output(event: Event, schema: OutputSchema | None, output_key: str | None) -> None:
-    """Validate a final response against the schema and write it to its state delta under the key.
-
-    Thoughts are left out. Events that are errors, not final or without a text are not changed. An empty text is
-    written as it is, but an empty one that should follow a schema is not.
+    With an output schema this is the object of the final response. Without one it is the text: that of an event that
+    also calls a tool is kept, and the next text is appended to it. Thoughts, errors, partial events and events that end in code to run are left out.
     """
-    if event.error_code or not event.is_final_response() or not _has_text(event):
-        return
-    text = event.text()
-    value: object = text
-    if schema is not None:
-        if event.get_function_calls() or not text:
+
+    def __init__(self, agent: LlmAgentProtocol, ctx: InvocationContext) -> None:
+        self._agent_name = agent.name
+        self._key = agent.output_key
+        self._schema = agent.canonical_output_schema if self._key else None
+        self._text = _text_before_interruption(ctx) if self._key and ctx.resuming else ""
+
+    def record(self, event: Event) -> None:
+        """Write the output so far into the event's state delta, if the event adds to it.
+
+        Raises:
+            pydantic.ValidationError: a final response does not follow the schema.
+        """
+        is_own = event.author == self._agent_name and not event.partial and not event.error_code
+        if self._key is None or not is_own or not _has_text(event) or trailing_code(event.content):
             return
+        text, is_final = event.text(), event.is_final_response()
+        if self._schema is None and (text or is_final):
+            self._text += text
+            event.actions.state_delta[self._key] = self._text if text else ""
+        elif self._schema and text and is_final and not event.get_function_calls():
+            event.actions.state_delta[self._key] = self._validated(self._schema, text)
+
+    def _validated(self, schema: OutputSchema, text: str) -> object:
         try:
-            value = schema.read_json(text)
+            return schema.read_json(text)
         except ValidationError as error:
-            event.error_code, event.error_message = INVALID_OUTPUT, _schema_error_message(event, error)
-            return
-    if output_key:
-        event.actions.state_delta[output_key] = value
+            error.add_note(f"The answer of agent {self._agent_name!r} does not follow its output_schema.")
+            raise
 
 
 def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, BaseTool]) -> Event | None:
     """Return a final response with the accepted arguments of `set_model_response`, or None without such a call."""
     for result in batch.results:
         tool = tools.get(result.call.name or "")
-        if isinstance(tool, SetModelResponseTool) and result.response and "result" in result.response:
-            text = json.dumps(result.response["result"], ensure_ascii=False)
+        if isinstance(tool, SetModelResponseTool) and "set_model_response" in result.actions.model_fields_set:
+            text = json.dumps(result.actions.set_model_response, ensure_ascii=False)
             return agent_event(ctx, types.Content(role="model", parts=[types.Part(text=text)]))
     return None
 
@@ -63,6 +78,8 @@ def _has_text(event: Event) -> bool:
     return any(part.text is not None and not part.thought for part in parts)
 
 
-def _schema_error_message(event: Event, error: ValidationError) -> str:
-    problems = " ".join(describe_errors(error))
-    return f"The answer of agent {event.author!r} does not follow its output_schema. {problems}"
+def _text_before_interruption(ctx: InvocationContext) -> str:
+    """Return the text of the agent's events since the latest message of the user, which a resume continues."""
+    since_message = list(takewhile(lambda event: event.author != "user", reversed(ctx.events())))
+    recent = {id(event) for event in since_message}
+    return "".join(event.text() for event in own_events(ctx) if id(event) in recent)

@@ -138,8 +138,6 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                 yield event
                 continue
             code = code_to_run(agent, ctx, event)
-            if code is None:
-                agent.record_output(event)
             yield event
             step.next = Stop() if event.is_final_response() or event.error_code else CallModel()
             calls = event.get_function_calls()
@@ -176,22 +174,18 @@ async def run_calls(
             yield request_event(step.ctx, requests)
     if batch.failure is not None:
         raise batch.failure
-    step.next = decide_next_step(step.ctx, batch, response, tools)
+    step.next = decide_next_step(batch, response, tools)
     if step.next == CallModel() and (answer := structured_answer(step.ctx, batch, tools)):
         step.next = Stop()
-        step.agent.record_output(answer)
         yield answer
 
 
-def decide_next_step(ctx: InvocationContext, batch: Batch, response: Event | None, tools: Tools) -> NextStep:
-    """Decide the step after function responses (contract A6, T5, Q9, Q10)."""
+def decide_next_step(batch: Batch, response: Event | None, tools: Tools) -> NextStep:
+    """Decide the step after function responses: the model is told of pending results (contract A6, T5, Q9, Q10)."""
     if response is None:
         return Stop()
     if response.actions.transfer_to_agent:
         return Transfer(response.actions.transfer_to_agent)
     if response.actions.skip_summarization or response.actions.asks_person():
         return Stop()
-    pending = batch.pending_ids(tools)
-    if not ctx.is_resumable:
-        pending -= {result.call.id for result in batch.results if result.response is not None}
-    return Stop() if pending else CallModel()
+    return Stop() if batch.has_silent_calls(tools) else CallModel()

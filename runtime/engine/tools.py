@@ -9,11 +9,14 @@ from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
-from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
+from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_to_agent
 
 
 async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
-    """Return the tools in the order of `agent.tools`; toolsets are queried concurrently."""
+    """Return the tools in the order of `agent.tools`; toolsets are queried concurrently.
+
+    An agent's own tool that is called `transfer_to_agent` takes the place of the built-in one.
+    """
     sources = agent.canonical_tool_sources
     readonly = ReadonlyContext(ctx)
     toolsets = [source for source in sources if isinstance(source, BaseToolset)]
@@ -22,6 +25,7 @@ async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list
     tools: list[BaseTool] = []
     for source in sources:
         tools += by_toolset[id(source)] if isinstance(source, BaseToolset) else [source]
-    if targets := transfer_targets(agent):
+    targets = transfer_targets(agent)
+    if targets and all(tool.name != transfer_to_agent.__name__ for tool in tools):
         tools.append(TransferToAgentTool([target.name for target in targets]))
     return tools

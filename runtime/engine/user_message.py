@@ -1,14 +1,38 @@
-"""User messages whose files are stored as artifacts (contract L10)."""
+"""User messages: their validation, and their event, with files stored as artifacts (contract L2, L10, T5)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from runtime import types
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext, owner_of
 from runtime.engine.build_events import user_event
+from runtime.errors import InvalidMessageError
+from runtime.events.calls import find_call_event
 from runtime.events.event import Event
+
+
+def check_message(message: types.Content | None, events: Sequence[Event]) -> None:
+    """Check that a message is a content, and that its function responses answer calls of these events.
+
+    Raises:
+        InvalidMessageError: the message cannot be added to the session.
+    """
+    if message is None:
+        return
+    if not isinstance(message, types.Content):
+        raise InvalidMessageError(
+            f"new_message is a {type(message).__name__}. Give a types.Content, such as types.UserContent('Hello')."
+        )
+    responses = [part.function_response for part in message.parts or [] if part.function_response]
+    for response in responses:
+        if response.id and find_call_event(events, response.id) is None:
+            raise InvalidMessageError(
+                f"Function call not found: the session has no call {response.id!r} of {response.name!r} to answer. "
+                "Give the id of a call in its events."
+            )
 
 
 async def user_message_event(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field
+from typing import Any
+
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from runtime import _platform, types
 from runtime.events.event_actions import EventActions
+from runtime.events.message import content_of
 from runtime.models.llm_response import LlmResponse
 
 
@@ -31,13 +34,35 @@ class Event(LlmResponse):
         val_json_bytes="base64",
     )
 
-    author: str
+    author: str = ""
     invocation_id: str = ""
     id: str = Field(default_factory=lambda: _platform.new_id())
     timestamp: float = Field(default_factory=lambda: _platform.now())
     branch: str | None = None
     long_running_tool_ids: set[str] | None = None
     actions: EventActions = Field(default_factory=EventActions)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _place_message_and_state(cls, data: Any) -> Any:
+        """Accept `message` for the content, in any form that `content_of` reads, and `state` for the state delta."""
+        if not isinstance(data, dict) or not ("message" in data or "state" in data):
+            return data
+        fields = dict(data)
+        message, state = fields.pop("message", None), fields.pop("state", None)
+        if message is not None:
+            if fields.get("content") is not None:
+                raise ValueError("Give the event a message or a content, not both: they are the same.")
+            fields["content"] = content_of(message)
+        if state is not None:
+            actions = EventActions.model_validate(fields.get("actions") or {})
+            fields["actions"] = actions.model_copy(update={"state_delta": state})
+        return fields
+
+    @property
+    def message(self) -> types.Content | None:
+        """The content, under the name that the event can be made with."""
+        return self.content
 
     def is_final_response(self) -> bool:
         """True when the event is the agent's answer and not an intermediate result (contract E4).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from runtime import types
@@ -24,7 +24,7 @@ class EventCompaction(BaseModel):
 
 
 class EventActions(BaseModel):
-    """Effects of committing the event beyond recording it. Unknown fields are an error."""
+    """Effects of committing the event beyond recording it. Unknown fields are an error, unless they are null."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", ser_json_bytes="base64"
@@ -41,6 +41,17 @@ class EventActions(BaseModel):
     agent_state: dict[str, Any] | None = None
     rewind_before_invocation_id: str | None = None
     compaction: EventCompaction | None = None
+    set_model_response: Any | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, data: Any) -> Any:
+        """Drop fields without a value: google-adk writes all of its fields, and has more of them."""
+        return (
+            {key: value for key, value in data.items() if value is not None}
+            if isinstance(data, dict)
+            else data
+        )
 
     def asks_person(self) -> bool:
         """True when calls wait for a confirmation or a credential of the person (contract T7, T8)."""

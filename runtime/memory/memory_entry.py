@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, field_serializer
+from pydantic import BaseModel, Field, field_serializer
 
 from runtime import types
 
@@ -13,13 +13,17 @@ class MemoryEntry(BaseModel):
     """One content of an earlier session.
 
     Attributes:
-        author: the author of the event that held the content.
+        id: the id of the event that held the content.
+        author: the author of that event.
         timestamp: time of that event, in ISO 8601.
+        custom_metadata: data of the memory service; the runtime's services set none.
     """
 
     content: types.Content
+    id: str | None = None
     author: str | None = None
     timestamp: str | None = None
+    custom_metadata: dict[str, Any] = Field(default_factory=dict)
 
     @field_serializer("content", when_used="json")
     def _without_unset_fields(self, content: types.Content) -> dict[str, Any]:

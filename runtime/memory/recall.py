@@ -25,6 +25,7 @@ def memory_entry_of(event: Event) -> MemoryEntry | None:
     parts = [types.Part(text=text.replace("\0", "\ufffd")) for text in texts]
     return MemoryEntry(
         content=types.Content(role=event.content.role, parts=parts),
+        id=event.id,
         author=event.author,
         timestamp=datetime.fromtimestamp(event.timestamp, UTC).isoformat(),
     )

@@ -27,14 +27,24 @@ class LLMRegistry:
         Raises:
             ConfigurationError: no class supports the name (contract Q17).
         """
-        for pattern, llm_class in reversed(cls._classes.items()):
-            if re.fullmatch(pattern, model):
-                return llm_class
+        if found := cls._find(model):
+            return found
         patterns = ", ".join(cls._classes)
         raise ConfigurationError(
             f"No model class is registered for the name {model!r}. Use a name that matches one of {patterns}, "
             "give the agent a BaseLlm object as its model, or register a class with LLMRegistry.register()."
         )
+
+    @classmethod
+    def supports(cls, model: str) -> bool:
+        """True when a class is registered for the model name."""
+        return cls._find(model) is not None
+
+    @classmethod
+    def _find(cls, model: str) -> type[BaseLlm] | None:
+        patterns = (pattern for pattern in reversed(cls._classes) if re.fullmatch(pattern, model))
+        pattern = next(patterns, None)
+        return cls._classes[pattern] if pattern else None
 
     @classmethod
     def new_llm(cls, model: str) -> BaseLlm:

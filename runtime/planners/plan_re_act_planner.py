@@ -70,11 +70,10 @@ def _split_final_answer(part: types.Part) -> list[types.Part]:
 
 
 def _as_thought(part: types.Part) -> list[types.Part]:
-    """Return the part as an untagged thought; an empty list for a lone tag, because models refuse empty parts."""
+    """Return the part as a thought without tags; an empty list for lone tags, because models refuse empty parts."""
     text = part.text or ""
-    tag = next((tag for tag in _THOUGHT_TAGS if text.lstrip().startswith(tag)), "")
-    if tag:
-        text = text.lstrip().removeprefix(tag)
+    for tag in (*_THOUGHT_TAGS, FINAL_ANSWER_TAG):
+        text = text.replace(tag, "")
     return [part.model_copy(update={"text": text, "thought": True})] if text.strip() else []
 
 

@@ -8,12 +8,11 @@ from itertools import pairwise
 from runtime import types
 from runtime.context import Context
 from runtime.errors import ConfigurationError
+from runtime.events.quotation import is_quotation
 from runtime.models.llm_request import LlmRequest
 from runtime.plugins.base_plugin import BasePlugin
 
 Contents = list[types.Content]
-
-_OTHER_AGENT_MARK = "For context:"
 
 
 class ContextFilterPlugin(BasePlugin):
@@ -88,12 +87,7 @@ def _user_contents_from(contents: Contents, start: int) -> Contents:
 
 def _is_from_person(contents: Contents) -> bool:
     answers_calls = any(_response_names(content) for content in contents)
-    return not answers_calls and any(not _is_from_another_agent(content) for content in contents)
-
-
-def _is_from_another_agent(content: types.Content) -> bool:
-    parts = content.parts or []
-    return bool(parts) and parts[0].text == _OTHER_AGENT_MARK
+    return not answers_calls and any(not is_quotation(content) for content in contents)
 
 
 def _call_names(content: types.Content | None) -> list[str | None]:

@@ -39,7 +39,10 @@ _Key = tuple[str, str, str]
 
 
 class InMemorySessionService(BaseSessionService):
-    """Keeps everything in dicts and returns copies."""
+    """Keeps everything in dicts and returns copies.
+
+    Sessions for a new invocation share their events: copying a long history would take longer than the invocation.
+    """
 
     def __init__(self) -> None:
         self._sessions: dict[_Key, _StoredSession] = {}
@@ -76,9 +79,9 @@ class InMemorySessionService(BaseSessionService):
         if key not in self._sessions:
             return None
         session = self._load(key)
-        session.events = copy.deepcopy(
-            _select_events(self._sessions[key].events, config or GetSessionConfig())
-        )
+        config = config or GetSessionConfig()
+        selected = _select_events(self._sessions[key].events, config)
+        session.events = selected if config.without_superseded else copy.deepcopy(selected)
         return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:

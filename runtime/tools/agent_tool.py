@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime import types
 from runtime.context import AgentProtocol, Context
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, unanswered_calls
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
 from runtime.events.event import Event
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
@@ -80,7 +81,13 @@ class AgentTool(BaseTool):
             return ""
         if last.error_code and (self._output or not last.text()):
             return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
-        return self._result(last.text())
+        return self._result(last)
+
+    def display_text(self, result: Any) -> str | None:
+        """Return the agent's answer, which is meant for the person when the summarization is skipped."""
+        if result in (None, "") or (isinstance(result, dict) and "error" in result):
+            return None
+        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
 
     def _message(self, args: dict[str, Any]) -> str:
         if self._input is None:
@@ -88,8 +95,10 @@ class AgentTool(BaseTool):
         value = self._input.validate_python(args)
         return self._input.dump_json(value, exclude_none=True).decode()
 
-    def _result(self, text: str) -> Any:
-        return self._output.read_json(text) if self._output else text
+    def _result(self, answer: Event) -> Any:
+        if self._output:
+            return self._output.read_json(answer.text())
+        return "\n".join(part.text for part in parts_of(answer) if part.text and not part.thought)
 
     def _unfinished_message(self, unanswered: list[types.FunctionCall]) -> str:
         awaited = " and ".join(_describe_awaited(call) for call in unanswered)

@@ -53,6 +53,10 @@ class BaseTool:
             f"Tool {self.name!r} does not implement `run_async`, so it cannot be called."
         )
 
+    def display_text(self, result: Any) -> str | None:
+        """Return a text that shows the result to the person when no model sums it up; None for a silent result."""
+        return None
+
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         """Change the request before each model call; by default, declare the tool in it (contract Q13)."""
         if self._get_declaration() is not None:

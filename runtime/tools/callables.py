@@ -47,7 +47,10 @@ def is_context_parameter(function: Callable[..., Any], parameter: inspect.Parame
         return True
     if isinstance(parameter.annotation, str) and _names_context(parameter.annotation):
         return True
-    annotation = annotation_of(function, parameter)
+    try:
+        annotation = annotation_of(function, parameter)
+    except ConfigurationError:  # Reported where the parameter is declared.
+        return False
     members = get_args(annotation) or (annotation,)
     return any(isinstance(member, type) and issubclass(member, ReadonlyContext) for member in members)
 

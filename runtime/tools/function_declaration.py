@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from runtime.tools.callables import (
 )
 from runtime.tools.docstrings import description_of, parameter_descriptions
 from runtime.tools.schema import argument_adapter_of, schema_of
+
+logger = logging.getLogger(__name__)
 
 _CALLABLE_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
@@ -76,17 +79,18 @@ def read_signature(function: Callable[..., Any]) -> FunctionSignature:
         ConfigurationError: a model cannot call the function. The message names the function and the parameter.
     """
     name = name_of(function)
-    _refuse_uncallable(function, name)
+    if not _CALLABLE_NAME.fullmatch(name):
+        logger.warning("Tool %r has a name that most models refuse. Define the tool with `def`.", name)
+    _refuse_generator(function, name)
     descriptions = parameter_descriptions(docstring_of(function))
     declared: list[Parameter] = []
     context_names: list[str] = []
     for parameter in _unfilled_parameters(function, name):
-        _refuse_positional(parameter, name)
+        _refuse_positional_only(parameter, name)
         if is_context_parameter(function, parameter):
             context_names.append(parameter.name)
         else:
-            annotation = annotation_of(function, parameter)
-            declared.append(_declare(parameter, annotation, name, descriptions.get(parameter.name)))
+            declared.append(_declare(function, parameter, descriptions.get(parameter.name)))
     return FunctionSignature(
         name=name,
         description=description_of(docstring_of(function)),
@@ -104,19 +108,40 @@ def build_function_declaration(function: Callable[..., Any]) -> types.FunctionDe
 
 
 def _unfilled_parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
-    """Return the parameters except `**kwargs` and keywords that a partial has filled already."""
+    """Return the parameters except `*args`, `**kwargs` and keywords that a partial has filled already."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:
         raise ConfigurationError(
             f"Tool {name!r} has no signature that Python can read. Wrap it in a function with type hints."
         ) from error
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            logger.warning(
+                "Tool %r takes *%s, which stays empty: a model gives arguments by name. Take a list instead.",
+                name,
+                parameter.name,
+            )
     filled = function.keywords if isinstance(function, functools.partial) else {}
-    return [p for p in parameters if p.name not in filled and p.kind is not inspect.Parameter.VAR_KEYWORD]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p for p in parameters if p.name not in filled and p.kind not in variable]
 
 
-def _declare(parameter: inspect.Parameter, annotation: Any, tool: str, description: str | None) -> Parameter:
-    owner = f"Parameter {parameter.name!r} of tool {tool!r}"
+def _declare(
+    function: Callable[..., Any], parameter: inspect.Parameter, description: str | None
+) -> Parameter:
+    """Return the declared parameter; a type that cannot be described to a model takes any value."""
+    try:
+        return _declare_as(annotation_of(function, parameter), function, parameter, description)
+    except ConfigurationError as error:
+        logger.warning("%s Until then the model is told no type, and the value is passed on as it is.", error)
+        return _declare_as(Any, function, parameter, description)
+
+
+def _declare_as(
+    annotation: Any, function: Callable[..., Any], parameter: inspect.Parameter, description: str | None
+) -> Parameter:
+    owner = f"Parameter {parameter.name!r} of tool {name_of(function)!r}"
     adapter = argument_adapter_of(annotation, owner)
     about: dict[str, Any] = {}
     if text := _annotated_text(annotation) or description:
@@ -151,12 +176,7 @@ def _json_default(default: Any) -> Any:
         return None
 
 
-def _refuse_uncallable(function: Callable[..., Any], name: str) -> None:
-    if not _CALLABLE_NAME.fullmatch(name):
-        raise ConfigurationError(
-            f"{name!r} is not a name that a model can call. Define the tool with `def` and a name of letters, "
-            "digits and underscores."
-        )
+def _refuse_generator(function: Callable[..., Any], name: str) -> None:
     entry = underlying_function(function)
     if inspect.isasyncgenfunction(entry) or inspect.isgeneratorfunction(entry):
         raise ConfigurationError(
@@ -164,12 +184,7 @@ def _refuse_uncallable(function: Callable[..., Any], name: str) -> None:
         )
 
 
-def _refuse_positional(parameter: inspect.Parameter, name: str) -> None:
-    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-        raise ConfigurationError(
-            f"Tool {name!r} takes *{parameter.name}, but a model gives arguments by name. "
-            f"Take a list instead, such as `{parameter.name}: list[str]`."
-        )
+def _refuse_positional_only(parameter: inspect.Parameter, name: str) -> None:
     if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
         raise ConfigurationError(
             f"Parameter {parameter.name!r} of tool {name!r} is positional-only, but a model gives arguments "

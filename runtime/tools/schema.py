@@ -1,11 +1,13 @@
 """Convert Python types to `types.Schema` (contract T1).
 
 pydantic converts a type to JSON schema. This module then reduces it to the subset that Gemini accepts in
-declarations: no references, a type on every node, only strings in enums, no fields beside a union, few formats.
+declarations: no references, a type on every node, only strings in enums, no fields beside a union, few formats. A type
+that contains itself is described to its first level.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from pydantic import ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
@@ -14,6 +16,8 @@ from pydantic_core import core_schema
 
 from runtime import types
 from runtime.errors import ConfigurationError
+
+logger = logging.getLogger(__name__)
 
 Node = dict[str, Any]
 
@@ -68,7 +72,7 @@ def schema_of(adapter: TypeAdapter[Any], owner: str, **overrides: Any) -> types.
     """Return the schema of the adapter's type; `overrides` are JSON schema keys such as `description`.
 
     Raises:
-        ConfigurationError: the type has no JSON form, or contains itself.
+        ConfigurationError: the type has no JSON form.
     """
     try:
         node = adapter.json_schema(schema_generator=_JsonSchema)
@@ -108,13 +112,18 @@ class _SchemaConverter:
 
     def _reference(self, node: Node, path: tuple[str, ...]) -> types.Schema:
         name = node["$ref"].removeprefix("#/$defs/")
-        if name in path:
-            raise ConfigurationError(
-                f"{self._owner} has a type that contains itself ({' > '.join([*path, name])}), which cannot "
-                "be described to a model. Take a flat list, or JSON as text."
-            )
+        definition = self._definitions[name]
         beside = {key: value for key, value in node.items() if key != "$ref"}
-        return self.convert({**self._definitions[name], **beside}, (*path, name))
+        if name in path:
+            logger.warning(
+                "%s has a type that contains itself (%s). The model is told no fields of the inner %s.",
+                self._owner,
+                " > ".join([*path, name]),
+                name,
+            )
+            kind = {"type": "object"} if definition.get("type") == "object" else {}
+            return self.convert(_with_hint({**beside, **kind}, f"a {name} like the one that holds it"), path)
+        return self.convert({**definition, **beside}, (*path, name))
 
     def _union(self, node: Node, branches: list[Node], path: tuple[str, ...]) -> types.Schema:
         """Convert a union. Gemini refuses fields beside `any_of`, so the description moves to the first branch."""

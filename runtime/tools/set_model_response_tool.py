@@ -22,7 +22,8 @@ _NAME = "set_model_response"
 class SetModelResponseTool(BaseTool):
     """Accepts the agent's final answer as arguments; an answer that follows the schema ends the agent call.
 
-    The fields of an object schema are the parameters. An array is passed as `items`, any other value as `response`.
+    The fields of an object schema are the parameters. An array of objects is passed as `items`, any other value as
+    `response`.
     """
 
     def __init__(self, output_schema: OutputSchema) -> None:
@@ -31,9 +32,7 @@ class SetModelResponseTool(BaseTool):
             description="Give the final answer. Call it once, alone, when nothing else is left to do.",
         )
         self._output = output_schema
-        schema = output_schema.schema
-        is_object = schema.type is types.Type.OBJECT and bool(schema.properties)
-        self._wrapper = None if is_object else "items" if schema.type is types.Type.ARRAY else "response"
+        self._wrapper = _wrapper_of(output_schema.schema)
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         schema = self._output.schema
@@ -43,13 +42,15 @@ class SetModelResponseTool(BaseTool):
             )
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
 
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        """Return the answer as `{'result': …}`, or `{'error': …}` if it does not follow the schema."""
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return the answer and note it in the actions; return `{'error': …}` if it does not follow the schema."""
         try:
-            return {"result": self._output.read(args.get(self._wrapper) if self._wrapper else args)}
+            answer = self._output.read(args.get(self._wrapper) if self._wrapper else args)
         except ValidationError as error:
             path = [self._wrapper] if self._wrapper else []
             return {"error": bad_values(describe_errors(error, *path)).message}
+        tool_context.actions.set_model_response = answer
+        return answer
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Declare the tool and instruct the model to answer with it."""
@@ -57,3 +58,17 @@ class SetModelResponseTool(BaseTool):
         llm_request.append_instructions(
             [f"Give your final answer by calling `{self.name}`, never as text. Use the other tools before."]
         )
+
+
+def _wrapper_of(schema: types.Schema) -> str | None:
+    """Return the name of the parameter that takes the whole answer; None when its fields are the parameters."""
+    if _has_fields(schema):
+        return None
+    is_list_of_objects = (
+        schema.type is types.Type.ARRAY and schema.items is not None and _has_fields(schema.items)
+    )
+    return "items" if is_list_of_objects else "response"
+
+
+def _has_fields(schema: types.Schema) -> bool:
+    return schema.type is types.Type.OBJECT and bool(schema.properties)

@@ -11,7 +11,7 @@ from runtime.sessions.state import State
 
 InstructionProvider = Callable[[ReadonlyContext], str | Awaitable[str]]
 
-_PLACEHOLDER = re.compile(r"{+[^{}]*}+")
+_PLACEHOLDER = re.compile(r"(?<![${]){+[^{}]*}+")  # `${name}` is text, as shells and scripts write it.
 _ARTIFACT = "artifact."
 _PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 

@@ -89,6 +89,7 @@ def _search(app_name: str, user_id: str, words: list[str], limit: int) -> Search
 def _entry(row: models.MemoryEntry) -> MemoryEntry:
     return MemoryEntry(
         content=types.Content.model_validate(row.content),
+        id=row.event_id,
         author=row.author,
         timestamp=row.said_at.isoformat(),
     )

@@ -49,12 +49,13 @@ class MemoryServiceContract:
         assert best[0] == "green bicycle saddle"
         assert set(best[1:]) == {"green tea", "bicycle saddle shop"}
 
-    async def test_an_entry_has_the_author_and_the_time_of_its_event(
+    async def test_an_entry_has_the_id_the_author_and_the_time_of_its_event(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
-        await add_to_memory(memory, sessions, ada, "bicycle")
+        session = await add_to_memory(memory, sessions, ada, "bicycle")
         [entry] = (await memory.search_memory(app_name=APP, user_id=ada, query="bicycle")).memories
-        assert entry.author == "clerk"
+        assert (entry.id, entry.author) == (session.events[0].id, "clerk")
+        assert entry.custom_metadata == {}
         assert entry.timestamp is not None and entry.timestamp.startswith("20") and "T" in entry.timestamp
 
     async def test_memories_of_another_user_or_app_are_not_search(

@@ -76,3 +76,13 @@ async def test_the_events_of_a_returned_session_are_copies(sessions: BaseSession
     loaded = await load_session(sessions, session)
     assert texts(loaded) == ["kept"]
     assert loaded.events[0].actions.state_delta == {"n": [1]}
+
+
+async def test_invocations_share_the_events_of_a_long_session(sessions: BaseSessionService, ada: str) -> None:
+    """Contract S2."""
+    session = await create_session(sessions, ada)
+    await sessions.append_event(session, text_event("one"))
+    first, second = [await load_session(sessions, session, without_superseded=True) for _ in range(2)]
+    assert first.events[0] is second.events[0]
+    first.events.clear()
+    assert texts(second) == texts(await load_session(sessions, session)) == ["one"]

@@ -128,6 +128,10 @@ def test_get_app_raises_the_import_error_of_an_agents_py(
 
 
 AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
+TWINS = (
+    "twins = [LlmAgent(name='twin', model='demo') for _ in range(2)]\n"
+    "root_agent = LlmAgent(name='clerk', model='demo', sub_agents=twins)\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +151,16 @@ AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"
             "sessions_app.E002 The app 'help_desk' is also defined in adk_site.agents.",
         ),
         (
-            f"{AGENT}twins = [LlmAgent(name='twin', model='demo') for _ in range(2)]\n"
-            "root_agent = LlmAgent(name='clerk', model='demo', sub_agents=twins)",
+            f"{AGENT}from runtime.apps import ResumabilityConfig\n{TWINS}"
+            "app = App(name='shop', root_agent=root_agent, "
+            "resumability_config=ResumabilityConfig(is_resumable=True))",
             "sessions_app.E003 Several agents in the tree of 'clerk' are called 'twin'.",
         ),
         (
-            f"{AGENT}def weigh(*items: str) -> int:\n    'Weigh.'\n"
+            f"{AGENT}def weigh(item: str, /) -> int:\n    'Weigh.'\n"
             "root_agent = LlmAgent(name='clerk', model='demo', tools=[weigh])",
-            "sessions_app.E001 LlmAgent: Tool 'weigh' takes *items, but a model gives arguments by name. Take "
-            "a list instead, such as `items: list[str]`.",
+            "sessions_app.E001 LlmAgent: Parameter 'item' of tool 'weigh' is positional-only, but a model gives "
+            "arguments by name. Remove the `/` from the signature.",
         ),
         (
             f"{AGENT}from runtime.tools import BaseTool\n"
@@ -181,6 +186,23 @@ def test_an_unusable_definition_is_an_error_that_names_it(
     install: Install, source: str, expected: str
 ) -> None:
     install(source)
+    assert problems() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (TWINS, "sessions_app.W003 Several agents in the tree of 'clerk' are called 'twin'."),
+        (
+            "root_agent = LlmAgent(name='clerk', model='no-such-model')",
+            "sessions_app.W001 No model class is registered for the model 'no-such-model' of clerk.",
+        ),
+    ],
+)
+def test_a_definition_that_may_not_do_what_it_says_is_a_warning(
+    install: Install, source: str, expected: str
+) -> None:
+    install(AGENT + source)
     assert problems() == [expected]
 
 

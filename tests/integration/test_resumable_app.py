@@ -41,6 +41,9 @@ def model(
     return scripted
 
 
+ASKED = ("binder", "It is being bound.")
+
+
 def agent_texts() -> list[tuple[str, str]]:
     """Return author and text of the agents' events."""
     events = Event.objects.exclude(text="").exclude(author="user").order_by("seq")
@@ -53,9 +56,9 @@ def statuses() -> list[str]:
 
 def bind_by_job(person: User, model: ScriptedModel) -> UUID:
     """Return a session that waits for a job which has ended; its answer is queued."""
-    model.turns = [call("bind", title="Ants")]
+    model.turns = [call("bind", title="Ants"), "It is being bound."]
     session_id = talk(person, "shop", "Bind Ants and send it.")
-    assert (agent_texts(), statuses()) == ([], ["waiting"])
+    assert (agent_texts(), statuses()) == ([ASKED], ["waiting"])
     run_task(ToolJob.objects.get())
     return session_id
 
@@ -64,7 +67,7 @@ def test_the_agents_after_the_waiting_one_run_after_the_answer(person: User, mod
     session_id = bind_by_job(person, model)
     model.turns = ["It is bound.", "It is sent."]
     run_queue(session_id)
-    assert agent_texts() == [("binder", "It is bound."), ("sender", "It is sent.")]
+    assert agent_texts() == [ASKED, ("binder", "It is bound."), ("sender", "It is sent.")]
     assert statuses() == ["completed", "completed"]
     first = Invocation.objects.get(client_id="m1")
     assert set(Event.objects.values_list("invocation_id", flat=True)) == {first.invocation_id}
@@ -76,7 +79,7 @@ def test_a_resumed_answer_repeats_no_agent(person: User, model: ScriptedModel) -
 
     async def start_and_close_worker() -> None:
         await worker().start_next(session_id)
-        while len(model.requests) < 3:
+        while len(model.requests) < 4:
             await asyncio.sleep(0.01)
         await worker().close()
 
@@ -88,7 +91,7 @@ def test_a_resumed_answer_repeats_no_agent(person: User, model: ScriptedModel) -
 
     model.turns = ["It is sent."]
     threads.run(resume())
-    assert agent_texts() == [("binder", "It is bound."), ("sender", "It is sent.")]
+    assert agent_texts() == [ASKED, ("binder", "It is bound."), ("sender", "It is sent.")]
     assert statuses() == ["completed", "completed"]
 
 
@@ -105,5 +108,5 @@ def test_a_failed_answer_is_retried_from_the_agent_that_failed(person: User, mod
 
     model.turns = ["It is sent."]
     threads.run(retry())
-    assert [text for _, text in agent_texts()] == ["It is bound.", "It is sent."]
+    assert agent_texts() == [ASKED, ("binder", "It is bound."), ("sender", "It is sent.")]
     assert statuses() == ["completed", "completed"]

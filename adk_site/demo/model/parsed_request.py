@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from runtime import types
+from runtime.events.quotation import is_quotation
 from runtime.models import LlmRequest
 from sessions_app.history.event_marks import IT_IS_TIME
 
@@ -13,7 +14,6 @@ QUESTION_PREFIX = "For that I need"
 """The first words of the model's question for a missing argument."""
 TRANSFER = "transfer_to_agent"
 _MAX_ANSWER_WORDS = 5
-_CONTEXT_PREFIX = "For context:"
 _AGENT_LINE = re.compile(r"^- (\w+): (.+)$", re.MULTILINE)
 _PERSON = re.compile(r"\bperson is called (\w[\w' -]*)")
 
@@ -91,12 +91,7 @@ def _has_question(contents: list[types.Content]) -> bool:
 
 def _is_message(content: types.Content) -> bool:
     """True when the person wrote the content."""
-    return content.role == "user" and bool(_text_of(content)) and not _is_context(content)
-
-
-def _is_context(content: types.Content) -> bool:
-    """True when the content describes another agent's action."""
-    return _text_of(content).startswith(_CONTEXT_PREFIX)
+    return content.role == "user" and bool(_text_of(content)) and not is_quotation(content)
 
 
 def _was_transferred(contents: list[types.Content]) -> bool:
@@ -104,7 +99,7 @@ def _was_transferred(contents: list[types.Content]) -> bool:
     for content in reversed(contents):
         if _is_message(content):
             return False
-        if _is_context(content) and f"`{TRANSFER}`" in _text_of(content):
+        if is_quotation(content) and f"`{TRANSFER}`" in _text_of(content):
             return True
     return False
 

@@ -78,7 +78,7 @@ def decide_resume(ctx: InvocationContext) -> Decision:
     """
     log = ctx.events()
     if calls := _call_event(ctx, log, _answered_since_latest_content(ctx, log)):
-        return _decide_on_calls(calls, log, pauses=ctx.is_resumable)
+        return _decide_on_calls(calls, log)
     own = [event for event in own_events(ctx) if _shows_progress(event)]
     request = own.pop() if own and is_framework_request(own[-1]) else None
     if not own:
@@ -90,7 +90,7 @@ def decide_resume(ctx: InvocationContext) -> Decision:
         if decision is not None:
             return decision
     calls = _call_event(ctx, log, call_ids(own[-1]) | response_ids(own[-1]))
-    return _decide_on_calls(calls, log, pauses=ctx.is_resumable) if calls else Continue()
+    return _decide_on_calls(calls, log) if calls else Continue()
 
 
 def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | None:
@@ -112,11 +112,8 @@ def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | Non
     return None if latest.get_function_responses() and not actions.skip_summarization else Done()
 
 
-def _decide_on_calls(calls: Event, log: Sequence[Event], *, pauses: bool) -> Decision:
-    """Decide from an event with calls of the agent and the invocation's events.
-
-    `pauses` is True when the agent waits even if a long-running tool has given a first response (contract Q10).
-    """
+def _decide_on_calls(calls: Event, log: Sequence[Event]) -> Decision:
+    """Decide from an event with calls of the agent and the invocation's events (contract Q10)."""
     since = _own_since(calls, log)
     waiting = calls.long_running_tool_ids or set()
     made = [one for one in made_calls(log) if one.event is calls]
@@ -124,7 +121,7 @@ def _decide_on_calls(calls: Event, log: Sequence[Event], *, pauses: bool) -> Dec
     not_run = [one.call for one in made if not one.answers and one.call.id not in run_without_response]
     if not_run:
         return Replay(not_run)
-    if any(one.is_pending and (pauses or not one.answers) for one in made):
+    if any(one.is_pending and not one.answers for one in made):
         return Pause()
     return (
         Pause() if any(_is_open(event, log) for event in since if is_framework_request(event)) else Continue()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runtime.events.quotation import quote
 from tests.acceptance.agents.code_pipeline import root_agent
 from tests.acceptance.agents.stage import Stage
 from tests.unit.runtime.conversation import outline
@@ -32,7 +33,7 @@ async def test_each_agent_reads_the_result_of_the_previous_one_from_the_state() 
     }
     assert "Review this code:\ndef add(a, b): return a+b\n" in stage.instruction("CodeReviewerAgent")
     assert "as this review says:\nAdd type hints." in stage.instruction("CodeRefactorerAgent")
-    assert "[CodeWriterAgent] said: def add(a, b): return a+b" in stage.contents("CodeReviewerAgent")
+    assert quote("[CodeWriterAgent] said", "def add(a, b): return a+b") in stage.contents("CodeReviewerAgent")
 
 
 async def test_a_sequence_offers_no_transfer_and_restarts_at_the_next_message() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.events.quotation import quote
 from tests.acceptance.agents.parallel_research import TOPICS, root_agent
 from tests.acceptance.agents.stage import Stage
 from tests.fakes import call
@@ -43,4 +44,4 @@ async def test_researchers_do_not_see_each_other_and_the_merger_sees_all() -> No
     for key in TOPICS:
         assert stage.contents(f"{key}_researcher") == ["What is new?"]
     seen = stage.contents("SynthesisAgent")
-    assert {f"[{key}_researcher] said: News of {key}." for key in TOPICS} <= set(seen)
+    assert {quote(f"[{key}_researcher] said", f"News of {key}.") for key in TOPICS} <= set(seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.events.quotation import HEADING, quote
 from tests.acceptance.agents.refinement_loop import COMPLETION_PHRASE, root_agent
 from tests.acceptance.agents.stage import Stage
 from tests.fakes import call
@@ -57,4 +58,4 @@ async def test_an_agent_with_include_contents_none_sees_the_current_turn_only() 
     await stage.open(initial_topic="a cat")
     await stage.say("Write!")
     assert stage.contents("InitialWriterAgent") == ["Write!"]
-    assert stage.contents("RefinerAgent", 0) == ["For context:", "[CriticAgent] said: Give it a name."]
+    assert stage.contents("RefinerAgent", 0) == [HEADING, quote("[CriticAgent] said", "Give it a name.")]

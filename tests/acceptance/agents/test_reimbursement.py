@@ -47,12 +47,13 @@ async def test_the_model_answers_while_the_call_is_pending_and_another_process_t
 
 
 async def test_a_resumable_app_pauses_and_resumes_the_same_invocation() -> None:
-    stage = Stage(app=resumable_app, reimbursement_agent=[LARGE, *PAID])
+    stage = Stage(app=resumable_app, reimbursement_agent=[LARGE, "I asked Sean.", *PAID])
     await stage.open()
     asked = await stage.say("200 dollars for a desk")
     assert outline(asked) == [
         "reimbursement_agent: ask_for_approval()",
         "reimbursement_agent: =ask_for_approval",
+        "reimbursement_agent: I asked Sean.",
     ]
     stage.new_process()
     approved = await stage.say(answer(asked[0].get_function_calls()[0], status="approved"))
@@ -62,9 +63,7 @@ async def test_a_resumable_app_pauses_and_resumes_the_same_invocation() -> None:
 
 @pytest.mark.parametrize("tested_app", [app, resumable_app])
 async def test_a_rejection_reaches_the_model(tested_app: App) -> None:
-    stage = Stage(app=tested_app, reimbursement_agent=[LARGE, "Rejected, sorry."])
-    if tested_app is app:
-        stage.models["reimbursement_agent"].turns.insert(1, "I asked Sean.")
+    stage = Stage(app=tested_app, reimbursement_agent=[LARGE, "I asked Sean.", "Rejected, sorry."])
     await stage.open()
     asked = await stage.say("200 dollars for a desk")
     stage.new_process()

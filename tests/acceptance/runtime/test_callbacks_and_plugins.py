@@ -9,7 +9,7 @@ import pytest
 
 from runtime import types
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
-from runtime.errors import PluginError
+from runtime.errors import ConfigurationError, PluginError
 from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
@@ -135,6 +135,21 @@ class TestCallbacks:
         callbacks = [lambda **kwargs: None, lambda **kwargs: {}, lambda **kwargs: {"from": "third"}]
         agent = clerk(call("ping"), "done", **{hook: callbacks})
         assert results((await Conversation(agent).say("go"))[1]) == [{}]
+
+    @pytest.mark.parametrize("hook", ["before_agent", "after_agent", "before_model", "after_model"])
+    async def test_a_text_is_no_answer_of_agent_and_model_callbacks(self, hook: str) -> None:
+        """Contract C2."""
+        agent = clerk("done", **{f"{hook}_callback": lambda **kwargs: "text"})
+        expected = "Content" if "agent" in hook else "LlmResponse"
+        message = f"A {hook}_callback for agent 'clerk' returned a str. Return a {expected}, or None"
+        with pytest.raises(ConfigurationError, match=message):
+            await Conversation(agent).say("go")
+
+    @pytest.mark.parametrize("hook", ["before_tool", "after_tool"])
+    async def test_a_text_is_an_answer_of_tool_callbacks(self, hook: str) -> None:
+        """Contract C2."""
+        agent = clerk(call("ping"), "done", **{f"{hook}_callback": lambda **kwargs: "text"})
+        assert results((await Conversation(agent).say("go"))[1]) == [{"result": "text"}]
 
     async def test_before_agent_may_answer_instead_of_the_agent(self) -> None:
         """Contract C2."""

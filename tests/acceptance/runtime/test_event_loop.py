@@ -14,7 +14,7 @@ import pytest
 from runtime import types
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.apps import App
-from runtime.errors import LlmCallsLimitExceededError, ModelError, SessionNotFoundError
+from runtime.errors import InvalidMessageError, LlmCallsLimitExceededError, ModelError, SessionNotFoundError
 from runtime.events import Event, EventActions
 from runtime.models import LlmResponse
 from runtime.run_config import RunConfig
@@ -240,3 +240,13 @@ async def test_a_model_error_is_an_event_of_the_agent_and_ends_its_turn(turn: An
     assert (await conversation.session()).state == {}
     assert outline(await conversation.say("again")) == ["clerk: better now"]
     assert [parts_of(content)[0].text for content in model.requests[1].contents] == ["x", "again"]
+
+
+async def test_a_message_that_is_no_content_is_refused_with_the_remedy() -> None:
+    """Contract L2."""
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedModel()))
+    ids = await create_session(runner)
+    message: Any = "hi"
+    with pytest.raises(InvalidMessageError, match=r"new_message is a str\..*types\.UserContent"):
+        await anext(runner.run_async(**ids, new_message=message))
+    assert (await load_session(runner, ids)).events == []

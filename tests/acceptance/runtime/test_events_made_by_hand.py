@@ -1,4 +1,4 @@
-"""Contract A5, E8, L10, R1, R4: events of custom agents without author, branch or invocation id."""
+"""Contract A5, E1, E8, L10, R1, R4: events of custom agents without author, branch or invocation id."""
 
 from __future__ import annotations
 
@@ -135,3 +135,17 @@ async def test_the_events_are_summarized_with_their_invocation() -> None:
         async for _ in runner.run_async(**ADA, new_message=say(message)):
             pass
     assert summarizer.stories == [["one", "clerk", "two", "clerk"]]
+
+
+async def test_an_event_may_be_made_of_a_message_and_a_state() -> None:
+    """Contract E1, E8."""
+
+    class Counter(BaseAgent):
+        async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+            fields: dict[str, Any] = {"message": "one", "state": {"count": 1}}
+            yield Event(**fields)
+
+    conversation = Conversation(Counter(name="counter"))
+    [event] = await conversation.say("go")
+    assert (event.author, event.content) == ("counter", text_content("one"))
+    assert (await conversation.session()).state == {"count": 1}

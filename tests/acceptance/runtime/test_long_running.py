@@ -10,6 +10,7 @@ import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent
+from runtime.errors import InvalidMessageError
 from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
 from runtime.run_config import RunConfig, StreamingMode
@@ -211,11 +212,12 @@ async def test_an_answer_goes_to_the_agent_that_made_the_call() -> None:
     assert outline(await office.answer("c1", verdict="yes")) == ["asker: approved!"]
 
 
-async def test_an_answer_to_an_unknown_call_goes_to_the_root_agent_and_is_not_sent() -> None:
-    """Contract A7, L8."""
-    office = Office("Which call?")
-    assert outline(await office.answer("c9", verdict="yes")) == ["clerk: Which call?"]
-    assert office.sent() == []
+async def test_an_answer_to_an_unknown_call_is_refused() -> None:
+    """Contract T5."""
+    office = Office("never said")
+    with pytest.raises(InvalidMessageError, match=r"Function call not found.*'c9' of 'approve'"):
+        await office.answer("c9", verdict="yes")
+    assert (await office.conversation.session()).events == []
 
 
 def _approve() -> None:

@@ -10,11 +10,14 @@ from pydantic import BaseModel
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.agents.readonly_context import ReadonlyContext
+from runtime.apps import App, ResumabilityConfig
+from runtime.events import Event
 from runtime.models import LlmRequest
 from runtime.run_config import RunConfig, StreamingMode
+from runtime.runners import InMemoryRunner
 from runtime.tools import google_search
-from tests.fakes import ScriptedModel, call, requests_of
-from tests.unit.runtime.conversation import Conversation
+from tests.fakes import ScriptedModel, call, requests_of, say
+from tests.unit.runtime.conversation import Conversation, outline
 
 
 class Order(BaseModel):
@@ -131,19 +134,43 @@ async def test_an_output_schema_without_tools_requests_json() -> None:
     assert request.config.response_mime_type == "application/json"
 
 
-async def test_the_final_text_is_stored_under_the_output_key_with_its_event() -> None:
-    """Contract A4: thoughts, partial events and texts beside calls are left out."""
+async def test_the_texts_of_an_agent_call_are_stored_under_the_output_key_with_their_events() -> None:
+    """Contract A4: thoughts and partial events are left out."""
     thought = types.Part(text="hm", thought=True)
     clerk = agent(
         [types.Part(text="Let me see."), call("ping")],
         [thought, types.Part(text="It is "), types.Part(text="five.")],
+        "Six.",
         tools=[ping],
         output_key="answer",
     )
     conversation = Conversation(clerk)
     events = await conversation.say("go")
-    assert [event.actions.state_delta for event in events] == [{}, {}, {"answer": "It is five."}]
-    assert (await conversation.session()).state == {"answer": "It is five."}
+    assert [event.actions.state_delta for event in events] == [
+        {"answer": "Let me see."},
+        {},
+        {"answer": "Let me see.It is five."},
+    ]
+    await conversation.say("again")
+    assert (await conversation.session()).state == {"answer": "Six."}
+
+
+async def test_a_resumed_agent_continues_the_text_under_its_output_key() -> None:
+    """Contract A4, R1."""
+    first = [types.Part(text="Let me see."), call("ping")]
+    clerk = agent(first, RuntimeError("down"), "It is five.", tools=[ping], output_key="answer")
+    app = App(name="shop", root_agent=clerk, resumability_config=ResumabilityConfig(is_resumable=True))
+    runner = InMemoryRunner(app=app)
+    ids: dict[str, Any] = {"user_id": "ada", "session_id": "s"}
+    await runner.session_service.create_session(app_name="shop", **ids)
+    interrupted: list[Event] = []
+    with pytest.raises(RuntimeError, match="down"):
+        async for event in runner.run_async(**ids, new_message=say("go")):
+            interrupted.append(event)
+    resumed = runner.run_async(**ids, invocation_id=interrupted[0].invocation_id)
+    assert outline([event async for event in resumed]) == ["clerk: It is five."]
+    session = await runner.session_service.get_session(app_name="shop", **ids)
+    assert session is not None and session.state == {"answer": "Let me see.It is five."}
 
 
 async def test_partial_events_write_no_output() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent, ParallelAgent
+from runtime.events.quotation import HEADING
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, response_of
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -162,7 +163,7 @@ async def test_texts_of_other_agents_are_sent_as_context() -> None:
     await Conversation(agent("root", to("billing"), sub_agents=[billing])).say("my bill?")
     texts = [[part.text for part in content.parts or []] for content in requests_of(billing)[0].contents]
     assert texts[0] == ["my bill?"]
-    assert texts[1][0] == "For context:" and "transfer_to_agent" in str(texts[1][1])
+    assert texts[1][0] == HEADING and "transfer_to_agent" in str(texts[1][1])
     assert {content.role for content in requests_of(billing)[0].contents} == {"user"}
 
 
@@ -204,3 +205,19 @@ async def test_parallel_agents_with_include_contents_none_keep_the_message() -> 
     await Conversation(ParallelAgent(name="both", sub_agents=[quick, forgetful])).say("question")
     for request in requests_of(forgetful):
         assert parts_of(request.contents[0])[0].text == "question"
+
+
+async def test_an_agents_own_tool_named_like_the_transfer_tool_is_called() -> None:
+    def transfer_to_agent(agent_name: str) -> str:
+        """Ask for a transfer."""
+        return f"asked for {agent_name}"
+
+    model = ScriptedModel(turns=[call("transfer_to_agent", agent_name="other"), "end"])
+    other = LlmAgent(name="other", model=ScriptedModel())
+    desk = LlmAgent(name="desk", model=model, tools=[transfer_to_agent], sub_agents=[other])
+    events = await Conversation(desk).say("go")
+    assert response_of(parts_of(events[1].content)[0]) == {"result": "asked for other"}
+    assert events[-1].author == "desk" and events[-1].text() == "end"
+    [tool] = model.requests[0].config.tools or []
+    assert isinstance(tool, types.Tool)
+    assert [declared.name for declared in tool.function_declarations or []] == ["transfer_to_agent"]

@@ -8,6 +8,7 @@ import pytest
 from adk_site.agents import write_report
 from adk_site.demo.model import DemoModel
 from runtime import types
+from runtime.events.quotation import HEADING, quote
 from runtime.models import LlmRequest, LlmResponse
 from runtime.tools import FunctionTool, LongRunningFunctionTool
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
@@ -189,10 +190,8 @@ class TestTransfer:
         context = types.Content(
             role="user",
             parts=[
-                types.Part(text="For context:"),
-                types.Part(
-                    text='[games] called tool `transfer_to_agent` with parameters: {"agent_name": "x"}'
-                ),
+                types.Part(text=HEADING),
+                types.Part(text=quote("[games] called tool `transfer_to_agent`", '{"agent_name": "x"}')),
             ],
         )
         assert (await text_of(self.desk("how is the climate?", context))).startswith(

@@ -56,6 +56,7 @@ async def context() -> ReadonlyContext:
         ("[{missing?}] [{user:missing?}] {name?}", "[] [] Ada"),
         ("{artifact.rules.txt} {artifact.blob.txt} [{artifact.no.txt?}]", "Be kind. ü []"),
         ("{braces}", "{name}"),
+        ("${name} $ {name} {{name}} ${{name}}", "${name} $ Ada Ada ${{name}}"),
     ],
 )
 async def test_names_are_replaced_by_their_values(context: ReadonlyContext, template: str, text: str) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.agents import BaseAgent, InvocationContext, LlmAgent
+from runtime.agents import BaseAgent, InvocationContext, LlmAgent, SequentialAgent
+from runtime.apps import App, ResumabilityConfig
 from runtime.errors import ConfigurationError
 from runtime.events import Event
 from runtime.runners import InMemoryRunner
 from runtime.sessions import InMemorySessionService
 from tests.fakes import ScriptedModel, text_content
+from tests.unit.runtime.conversation import Conversation
 
 
 class Echo(BaseAgent):
@@ -78,13 +80,27 @@ def test_agents_are_found_below_by_name() -> None:
         root.get_agent("nobody")
 
 
-def test_a_runner_refuses_a_tree_in_which_two_agents_have_one_name() -> None:
-    """Transfers and resuming would always find the first of the two (contract A1)."""
-    near, far = (BaseAgent(name=name, sub_agents=[Echo(name="leaf")]) for name in ("near", "far"))
-    root = BaseAgent(name="root", sub_agents=[near, far])
+def tree_with_twins() -> BaseAgent:
+    near, far = (SequentialAgent(name=name, sub_agents=[Echo(name="leaf")]) for name in ("near", "far"))
+    return SequentialAgent(name="root", sub_agents=[near, far])
+
+
+async def test_a_tree_in_which_two_agents_have_one_name_runs_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Contract A1."""
+    events = await Conversation(tree_with_twins()).say("go")
+    assert [event.author for event in events] == ["leaf", "leaf"]
+    [warning] = caplog.messages
+    assert "'leaf': root.near.leaf and root.far.leaf." in warning
+
+
+def test_a_resumable_app_in_which_two_agents_have_one_name_is_refused() -> None:
+    """A resumed invocation would always find the first of the two (contract A1)."""
+    resumable = ResumabilityConfig(is_resumable=True)
+    app = App(name="shop", root_agent=tree_with_twins(), resumability_config=resumable)
     with pytest.raises(ConfigurationError, match=r"'leaf': root\.near\.leaf and root\.far\.leaf\."):
-        InMemoryRunner(root)
-    assert InMemoryRunner(near).agent is near
+        InMemoryRunner(app=app)
 
 
 def test_an_agent_has_one_parent() -> None:
@@ -104,8 +120,8 @@ def test_an_agent_that_fails_validation_does_not_adopt_its_children() -> None:
     BaseAgent(name="parent", sub_agents=[adopted])
     with pytest.raises(ValueError, match="'adopted'"):
         BaseAgent(name="second", sub_agents=[available, adopted])
-    with pytest.raises(ValueError, match="no-such-model"):
-        LlmAgent(name="third", model="no-such-model", sub_agents=[available])
+    with pytest.raises(ValueError, match="no-such-schema"):
+        LlmAgent(name="third", output_schema={"no-such-schema": 1}, sub_agents=[available])
     assert available.parent_agent is None
     assert BaseAgent(name="fourth", sub_agents=[available]).sub_agents == [available]
 

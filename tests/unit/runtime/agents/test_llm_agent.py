@@ -40,10 +40,26 @@ def test_a_model_name_is_resolved_once() -> None:
     assert agent.canonical_model.model == "gemini-2.5-pro"
 
 
-def test_an_unknown_model_name_is_refused_at_construction() -> None:
+async def test_an_unknown_model_name_is_an_error_of_the_first_call() -> None:
     """Contract Q17."""
-    with pytest.raises(ValueError, match="'no-such-model'"):
-        LlmAgent(name="a", model="no-such-model")
+    agent = LlmAgent(name="a", model="no-such-model")
+    [problem] = agent.canonical_model.setup_problems()
+    assert "'no-such-model'" in problem.problem
+    with pytest.raises(ValueError, match=r"'no-such-model'.*gemini"):
+        await Conversation(agent).say("go")
+
+
+def test_a_class_for_a_model_name_may_be_registered_after_the_agent_is_made() -> None:
+    agent = LlmAgent(name="a", model="late-1")
+    assert agent.canonical_model.setup_problems()
+
+    class LateModel(ScriptedModel):
+        @classmethod
+        def supported_models(cls) -> list[str]:
+            return [r"late-\d"]
+
+    LLMRegistry.register(LateModel)
+    assert isinstance(agent.canonical_model, LateModel)
 
 
 def test_an_object_that_is_not_a_tool_is_refused_at_construction() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.agents import LlmAgent, ParallelAgent, SequentialAgent
-from runtime.errors import InvalidAnswerError
+from runtime.errors import InvalidAnswerError, InvalidMessageError
 from runtime.tools import FunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.confirmation.chat import Chat, answers, requests, response, texts
@@ -218,7 +218,8 @@ async def test_t7_an_answer_without_a_request_runs_nothing(bank: Bank) -> None:
     agent = clerk(bank, "Hello.")
     chat = await Chat.with_agent(agent)
     await chat.send("hi")
-    assert await chat.send(response("adk_request_confirmation", "made-up", {"confirmed": True})) == []
+    with pytest.raises(InvalidMessageError, match="'made-up'"):
+        await chat.send(response("adk_request_confirmation", "made-up", {"confirmed": True}))
     assert bank.done == []
 
 

@@ -12,7 +12,7 @@ from runtime.agents import LlmAgent
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, OAuth2, OAuthFlow, OAuthFlows
 from runtime.engine.human_input.answers import NoAnswers, Rerun, decide_answers
-from runtime.errors import InvalidAnswerError
+from runtime.errors import InvalidAnswerError, InvalidMessageError
 from runtime.plugins import BasePlugin
 from runtime.tools import ToolContext
 from tests.fakes import ScriptedModel, call
@@ -136,11 +136,13 @@ async def test_t8_an_answer_that_cannot_be_read_is_refused_without_being_quoted_
     assert SECRET not in await chat.log_text()
 
 
-async def test_t8_an_answer_without_a_request_is_stored_without_its_secret() -> None:
+async def test_t8_an_answer_without_a_request_is_refused_without_its_secret() -> None:
     weather = Weather()
     chat, _ = await chat_about(weather)
     given = GIVEN.model_dump(mode="json", by_alias=True, exclude_none=True)
-    assert await chat.send(response("adk_request_credential", "made-up", given)) == []
+    with pytest.raises(InvalidMessageError, match="'made-up'") as refusal:
+        await chat.send(response("adk_request_credential", "made-up", given))
+    assert SECRET not in str(refusal.value)
     assert SECRET not in await chat.log_text()
 
 

@@ -250,3 +250,51 @@ def test_the_text_of_an_event_leaves_thoughts_out() -> None:
     event = event_of(types.Part(text="hm", thought=True), types.Part(text="a"), CALL, types.Part(text="b"))
     assert event.text() == "ab"
     assert Event(author="a").text() == ""
+
+
+def made_of(**fields: Any) -> Event:
+    return Event(author="agent", **fields)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "hi",
+        types.Part(text="hi"),
+        {"text": "hi"},
+        ["hi"],
+        {"parts": [{"text": "hi"}]},
+        types.Content(parts=[types.Part(text="hi")]),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_an_event_takes_a_message_in_any_form_as_its_content(message: Any) -> None:
+    """Contract E1."""
+    event = made_of(message=message)
+    assert event.content == event.message == types.Content(parts=[types.Part(text="hi")])
+
+
+def test_a_message_of_another_type_or_beside_a_content_is_an_error() -> None:
+    """Contract E1."""
+    with pytest.raises(ValueError, match="cannot hold a int"):
+        made_of(message=[7])
+    with pytest.raises(ValueError, match="message or a content"):
+        made_of(message="hi", content=types.Content(parts=[TEXT]))
+
+
+def test_the_state_of_an_event_replaces_the_state_delta_of_its_actions() -> None:
+    """Contract E1."""
+    given = EventActions(escalate=True, state_delta={"old": 1})
+    event = made_of(state={"new": 2}, actions=given)
+    assert event.actions == EventActions(escalate=True, state_delta={"new": 2})
+    assert given.state_delta == {"old": 1}
+
+
+@pytest.mark.parametrize("by_alias", [True, False])
+def test_an_event_written_with_nulls_and_with_fields_of_google_adk_is_read(by_alias: bool) -> None:
+    """Contract E1, E5."""
+    event = event_of(TEXT, invocation_id="e-1")
+    written = json.loads(event.model_dump_json(by_alias=by_alias))
+    written["actions"] |= {"transferReason": None, "route": None, "renderUiWidgets": None, "stateDelta": None}
+    written |= {"output": None, "nodeInfo": {"path": ""}, "isolationScope": None}
+    assert Event.model_validate_json(json.dumps(written)) == event

@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from runtime import types
 from runtime.agents import LlmAgent
-from runtime.engine.output import INVALID_OUTPUT
 from runtime.models.base_llm import Capabilities
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import AgentTool, LongRunningFunctionTool
@@ -92,6 +91,8 @@ async def test_q18_another_model_answers_by_a_call_whose_arguments_are_the_final
         f"reporter: {json.dumps(OSLO)}",
     ]
     assert [event.is_final_response() for event in events] == [False, False, False, False, True]
+    assert response_of(events[3]) == OSLO
+    assert [event.actions.set_model_response for event in events] == [None, None, None, OSLO, None]
     assert events[-1].content is not None and events[-1].content.role == "model"
     assert (await conversation.session()).state == {"report": OSLO}
     request = requests_to(agent)[0]
@@ -116,11 +117,11 @@ async def test_q18_arguments_that_do_not_follow_the_schema_are_returned_to_the_m
     ("schema", "args", "value"),
     [
         (list[Weather], {"items": [OSLO]}, [OSLO]),
-        (list[str], {"items": ["a"]}, ["a"]),
+        (list[str], {"response": ["a"]}, ["a"]),
         (dict[str, int], {"response": {"a": 1}}, {"a": 1}),
         (int, {"response": 3}, 3),
         ({"type": "OBJECT", "properties": {"error": {"type": "STRING"}}}, {"error": "none"}, {"error": "none"}),
-        (types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING)), {"items": ["a"]}, ["a"]),
+        (types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING)), {"response": ["a"]}, ["a"]),
     ],
 )  # fmt: skip
 async def test_q18_schemas_of_every_kind_can_be_answered_by_a_call(
@@ -133,12 +134,12 @@ async def test_q18_schemas_of_every_kind_can_be_answered_by_a_call(
     assert list(parameters_of_answer(agent).properties or ()) == list(args)
 
 
-async def test_q18_an_array_that_is_not_passed_as_items_is_refused() -> None:
+async def test_q18_an_array_of_objects_that_is_not_passed_as_items_is_refused() -> None:
     agent = reporter(
         call("set_model_response", response=[]),
         call("set_model_response", items=[]),
         tools=[measure],
-        output_schema=list[str],
+        output_schema=list[Weather],
     )
     events = await Conversation(agent).say("?")
     assert "'items'" in response_of(events[1])["error"]
@@ -166,16 +167,21 @@ async def test_a_users_tool_named_set_model_response_is_an_ordinary_tool() -> No
 
 
 @pytest.mark.parametrize("tools", [[], [measure]])
-async def test_a4_a_final_text_that_does_not_follow_the_schema_is_an_error_event(tools: list[Any]) -> None:
-    agent = reporter("It is cold.", tools=tools)
-    conversation = Conversation(agent)
-    [event] = await conversation.say("Oslo?")
-    assert event.error_code == INVALID_OUTPUT
-    assert "'reporter'" in str(event.error_message) and "output_schema" in str(event.error_message)
-    assert event.text() == "It is cold."
+async def test_a4_a_final_text_that_does_not_follow_the_schema_ends_the_invocation(tools: list[Any]) -> None:
+    conversation = Conversation(reporter("It is cold.", tools=tools))
+    with pytest.raises(ValidationError) as failure:
+        await conversation.say("Oslo?")
+    assert failure.value.__notes__ == ["The answer of agent 'reporter' does not follow its output_schema."]
     stored = await conversation.session()
     assert stored.state == {}
-    assert stored.events[-1].error_code == INVALID_OUTPUT
+    assert [(event.author, event.error_code) for event in stored.events[1:]] == [
+        ("reporter", "ValidationError")
+    ]
+
+
+async def test_a4_without_an_output_key_the_text_is_left_to_its_reader() -> None:
+    [event] = await Conversation(reporter("It is cold.", output_key=None)).say("Oslo?")
+    assert (event.text(), event.error_code) == ("It is cold.", None)
 
 
 async def test_a4_thoughts_are_not_part_of_the_output() -> None:
@@ -195,14 +201,17 @@ async def test_a4_text_beside_a_long_running_call_is_not_validated() -> None:
     assert events[0].actions.state_delta == {}
 
 
-async def test_a4_the_answer_of_an_agent_tool_is_the_dict_and_a_wrong_one_an_error_response() -> None:
+async def test_a4_the_answer_of_an_agent_tool_is_the_dict_and_a_wrong_one_a_failure_of_the_tool() -> None:
     child = reporter(json.dumps(OSLO), "It is cold.", output_key=None)
     turns = [call("reporter", request="Oslo"), call("reporter", request="Oslo"), "Done."]
-    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=turns), tools=[AgentTool(child)])
+    agent = LlmAgent(
+        name="clerk",
+        model=ScriptedModel(turns=turns),
+        tools=[AgentTool(child)],
+        on_tool_error_callback=lambda **kwargs: {"failed": type(kwargs["error"]).__name__},
+    )
     events = await Conversation(agent).say("?")
-    first, second = (response_of(event) for event in (events[1], events[3]))
-    assert first == OSLO
-    assert "output_schema" in second["error"]
+    assert [response_of(event) for event in (events[1], events[3])] == [OSLO, {"failed": "ValidationError"}]
     assert events[-1].text() == "Done."
 
 

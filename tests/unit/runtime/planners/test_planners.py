@@ -59,7 +59,7 @@ async def test_a2_plan_and_reasoning_become_thoughts_and_the_answer_stays_visibl
     conversation = Conversation(agent)
     [event] = await conversation.say("Which color?")
     assert kinds(parts_of(event.content)) == [
-        ("thought", " 1. Think. /*REASONING*/ All is known."),
+        ("thought", " 1. Think.  All is known."),
         ("text", "It is blue."),
     ]
     assert (await conversation.session()).state == {"color": "It is blue."}

@@ -7,6 +7,7 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import ConfigurationError
+from runtime.events.quotation import HEADING, quote
 from runtime.plugins import ContextFilterPlugin
 from runtime.plugins.context_filter_plugin import invocation_starts, without_unpaired_calls
 from tests.fakes import ScriptedModel, call, say, text_content
@@ -32,7 +33,7 @@ def responses(*names: str) -> types.Content:
 
 def text_of_agent(agent: str, text: str) -> types.Content:
     return types.Content(
-        role="user", parts=[types.Part(text="For context:"), types.Part(text=f"[{agent}] said: {text}")]
+        role="user", parts=[types.Part(text=HEADING), types.Part(text=quote(f"[{agent}] said", text))]
     )
 
 

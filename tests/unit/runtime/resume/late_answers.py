@@ -24,7 +24,7 @@ def bow(callback_context: CallbackContext) -> types.Content:
 SCENARIOS = {
     "a yes before the answer to a call beside it": Scenario(
         lambda p: p.llm("clerk"),
-        {"clerk": [[call("pay", "p1"), call("order", "o1")], "paid and delivered"]},
+        {"clerk": [[call("pay", "p1"), call("order", "o1")], "paid and ordered", "paid and delivered"]},
         [confirm, answer("o1")],
     ),
     "a yes after the answer to a call beside it": Scenario(
@@ -34,13 +34,21 @@ SCENARIOS = {
     ),
     "a report before the answer": Scenario(
         lambda p: p.llm("clerk", after_agent_callback=bow),
-        {"clerk": [call("order", "o1"), "half of it is there", call("work", "w1"), "all is there"]},
+        {
+            "clerk": [
+                call("order", "o1"),
+                "ordered",
+                "half of it is there",
+                call("work", "w1"),
+                "all is there",
+            ]
+        },
         [report("o1"), answer("o1")],
     ),
     "a report in a sequence that has ended by the answer": Scenario(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a", p.llm("helper")), p.llm("z")]),
         {
-            "a": [call("order", "o1"), "half of it is there", transfer("helper", "t1")],
+            "a": [call("order", "o1"), "ordered", "half of it is there", transfer("helper", "t1")],
             "helper": [call("work", "h1"), "all is there"],
             "z": ["z says"],
         },
@@ -49,7 +57,14 @@ SCENARIOS = {
     "an answer that takes another order": Scenario(
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("a"), p.llm("z")]),
         {
-            "a": [call("order", "o1"), "half of it is there", call("order", "o2"), "all is there"],
+            "a": [
+                call("order", "o1"),
+                "ordered",
+                "half of it is there",
+                call("order", "o2"),
+                "ordered",
+                "all is there",
+            ],
             "z": ["z says"],
         },
         [report("o1"), answer("o1"), answer("o2")],
@@ -60,8 +75,8 @@ SCENARIOS = {
             sub_agents=[ParallelAgent(name="par", sub_agents=[p.llm("a"), p.llm("b")]), p.llm("z")],
         ),
         {
-            "a": [call("order", "o1"), "half of it is there", "all is there"],
-            "b": [call("order", "o2"), "b says"],
+            "a": [call("order", "o1"), "a ordered", "half of it is there", "all is there"],
+            "b": [call("order", "o2"), "b ordered", "b says"],
             "z": ["z says"],
         },
         [report("o1"), answer("o1"), answer("o2")],
@@ -98,7 +113,7 @@ SCENARIOS = {
         lambda p: SequentialAgent(name="line", sub_agents=[p.llm("root", p.llm("child")), p.llm("z")]),
         {
             "root": [[call("order", "o1"), transfer("child", "t1")], "delivered"],
-            "child": [call("order", "o2"), "child says"],
+            "child": [call("order", "o2"), "child ordered", "child says"],
             "z": ["z says"],
         },
         [answer("o1"), answer("o2")],

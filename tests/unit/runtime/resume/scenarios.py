@@ -147,12 +147,19 @@ SCENARIOS = {
     ),
     "a pause": Scenario(
         lambda p: p.llm("clerk"),
-        {"clerk": [call("order", "o1"), call("work", "w1"), "delivered"]},
+        {"clerk": [call("order", "o1"), "ordered", call("work", "w1"), "delivered"]},
         [answer("o1")],
     ),
     "a pause on two calls beside a finished one": Scenario(
         lambda p: p.llm("clerk"),
-        {"clerk": [[call("order", "o1"), call("work", "w1"), call("order", "o2")], "delivered"]},
+        {
+            "clerk": [
+                [call("order", "o1"), call("work", "w1"), call("order", "o2")],
+                "ordered",
+                "half of it is there",
+                "delivered",
+            ]
+        },
         [answer("o2"), answer("o1")],
     ),
     "a pause in a loop in a sequence": Scenario(
@@ -166,7 +173,7 @@ SCENARIOS = {
         ),
         {
             "a": ["a says"],
-            "b": ["b one", call("order", "o1"), "b two"],
+            "b": ["b one", call("order", "o1"), "b ordered", "b two"],
             "c": [call("work", "c1"), "c one", "c two"],
             "z": ["z says"],
         },
@@ -181,8 +188,8 @@ SCENARIOS = {
             ],
         ),
         {
-            "a": [call("order", "o1"), "a says"],
-            "b": [call("work", "b1"), call("order", "o2"), "b says"],
+            "a": [call("order", "o1"), "a ordered", "a says"],
+            "b": [call("work", "b1"), call("order", "o2"), "b ordered", "b says"],
             "c": [call("work", "c1"), "c says"],
             "z": ["z says"],
         },

@@ -9,7 +9,12 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App, ResumabilityConfig
-from runtime.errors import ConfigurationError, InvocationNotFoundError, SessionNotFoundError
+from runtime.errors import (
+    ConfigurationError,
+    InvalidMessageError,
+    InvocationNotFoundError,
+    SessionNotFoundError,
+)
 from runtime.events import Event
 from runtime.runners import InMemoryRunner, Runner
 from runtime.sessions import BaseSessionService, InMemorySessionService, Session
@@ -181,7 +186,7 @@ def order(what: str) -> None:
 
 @pytest.mark.parametrize("resumable", [True, False])
 async def test_a_rewound_call_is_not_pending(resumable: bool) -> None:
-    """Its late answer resumes nothing and no model sees it (contract T5, R1)."""
+    """Its late answer is refused (contract T5, R1)."""
     chat = await opened(LongRunningFunctionTool(order), resumable=resumable)
     await chat.say("one")
     chat.model.turns = [call("order", "c1", what="tea")]
@@ -192,9 +197,8 @@ async def test_a_rewound_call_is_not_pending(resumable: bool) -> None:
     await chat.say("three")
     assert chat.latest_contents() == ["user: one", "model: done", "user: three"]
     late = types.FunctionResponse(id="c1", name="order", response={"status": "done"})
-    answered = await chat.say(types.Content(role="user", parts=[types.Part(function_response=late)]))
-    assert answered != second
-    assert chat.latest_contents() == ["user: one", "model: done", "user: three", "model: done"]
+    with pytest.raises(InvalidMessageError, match="'c1' of 'order'"):
+        await chat.say(types.Content(role="user", parts=[types.Part(function_response=late)]))
 
 
 async def test_a_rewound_invocation_cannot_be_resumed() -> None:

@@ -165,3 +165,9 @@ async def test_a_failing_agent_raises_and_its_run_is_closed(context: Context) ->
     context.invocation.run_child = fail
     with pytest.raises(ConnectionError, match="away"):
         await call(expert(), context, request="?")
+
+
+async def test_the_texts_of_the_answer_are_joined_by_newlines_without_thoughts(context: Context) -> None:
+    parts = [types.Part(text="hm", thought=True), types.Part(text="one"), types.Part(text="two")]
+    FakeRun(context, Event(author="expert", content=types.Content(role="model", parts=parts)))
+    assert await call(expert(), context, request="?") == "one\ntwo"

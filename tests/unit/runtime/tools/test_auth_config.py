@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from runtime.auth.auth_credential import (
     AuthCredential,
@@ -15,6 +15,7 @@ from runtime.auth.auth_credential import (
 from runtime.auth.auth_schemes import (
     APIKey,
     AuthScheme,
+    AuthSchemeType,
     HTTPBase,
     HTTPBearer,
     OAuth2,
@@ -91,3 +92,41 @@ def test_secrets_are_not_in_the_repr() -> None:
 def test_a_misspelt_field_is_an_error() -> None:
     with pytest.raises(ValidationError, match="api_kee"):
         AuthCredential.model_validate({"auth_type": "apiKey", "api_kee": "x"})
+
+
+class ForeignFlow(BaseModel):
+    """A flow as other libraries model OpenAPI: named like its JSON."""
+
+    authorizationUrl: str = "https://id/auth"
+    tokenUrl: str = "https://id/token"
+    refreshUrl: str | None = None
+    scopes: dict[str, str] = {"read": "Read"}
+
+
+class ForeignFlows(BaseModel):
+    implicit: ForeignFlow | None = None
+    authorizationCode: ForeignFlow = ForeignFlow()
+
+
+class ForeignOAuth2(BaseModel):
+    type_: AuthSchemeType = Field(default=AuthSchemeType.OAUTH2, alias="type")
+    description: str | None = None
+    flows: ForeignFlows = ForeignFlows()
+
+
+class ForeignKey(BaseModel):
+    type_: AuthSchemeType = Field(default=AuthSchemeType.API_KEY, alias="type")
+    in_: str = Field(default="header", alias="in")
+    name: str = "X-Key"
+
+
+@pytest.mark.parametrize(
+    ("foreign", "own"),
+    [
+        (ForeignOAuth2(), OAuth2(flows=OAuthFlows(authorization_code=FLOW))),
+        (ForeignKey(), APIKey(in_="header", name="X-Key")),
+    ],
+    ids=["oauth2", "api key"],
+)
+def test_a_scheme_of_a_library_that_models_openapi_is_accepted(foreign: BaseModel, own: AuthScheme) -> None:
+    assert AuthConfig.model_validate({"auth_scheme": foreign}) == AuthConfig(auth_scheme=own)

@@ -182,27 +182,38 @@ def test_a_decorated_function_is_declared_like_the_original() -> None:
     assert list(declared(sell)) == ["item", "size"]
 
 
-def star_args(*items: str) -> None:
-    pass
+def star_args(base: str, *items: str, **rest: str) -> str:
+    return f"{base}{items}{rest}"
 
 
 def positional_only(item: str, /) -> None:
     pass
 
 
-def recursive(tree: Node) -> None:
-    pass
+def recursive(tree: Node) -> Node:
+    return tree
 
 
-def unknown_class(service: Service) -> None:
-    pass
+def unknown_class(value: Service) -> Any:
+    return value
 
 
-def unresolvable(thing: Any) -> None:
-    pass
+def unresolvable(value: Any) -> Any:
+    return value
 
 
-unresolvable.__annotations__ = {"thing": "Missing"}
+unresolvable.__annotations__ = {"value": "Missing"}
+
+
+def optional_unresolvable(value: Any = None) -> Any:
+    return value
+
+
+optional_unresolvable.__annotations__ = {"value": "Optional[Missing]"}
+
+
+def builtin_any(value: any) -> Any:  # type: ignore[valid-type]
+    return value
 
 
 async def async_generator(n: int) -> AsyncGenerator[int, None]:
@@ -213,29 +224,69 @@ def generator(n: int) -> Generator[int, None, None]:
     yield n
 
 
-def pairs(value: Pair) -> None:
-    pass
+def pairs(value: Pair) -> Any:
+    return value
 
 
 REFUSED = [
-    (star_args, ["'star_args'", "*items", "list"]),
     (positional_only, ["'item'", "'positional_only'", "/"]),
-    (recursive, ["'tree'", "'recursive'", "contains itself", "Node > Node"]),
-    (unknown_class, ["'service'", "'unknown_class'", "Service"]),
-    (unresolvable, ["'thing'", "'unresolvable'", "Missing"]),
     (async_generator, ["'async_generator'", "generator"]),
     (generator, ["'generator'", "generator"]),
-    (pairs, ["'value'", "'pairs'", "[1, 2]"]),
-    (lambda x: x, ["'<lambda>'", "def"]),
     (dict.update, ["'update'"]),
 ]
 
 
 @pytest.mark.parametrize(("function", "words"), REFUSED, ids=lambda value: getattr(value, "__name__", ""))
-def test_a_function_that_cannot_be_declared_is_refused_at_construction_and_named(
+def test_a_function_that_a_model_cannot_call_is_refused_at_construction_and_named(
     function: Any, words: list[str]
 ) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         FunctionTool(function)
     for word in words:
         assert word in str(refusal.value)
+
+
+UNTYPED = [
+    (unknown_class, ["'value'", "'unknown_class'", "Service"]),
+    (unresolvable, ["'value'", "'unresolvable'", "Missing"]),
+    (optional_unresolvable, ["'value'", "'optional_unresolvable'", "Missing"]),
+    (builtin_any, ["'value'", "'builtin_any'", "any"]),
+    (pairs, ["'value'", "'pairs'", "[1, 2]"]),
+    (lambda value: value, ["'<lambda>'", "def"]),
+]
+
+
+@pytest.mark.parametrize(("function", "words"), UNTYPED, ids=lambda value: getattr(value, "__name__", ""))
+async def test_a_type_that_cannot_be_described_is_declared_as_any_value_with_a_warning(
+    function: Any, words: list[str], context: Context, caplog: pytest.LogCaptureFixture
+) -> None:
+    tool = FunctionTool(function)
+    [warning] = caplog.messages
+    assert all(word in warning for word in words)
+    kinds = [kind["type"] for kind in declared(function)["value"]["any_of"]]
+    assert kinds == ["STRING", "NUMBER", "BOOLEAN", "OBJECT", "ARRAY"]
+    assert await tool.run_async(args={"value": {"a": [1]}}, tool_context=context) == {"a": [1]}
+
+
+async def test_variable_arguments_are_not_declared_and_stay_empty(
+    context: Context, caplog: pytest.LogCaptureFixture
+) -> None:
+    tool = FunctionTool(star_args)
+    [warning] = caplog.messages
+    assert "'star_args' takes *items" in warning and "list" in warning
+    assert list(declared(star_args)) == ["base"]
+    assert await tool.run_async(args={"base": "a", "items": ["b"]}, tool_context=context) == "a(){}"
+
+
+async def test_a_type_that_contains_itself_is_declared_to_its_first_level_and_converted_to_the_last(
+    context: Context, caplog: pytest.LogCaptureFixture
+) -> None:
+    tool = FunctionTool(recursive)
+    [warning] = caplog.messages
+    assert all(word in warning for word in ("'tree'", "'recursive'", "contains itself", "Node > Node"))
+    assert declared(recursive)["tree"]["properties"]["children"]["items"] == {
+        "type": "OBJECT",
+        "description": "a Node like the one that holds it",
+    }
+    tree: dict[str, Any] = {"children": [{"children": [{"children": []}]}]}
+    assert await tool.run_async(args={"tree": tree}, tool_context=context) == Node.model_validate(tree)

@@ -11,6 +11,7 @@ import pytest
 from runtime.agents import BaseAgent, InvocationContext, ParallelAgent, SequentialAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.events import Event, EventActions
+from runtime.events.quotation import HEADING, quote
 from runtime.run_config import RunConfig, StreamingMode
 from tests.fakes import ScriptedModel, call, text_content
 from tests.unit.runtime.conversation import Conversation, outline, requests_to
@@ -131,9 +132,9 @@ async def test_agents_on_one_branch_see_each_other_but_no_other_branch() -> None
     def texts(agent: LlmAgent) -> list[str | None]:
         return [part.text for content in requests_to(agent)[0].contents for part in content.parts or []]
 
-    assert texts(second) == ["go", "For context:", "[a] said: a says"]
+    assert texts(second) == ["go", HEADING, quote("[a] said", "a says")]
     assert texts(other) == ["go"]
-    assert {"[a] said: a says", "[b] said: b says", "[other] said: other says"} <= set(texts(after))
+    assert {quote(f"[{name}] said", f"{name} says") for name in ("a", "b", "other")} <= set(texts(after))
 
 
 async def test_a_failing_child_cancels_the_others_and_committed_events_stay() -> None:

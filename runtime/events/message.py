@@ -1,0 +1,34 @@
+"""Contents given in a shorter form, as `Event(message=…)` takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime import types
+
+
+def content_of(
+    message: types.Content | dict[str, Any] | types.PartUnion | list[types.PartUnion],
+) -> types.Content:
+    """Return the content for a content, a text, a part, or a list of texts and parts.
+
+    Raises:
+        pydantic.ValidationError: a dict is neither a content nor a part.
+        ValueError: the message has another type.
+    """
+    if isinstance(message, types.Content):
+        return message
+    if isinstance(message, dict) and "parts" in message:
+        return types.Content.model_validate(message)
+    items = message if isinstance(message, list) else [message]
+    return types.Content(parts=[_part_of(item) for item in items])
+
+
+def _part_of(item: object) -> types.Part:
+    if isinstance(item, str):
+        return types.Part(text=item)
+    if isinstance(item, dict | types.Part):
+        return types.Part.model_validate(item)
+    raise ValueError(
+        f"A message cannot hold a {type(item).__name__}. Give text, a types.Part or a types.Content."
+    )
