@@ -59,6 +59,17 @@ async def slow(context: Context) -> str:
 
 
 @server.tool()
+async def tick(context: Context) -> str:
+    """Report progress until the call is cancelled."""
+    try:
+        while True:
+            await context.report_progress(1, 4, "begun")
+            await anyio.sleep(0.01)
+    finally:
+        cancelled.set()
+
+
+@server.tool()
 async def wait_until_cancelled() -> str:
     """Return when a call of `slow` has been cancelled."""
     await cancelled.wait()

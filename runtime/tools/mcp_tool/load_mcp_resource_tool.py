@@ -27,6 +27,8 @@ class LoadMcpResourceTool(BaseTool):
     The contents of a resource are part of one request only and never stored in the session's events.
     """
 
+    can_run_in_job = False
+
     def __init__(self, server: McpServer) -> None:
         super().__init__(
             name=_NAME, description="Load resources of the MCP server by their names, to read them."

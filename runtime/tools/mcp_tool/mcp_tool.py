@@ -18,6 +18,7 @@ from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFa
 from runtime.tools.mcp_tool.results import image_files, response_of
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
+from runtime.tools.tool_result import ToolError
 
 logger = logging.getLogger(__name__)
 
@@ -82,13 +83,8 @@ class McpTool(BaseTool):
         Raises:
             ConfigurationError: the server is not on the process's list of MCP servers.
         """
-        callback = on_progress(self._progress_callback, self.name, tool_context)
-
-        async def send(client: Client) -> CallToolResult:
-            return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
-
         try:
-            result = await self._server.request(tool_context, send)
+            result = await self._call(args, tool_context)
         except McpConnectionError as error:
             logger.warning("MCP tool %r: %s", self.name, error)
             return {"error": f"{error} It is not known if the call has taken effect."}
@@ -97,6 +93,28 @@ class McpTool(BaseTool):
             logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
             return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
         return await response_of(result, self.name, tool_context)
+
+    async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Call the tool. An error that the tool reports is a failure of the job.
+
+        Raises:
+            McpConnectionError: the server cannot be reached, or the connection was lost before it answered.
+            MCPError: the server refuses the call, or did not answer in time.
+        """
+        result = await self._call(args, tool_context)
+        response = await response_of(result, self.name, tool_context)
+        if result.is_error:
+            texts = [block["text"] for block in response["content"] if block["type"] == "text"]
+            return ToolError("\n".join(texts) or "The tool failed without a word.")
+        return response
+
+    async def _call(self, args: dict[str, Any], tool_context: Context) -> CallToolResult:
+        callback = on_progress(self._progress_callback, self.name, tool_context)
+
+        async def send(client: Client) -> CallToolResult:
+            return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
+
+        return await self._server.request(tool_context, send)
 
 
 MCPTool = McpTool
