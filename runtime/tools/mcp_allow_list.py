@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from runtime.errors import ConfigurationError
+from runtime.models.base_llm import SetupProblem
 
 _allowed: tuple[str, ...] | None = None
 
@@ -32,12 +33,18 @@ def is_allowed_url(url: str) -> bool:
     return any(_contains(entry, url) for entry in _allowed if _is_url(entry))
 
 
+def refused_server_problem(server: str) -> SetupProblem:
+    """Return the problem of a server that is not on the list."""
+    return SetupProblem(
+        f"The MCP server {server!r} is not on the list of servers that agents may reach",
+        "Add its command or URL to the setting 'mcp_servers', or remove the toolset from the agent.",
+    )
+
+
 def refused_server_error(server: str) -> ConfigurationError:
     """Return the error for a server that is not on the list."""
-    return ConfigurationError(
-        f"The MCP server {server!r} is not on the list of servers that agents may reach. Add its command or URL to "
-        "the setting 'mcp_servers', or remove the toolset from the agent."
-    )
+    problem = refused_server_problem(server)
+    return ConfigurationError(f"{problem.problem}. {problem.remedy}")
 
 
 def _is_url(entry: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, overload
 from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
+from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.long_running_tool import with_pending_note
@@ -68,6 +69,10 @@ class ToolsetAsJobs(BaseToolset):
         """Return the tools of the toolset as jobs."""
         tools = await self.toolset.get_tools_with_prefix(readonly_context)
         return [ToolAsJob(tool, self.policy) if can_run_in_job(tool) else tool for tool in tools]
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return the problems of the toolset."""
+        return self.toolset.setup_problems()
 
     async def close(self) -> None:
         """Close the toolset."""

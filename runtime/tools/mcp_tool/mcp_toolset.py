@@ -11,8 +11,10 @@ from mcp.types import BlobResourceContents, TextResourceContents, Tool
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
+from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
+from runtime.tools.mcp_allow_list import refused_server_problem
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -24,6 +26,7 @@ from runtime.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
 from runtime.tools.mcp_tool.mcp_tool import McpTool, callable_name
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory
 from runtime.tools.mcp_tool.server import McpServer
+from runtime.tools.mcp_tool.transport import is_allowed
 from runtime.tools.require_confirmation import Predicate
 
 __all__ = [
@@ -138,6 +141,10 @@ class McpToolset(BaseToolset):
             ValueError: the server has no such resource.
         """
         return await self._server.read_resource(name, readonly_context)
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return a problem when the server is not on the process's list of MCP servers."""
+        return [] if is_allowed(self._server.params) else [refused_server_problem(self._server.name)]
 
     async def close(self) -> None:
         """Close the connections of the running event loop, unless another toolset uses them."""

@@ -60,7 +60,8 @@ NAMES = {
     "runtime.sessions.session": "Session",
     "runtime.sessions.state": "State",
     "runtime.tools": "FunctionTool LongRunningFunctionTool AgentTool BaseTool ToolContext google_search url_context"
-    " load_artifacts load_memory preload_memory exit_loop transfer_to_agent get_user_choice ExampleTool",
+    " load_artifacts load_memory preload_memory exit_loop transfer_to_agent get_user_choice ExampleTool"
+    " McpToolset MCPToolset",
     "runtime.tools.agent_tool": "AgentTool",
     "runtime.tools.base_tool": "BaseTool",
     "runtime.tools.base_toolset": "BaseToolset",
@@ -71,6 +72,12 @@ NAMES = {
     "runtime.tools.load_artifacts_tool": "load_artifacts_tool LoadArtifactsTool",
     "runtime.tools.load_memory_tool": "load_memory_tool",
     "runtime.tools.long_running_tool": "LongRunningFunctionTool",
+    "runtime.tools.mcp_tool": "McpTool MCPTool McpToolset MCPToolset SseConnectionParams StdioConnectionParams"
+    " StdioServerParameters StreamableHTTPConnectionParams",
+    "runtime.tools.mcp_tool.mcp_session_manager": "SseConnectionParams StdioConnectionParams"
+    " StreamableHTTPConnectionParams",
+    "runtime.tools.mcp_tool.mcp_tool": "McpTool MCPTool",
+    "runtime.tools.mcp_tool.mcp_toolset": "McpToolset MCPToolset StdioServerParameters",
     "runtime.tools.preload_memory_tool": "preload_memory_tool PreloadMemoryTool",
     "runtime.tools.tool_confirmation": "ToolConfirmation",
     "runtime.tools.tool_context": "ToolContext",
