@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 import psutil
 
@@ -28,6 +29,6 @@ def kill(processes: Iterable[psutil.Process]) -> None:
     """Kill the processes and wait until they are gone."""
     processes = list(processes)
     for process in processes:
-        if is_alive(process):
+        with suppress(psutil.NoSuchProcess):
             process.kill()
     wait_until_gone(processes, seconds=5)

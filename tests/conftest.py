@@ -14,7 +14,14 @@ from adk_site.embedded.lifetime import running_servers
 
 BROWSER = "tests/browser/"
 RESTARTS = (f"{BROWSER}test_outages.py", f"{BROWSER}test_restart.py")
-LONGEST_FIRST = (BROWSER, "tests/chaos/", "tests/stack/", "tests/integration/", "tests/")
+LONGEST_FIRST = (
+    BROWSER,
+    "tests/unit/deploy/",
+    "tests/chaos/",
+    "tests/stack/",
+    "tests/integration/",
+    "tests/",
+)
 
 
 class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints

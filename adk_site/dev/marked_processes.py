@@ -5,6 +5,7 @@ Each process carries the data directory in its environment (the mark), so there 
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -34,7 +35,8 @@ def stop_marked_processes(data: Path) -> int:
     """Terminate the other marked processes, kill them after a timeout, and return their number."""
     found = [process for process in psutil.process_iter() if _is_marked(process, data)]
     for process in found:
-        process.terminate()
+        with suppress(psutil.NoSuchProcess):  # the end of one process ends others
+            process.terminate()
     kill(wait_until_gone(found, STOP_SECONDS))
     return len(found)
 

@@ -1,15 +1,19 @@
 """Run Daphne, two Celery workers and Celery beat in one terminal."""
 
+import multiprocessing
 import os
 import shlex
 import signal
 import sys
+from importlib import import_module
 
 from django.conf import settings
 from honcho.manager import SIGNALS, Manager
 
+from adk_site.celery import app
 from adk_site.dev.address import Address
 from adk_site.dev.errors import StackError
+from adk_site.dev.forked_program import ForkedProgram
 from adk_site.dev.marked_processes import mark_variables
 from adk_site.dev.terminal import Terminal
 
@@ -25,12 +29,13 @@ def run_processes(address: Address, welcome: str) -> None:
     # Beat stores only its last send times in this file, and does not start with a file that a crash truncated.
     for file in settings.DATA_DIR.glob(f"{SCHEDULE_FILE}*"):
         file.unlink()
+    _import_for_all()
     terminal = Terminal(welcome)
     manager = Manager(terminal)
     environment = _environment()
     for name, arguments in _commands(address).items():
-        command = shlex.join([sys.executable, "-m", *arguments])
-        manager.add_process(name, f"exec {command}", env=environment)
+        process = manager.add_process(name, shlex.join(arguments), env=environment)
+        process._child_ctor = ForkedProgram
     manager.loop()
     # While the embedded servers stop, the manager's handlers would signal processes that have already ended.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -40,6 +45,18 @@ def run_processes(address: Address, welcome: str) -> None:
             f"{terminal.first_exit}: the site needs this process, so all processes were stopped. "
             "The last lines of its output are above."
         )
+
+
+def _import_for_all() -> None:
+    """Import the largest modules of the programs here, once, and let the programs begin as forks of this process.
+
+    On macOS, where system libraries do not survive a fork, each program is started and imports them itself.
+    """
+    for name in ("celery.apps.beat", "celery.apps.worker", "celery.bin.celery"):
+        import_module(name)
+    app.loader.import_default_modules()
+    if sys.platform == "linux":
+        multiprocessing.set_start_method("fork", force=True)
 
 
 def _commands(address: Address) -> dict[str, list[str]]:
@@ -65,7 +82,6 @@ def _environment() -> dict[str, str]:
         "DATABASE_URL": settings.DATABASE_URL,
         "REDIS_URL": settings.REDIS_URL,
         "SECRET_KEY": settings.SECRET_KEY,
-        "PYTHONUNBUFFERED": "1",
         # A worker that gets SIGTERM returns its running jobs to the queue instead of finishing them.
         "REMAP_SIGTERM": "SIGQUIT",
     }

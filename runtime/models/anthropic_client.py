@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ import httpx2
 from runtime import types
 from runtime.models.anthropic_response import MessageEvents, whole_response
 from runtime.models.failures import (
+    TRANSPORT_FAILURES,
     CallFailure,
     FailureReader,
     disconnected,
@@ -58,16 +58,14 @@ def _read(failure: Exception) -> CallFailure:
         case TimeoutError() | anthropic.APITimeoutError() | httpx2.TimeoutException():
             return timed_out(failure)
         case anthropic.APIConnectionError():
-            return disconnected(failure.__cause__ if isinstance(failure.__cause__, Exception) else failure)
+            return disconnected(failure.__cause__ or failure)
         case httpx2.TransportError():
             return disconnected(failure)
         case _:
             return unreadable(failure)
 
 
-FAILURES = FailureReader(
-    exceptions=(anthropic.APIError, json.JSONDecodeError, httpx2.TransportError, TimeoutError), read=_read
-)
+FAILURES = FailureReader(exceptions=(anthropic.APIError, *TRANSPORT_FAILURES), read=_read)
 
 
 def _kind_and_words(failure: anthropic.APIStatusError) -> tuple[str, str]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import httpx2
+
 from runtime.errors import ModelError
 from runtime.models.error_messages import sentence_for
+
+TRANSPORT_FAILURES = (json.JSONDecodeError, httpx2.TransportError, TimeoutError)
+"""Exceptions of the libraries below a provider's client, which pass through it."""
 
 _STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
@@ -72,7 +78,7 @@ def timed_out(failure: Exception) -> CallFailure:
     return CallFailure("timeout", model_error("DEADLINE_EXCEEDED", repr(failure)))
 
 
-def disconnected(failure: Exception) -> CallFailure:
+def disconnected(failure: BaseException) -> CallFailure:
     detail = f"The connection to the model failed: {failure!r}"
     return CallFailure("connection", model_error("UNAVAILABLE", detail))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import openai
 
 from runtime import types
 from runtime.models.failures import (
+    TRANSPORT_FAILURES,
     CallFailure,
     FailureReader,
     disconnected,
@@ -44,7 +44,7 @@ def _read(failure: Exception) -> CallFailure:
         case TimeoutError() | openai.APITimeoutError():
             return timed_out(failure)
         case openai.APIConnectionError():
-            return disconnected(failure.__cause__ if isinstance(failure.__cause__, Exception) else failure)
+            return disconnected(failure.__cause__ or failure)
         case openai.APIResponseValidationError():
             return unreadable(failure)
         case openai.APIError():  # an error inside a stream
@@ -53,9 +53,7 @@ def _read(failure: Exception) -> CallFailure:
             return unreadable(failure)
 
 
-FAILURES = FailureReader(
-    exceptions=(openai.APIError, json.JSONDecodeError, httpx2.TransportError, TimeoutError), read=_read
-)
+FAILURES = FailureReader(exceptions=(openai.APIError, *TRANSPORT_FAILURES), read=_read)
 
 
 def _words(failure: openai.APIError) -> str:
