@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import pytest
+from mcp.types import Tool
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -18,7 +19,7 @@ from runtime.errors import ConfigurationError
 from runtime.models.declared_functions import functions_of
 from runtime.models.llm_request import LlmRequest
 from runtime.runners import InMemoryRunner
-from runtime.tools.mcp_tool import McpToolset, StdioServerParameters
+from runtime.tools.mcp_tool import McpTool, McpToolset, StdioServerParameters
 from runtime.tools.mcp_tool.connection_params import StreamableHTTPConnectionParams
 from runtime.tools.mcp_tool.headers import credential_headers
 from runtime.tools.progress import receiving_progress
@@ -210,6 +211,25 @@ async def test_hostile_names_are_made_harmless_or_left_out(
     assert len(functions_of(request.config, "scripted")) == len(names)
     assert text_of(await call(toolset, context, "_1___rm_-rf____")) == "done"
     await toolset.close()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "array"},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}},
+    ],
+    ids=["empty", "no object", "with references"],
+)
+def test_an_odd_schema_is_declared_as_that_of_an_object(schema: dict[str, Any]) -> None:
+    """Models' APIs refuse the whole request for arguments that are no object."""
+    toolset = McpToolset(connection_params=stdio_params())
+    tool = McpTool(mcp_tool=Tool(name="odd", input_schema=schema), server=toolset._server)
+    request = LlmRequest()
+    request.append_tools([tool])
+    (declared,) = functions_of(request.config, "scripted")
+    assert declared.parameters == {"properties": {}, **schema, "type": "object"}
 
 
 async def test_arguments_that_the_server_refuses_are_an_error_for_the_model(
