@@ -48,12 +48,14 @@ def die() -> str:
 
 
 @server.tool()
-async def slow(context: Context) -> str:
-    """Report that the call has begun, then never return."""
+async def slow(context: Context, run_log: str = os.devnull) -> str:
+    """Report that the call has begun, then never return. The file gets a line for the beginning and the end."""
+    note(run_log, "started")
     await context.report_progress(1, 4, "begun")
     try:
         await anyio.sleep_forever()
     finally:
+        note(run_log, "cancelled")
         cancelled.set()
     return "never"
 
@@ -98,6 +100,11 @@ def authorization(context: Context) -> str:
 def greeting() -> str:
     """Return a text."""
     return "Hello from the server."
+
+
+def note(run_log: str, line: str) -> None:
+    with open(run_log, "a") as lines:
+        lines.write(f"{line}\n")
 
 
 def add_hostile_tools() -> None:
