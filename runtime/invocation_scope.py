@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ class InvocationScope:
         own_state: State values as loaded or committed, without later assignments of running code.
         credentials: Credentials given with the message, by credential key (contract T8). They exist only here, not
             in the state, which templates and child sessions read, and not in events.
+        credential_lock: Held while a credential is exchanged for a token, which mostly works only once.
     """
 
     caller: InvocationScope | None = None
@@ -35,6 +37,7 @@ class InvocationScope:
     begins_at: int = 0
     own_state: dict[str, Any] = field(default_factory=dict, repr=False)
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
+    credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
         """Return the delta's entries that are plain JSON objects of the session itself, changed in place."""

@@ -41,6 +41,7 @@ RUNTIME_ORDER = (
     "code_executors",
     "planners",
     "tools",
+    "integrations",
     "engine",
     "agents",
     "plugins",

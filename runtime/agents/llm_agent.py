@@ -53,7 +53,7 @@ class LlmAgent(BaseAgent):
             `types.Schema` or a dict with a schema. Can be combined with tools and transfer (`engine.output`).
         output_key: State key that the final response is written to (contract A4).
         planner: Makes the model plan before it acts.
-        code_executor: Lets the model run code.
+        code_executor: Runs the code blocks of the model's answers, or lets the provider run them.
 
     Raises:
         ConfigurationError: the model's name is unknown, or the output schema is invalid.

@@ -1,15 +1,70 @@
-"""The contract of a code executor."""
+"""The contract of a code executor (contract A2, T12)."""
 
 from __future__ import annotations
 
 import abc
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
 
+from pydantic import BaseModel
+
+from runtime import types
+from runtime.code_executors.code_blocks import code_as_text, split_at_code
+from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
+from runtime.context import InvocationContext
 from runtime.models.llm_request import LlmRequest
 
+# Threads of their own: code that runs for minutes must not hold up tools or name resolution.
+_threads = ThreadPoolExecutor(16, "adk code")
 
-class BaseCodeExecutor(abc.ABC):
-    """Lets a model run code. A response that ends with a code result is followed by another step (contract E4)."""
+
+class BaseCodeExecutor(BaseModel, abc.ABC):
+    """Runs the first code block of a model's answer. The model is called again with the result (contract E4).
+
+    Attributes:
+        stateful: True when variables live on between the blocks of a session. Such an executor gets an
+            `execution_id`.
+        error_retry_attempts: Failures in a row after which an invocation runs no more code.
+        code_block_delimiters: Begin and end of a code block, for each notation.
+        execution_result_delimiters: Begin and end of a result, as the model reads it.
+        timeout_seconds: Seconds that a block may run.
+    """
+
+    stateful: bool = False
+    error_retry_attempts: int = 2
+    code_block_delimiters: list[tuple[str, str]] = [("```tool_code\n", "\n```"), ("```python\n", "\n```")]
+    execution_result_delimiters: tuple[str, str] = ("```tool_output\n", "\n```")
+    timeout_seconds: float | None = None
 
     @abc.abstractmethod
+    def execute_code(
+        self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
+    ) -> CodeExecutionResult:
+        """Run the code and return its output. A failure of the code is a result with `stderr`."""
+
+    async def execute_code_async(
+        self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
+    ) -> CodeExecutionResult:
+        """Run `execute_code` in a thread. Override for an executor that can be cancelled."""
+        return await in_code_thread(self.execute_code, invocation_context, code_execution_input)
+
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """Change the request so that the model may run code."""
+        """Show earlier code and results as text: the provider does not know that code can run."""
+        code = self.code_block_delimiters[0] if self.code_block_delimiters else ("", "")
+        llm_request.contents = code_as_text(llm_request.contents, code, self.execution_result_delimiters)
+
+    def split_at_code(self, parts: Sequence[types.Part]) -> list[types.Part] | None:
+        """Return the parts up to the first code to run, or None."""
+        return split_at_code(parts, self.code_block_delimiters)
+
+
+async def in_code_thread(
+    function: Callable[..., CodeExecutionResult], *arguments: Any
+) -> CodeExecutionResult:
+    """Call the function in a thread for code, with the caller's context variables."""
+    return await asyncio.get_running_loop().run_in_executor(
+        _threads, copy_context().run, function, *arguments
+    )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runtime import types
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
+from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
+from runtime.context import InvocationContext
 from runtime.models.llm_request import LlmRequest
 
 
@@ -14,3 +18,16 @@ class BuiltInCodeExecutor(BaseCodeExecutor):
         """Add the code execution tool as an entry of its own, apart from the function declarations (contract Q13)."""
         tools = llm_request.config.tools or []
         llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]
+
+    def split_at_code(self, parts: Sequence[types.Part]) -> None:
+        """Return None: code in an answer has run already."""
+
+    def execute_code(
+        self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
+    ) -> CodeExecutionResult:
+        """Raise, as the provider runs the code.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("Gemini runs this code itself; the runtime cannot.")

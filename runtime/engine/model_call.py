@@ -19,6 +19,7 @@ from runtime.engine.build_events import (
     with_call_ids,
     with_role,
 )
+from runtime.engine.code_execution import parts_with_code
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import ModelError
 from runtime.events.calls import find_call_event
@@ -129,7 +130,7 @@ def _build_event(
 
 
 def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
-    """Return a whole response after planner processing; partial responses are not changed.
+    """Return a whole response after code and planner processing; partial responses are not changed.
 
     A response with an error code loses its function calls, so that they are not executed (contract E7).
     """
@@ -138,6 +139,8 @@ def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResp
         return response
     if response.error_code:
         return _with_parts(response, [part for part in parts if not part.function_call])
+    if split := parts_with_code(agent, context.invocation, parts):
+        parts, response = split, _with_parts(response, split)
     planned = agent.planner and agent.planner.process_planning_response(context, parts)
     context.state.note_changes()
     return _with_parts(response, planned) if planned else response

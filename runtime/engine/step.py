@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import request_event
+from runtime.engine.code_execution import code_to_run, run_code
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.human_input.answers import (
     AlreadyAnswered,
@@ -21,8 +22,18 @@ from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.model_call import stream_model_events
 from runtime.engine.output import structured_answer
 from runtime.engine.request import build_request, callable_tools
-from runtime.engine.resume.decide import AskPerson, Continue, Done, Pause, Replay, TransferTo, decide_resume
+from runtime.engine.resume.decide import (
+    AskPerson,
+    Continue,
+    Done,
+    Pause,
+    Replay,
+    RunCode,
+    TransferTo,
+    decide_resume,
+)
 from runtime.engine.tools import resolve_tools
+from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 
 
@@ -101,6 +112,9 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             step.next = CallModel()
         case Pause() | Done():
             step.next = Stop()
+        case RunCode(event):
+            if code := code_to_run(step.agent, step.ctx, event):
+                yield await execute(step, code)
         case TransferTo(agent_name):
             step.next = Transfer(agent_name)
         case AskPerson(calls, actions):
@@ -123,7 +137,9 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
             if event.partial:
                 yield event
                 continue
-            agent.record_output(event)
+            code = code_to_run(agent, ctx, event)
+            if code is None:
+                agent.record_output(event)
             yield event
             step.next = Stop() if event.is_final_response() or event.error_code else CallModel()
             calls = event.get_function_calls()
@@ -131,6 +147,18 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                 async with aclosing(run_calls(step, calls, callable_tools(request))) as answers:
                     async for answer in answers:
                         yield answer
+            if code is not None:
+                yield await execute(step, code)
+
+
+async def execute(step: Step, code: str) -> Event:
+    """Run code of the model and return the event with its result; the model is called next."""
+    if step.agent.code_executor is None:
+        raise ConfigurationError(
+            f"Agent {step.agent.name!r} has no code_executor for the code in its events."
+        )
+    step.next = CallModel()
+    return await run_code(step.agent.code_executor, step.ctx, code)
 
 
 async def run_calls(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runtime import types
+from runtime.code_executors.code_blocks import trailing_code
 from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, is_own, own_events
 from runtime.events.calls import (
@@ -59,7 +60,14 @@ class AskPerson:
     actions: EventActions
 
 
-Decision = Continue | Pause | Done | TransferTo | Replay | AskPerson
+@dataclass(frozen=True)
+class RunCode:
+    """The latest event ends with code that has no result: code runs at least once."""
+
+    event: Event
+
+
+Decision = Continue | Pause | Done | TransferTo | Replay | AskPerson | RunCode
 
 
 def decide_resume(ctx: InvocationContext) -> Decision:
@@ -93,6 +101,10 @@ def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | Non
     latest, actions = own[-1], own[-1].actions
     if latest.get_function_calls():
         return None
+    if latest.has_trailing_code_execution_result():
+        return Continue()
+    if trailing_code(latest.content):
+        return RunCode(latest)
     if actions.asks_person() and not is_asked:
         return AskPerson(_answered_by(latest, own), actions)
     if actions.transfer_to_agent:

@@ -1,4 +1,4 @@
-"""A connection to an MCP server: opened once, replaced when it is lost, closed at the end (contract T11)."""
+"""A connection to an MCP server: opened once, replaced when it is lost, closed at the end (contract T13)."""
 
 from __future__ import annotations
 

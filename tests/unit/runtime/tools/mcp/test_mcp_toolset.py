@@ -1,4 +1,4 @@
-"""The tools of an MCP server as an agent offers them: names, headers, confirmation, files (contract T11)."""
+"""The tools of an MCP server as an agent offers them: names, headers, confirmation, files (contract T13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An MCP server is used in the same way over each transport (contract T11)."""
+"""An MCP server is used in the same way over each transport (contract T13)."""
 
 from __future__ import annotations
 

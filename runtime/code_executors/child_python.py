@@ -1,0 +1,102 @@
+"""A Python process that runs one piece of code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
+
+MAX_OUTPUT_CHARACTERS = 50_000
+
+
+class ChildPython:
+    """One run of one piece of code, in a directory that is deleted afterwards.
+
+    The process leads a group of its own, so that its end takes what it started along. The code comes over standard
+    input, and the output goes to files, so that the size of neither matters here.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], timeout: float | None
+    ) -> None:
+        self._arguments = [sys.executable, *arguments]
+        self._environment = environment
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._is_killed = False
+
+    def run(self, given: CodeExecutionInput) -> CodeExecutionResult:
+        """Run the code to its end, or to the timeout, and return its output."""
+        with (
+            tempfile.TemporaryDirectory(prefix="adk-code-", ignore_cleanup_errors=True) as directory,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            for file in given.input_files:
+                Path(directory, Path(file.name).name).write_bytes(file.as_bytes())
+            process = self._start(directory, out, err)
+            try:
+                process.communicate(given.code.encode("utf-8", "replace"), self._timeout)
+                problem = None
+            except subprocess.TimeoutExpired:
+                problem = f"Code execution timed out after {self._timeout:g} seconds."
+            finally:
+                self.kill()
+                process.wait()
+            return _result(_text(out), _text(err), process.returncode, problem)
+
+    def kill(self) -> None:
+        """End the process and what it started, from any thread."""
+        with self._lock:
+            self._is_killed = True
+            if self._process is not None:
+                _kill_group(self._process.pid)
+
+    def _start(self, directory: str, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
+        with self._lock:
+            self._process = subprocess.Popen(  # noqa: S603  # the program is this Python
+                self._arguments,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                cwd=directory,
+                env={**self._environment, "HOME": directory, "TMPDIR": directory},
+                start_new_session=True,
+            )
+            if self._is_killed:
+                _kill_group(self._process.pid)
+            return self._process
+
+
+def _kill_group(leader: int) -> None:
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass  # Nothing is left; on macOS, a group of zombies is not permitted to be killed.
+
+
+def _result(stdout: str, stderr: str, status: int, problem: str | None) -> CodeExecutionResult:
+    if problem:
+        stderr = f"{stderr}\n{problem}" if stderr else problem
+    elif status == 0:
+        stderr = ""  # Warnings are no failure, and a text in `stderr` means one.
+    elif not stderr:
+        stderr = f"Code execution exited with status {status}."
+    return CodeExecutionResult(stdout=stdout, stderr=stderr, exit_code=status)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    text = file.read(4 * MAX_OUTPUT_CHARACTERS + 1).decode("utf-8", "replace")
+    if len(text) <= MAX_OUTPUT_CHARACTERS:
+        return text
+    return f"{text[:MAX_OUTPUT_CHARACTERS]}\n… (cut after {MAX_OUTPUT_CHARACTERS} characters)"

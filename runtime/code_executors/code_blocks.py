@@ -1,0 +1,71 @@
+"""Code in the parts of a model's answer, and code parts as text for a model that has no code execution of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import types
+
+Delimiters = tuple[str, str]
+
+
+def split_at_code(parts: Sequence[types.Part], delimiters: Sequence[Delimiters]) -> list[types.Part] | None:
+    """Return the parts up to the first code, which becomes a code part; None without code. Thoughts hold no code."""
+    for index, part in enumerate(parts):
+        if part.executable_code and not _has_result(parts, index):
+            return list(parts[: index + 1])
+        if not part.text or part.thought:
+            continue
+        if block := _first_block(part.text, delimiters):
+            before, code = block
+            kept = [*parts[:index], *([part.model_copy(update={"text": before})] if before else [])]
+            return [*kept, types.Part.from_executable_code(code=code, language=types.Language.PYTHON)]
+    return None
+
+
+def trailing_code(content: types.Content | None) -> str | None:
+    """Return the code that ends the content and has not run yet, or None."""
+    last = content.parts[-1] if content and content.parts else None
+    return last.executable_code.code if last and last.executable_code else None
+
+
+def code_as_text(
+    contents: Sequence[types.Content], code: Delimiters, result: Delimiters
+) -> list[types.Content]:
+    """Return the contents with code and results as delimited text; a result comes from the user's side."""
+    return [_converted(content, code, result) for content in contents]
+
+
+def _has_result(parts: Sequence[types.Part], index: int) -> bool:
+    return index + 1 < len(parts) and parts[index + 1].code_execution_result is not None
+
+
+def _first_block(text: str, delimiters: Sequence[Delimiters]) -> tuple[str, str] | None:
+    """Return the text before the first block and the code in the block."""
+    blocks = []
+    for lead, trail in delimiters:
+        start = text.find(lead)
+        end = text.find(trail, start + len(lead)) if start >= 0 else -1
+        if end > start + len(lead) - 1 and end >= 0:
+            blocks.append((start, text[start + len(lead) : end]))
+    if not blocks:
+        return None
+    start, code = min(blocks)
+    return (text[:start], code) if code else None
+
+
+def _converted(content: types.Content, code: Delimiters, result: Delimiters) -> types.Content:
+    parts = content.parts or []
+    if not any(part.executable_code or part.code_execution_result for part in parts):
+        return content
+    is_result = len(parts) == 1 and parts[0].code_execution_result is not None
+    converted = [_text_part(part, code, result) for part in parts]
+    return types.Content(role="user" if is_result else content.role, parts=converted)
+
+
+def _text_part(part: types.Part, code: Delimiters, result: Delimiters) -> types.Part:
+    if part.executable_code:
+        return types.Part(text=f"{code[0]}{part.executable_code.code or ''}{code[1]}")
+    if part.code_execution_result:
+        return types.Part(text=f"{result[0]}{part.code_execution_result.output or ''}{result[1]}")
+    return part

@@ -1,0 +1,235 @@
+"""Script of the processes that run a model's code: it takes away the process's own rights, then runs the code.
+
+Limits of resources work on Linux and macOS. Isolation works on Linux: Landlock restricts files, a seccomp filter denies
+system calls, and capabilities are dropped, so that a process of root has no more rights than others. The filter is a
+list of what is denied; Landlock is a list of what is allowed.
+
+Only the standard library is imported: the script runs before the site's code could be found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import platform
+import resource
+import struct
+import sys
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPT = Path(__file__)
+RUN_ONLY = "{}"
+
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_CAPSET_VERSION_3 = 0x20080522
+
+# Rights of Landlock on files and directories: https://docs.kernel.org/userspace-api/landlock.html
+_WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
+_FS_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+_NO_EXECUTION = ~1
+_TCP_RIGHTS, _SCOPES = 0b11, 0b11
+
+_READABLE = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/random")
+_READABLE_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
+_DEVICES = ("/dev/null", "/dev/zero")
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+_X32_CALLS = 0x40000000
+_CLONE_THREAD = 0x10000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a process; `isolate` takes network, files, processes and signals away."""
+
+    cpu_seconds: int | None
+    memory_bytes: int
+    file_bytes: int
+    isolate: bool
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """Numbers of system calls on one kind of processor."""
+
+    audit_arch: int
+    capset: int
+    clone: int
+    prlimit64: int
+    denied: tuple[int, ...]
+
+
+# Number on x86-64, number on ARM64 or None.
+_DENIED: dict[str, tuple[int, int | None]] = {
+    **{"socket": (41, 198), "io_uring_setup": (425, 425)},
+    **{"fork": (57, None), "vfork": (58, None)},
+    **{"ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271)},
+    **{"kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138)},
+    **{"rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "pidfd_open": (434, 434)},
+    **{"setpriority": (141, 140), "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122)},
+    **{"memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186)},
+    **{"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "chroot": (161, 51)},
+    **{"pivot_root": (155, 41), "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219)},
+    **{"bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282)},
+}
+_CALLS = {
+    "x86_64": _Calls(0xC000003E, 126, 56, 302, tuple(x86 for x86, _ in _DENIED.values())),
+    "aarch64": _Calls(0xC00000B7, 91, 220, 261, tuple(arm for _, arm in _DENIED.values() if arm)),
+}
+_CLONE3 = 435
+
+
+def missing_protection() -> str | None:
+    """Return the reason why this system cannot isolate a process, or None."""
+    if sys.platform != "linux" or platform.machine() not in _CALLS:
+        return f"it needs Linux on x86-64 or ARM64, and this is {sys.platform} on {platform.machine()}"
+    if _landlock_version() < 1:
+        return "the kernel has no Landlock (Linux 5.13 or later with `landlock` among its security modules)"
+    return None
+
+
+def main() -> None:
+    """Take the rights away that the first argument names, and run the code from standard input."""
+    given = json.loads(sys.argv[1])
+    source = sys.stdin.buffer.read().decode("utf-8", "replace")
+    del sys.argv[1:]
+    if given:
+        confine(Limits(**given))
+    run(source)
+
+
+def confine(limits: Limits) -> None:
+    """Restrict this process for good."""
+    set_limits(limits)
+    if not limits.isolate:
+        return
+    calls = _CALLS[platform.machine()]
+    _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _allow_files(os.getcwd())
+    _drop_capabilities(calls)
+    _deny_calls(calls)
+
+
+def set_limits(limits: Limits) -> None:
+    """Limit time, memory and files of this process."""
+    wanted = {
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: 128,
+    }
+    for kind, value in wanted.items():
+        if value is None:
+            continue
+        hard = resource.getrlimit(kind)[1]
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        try:
+            resource.setrlimit(kind, (allowed, allowed))
+        except (ValueError, OSError):
+            # macOS refuses a limit of the address space below what a process has reserved.
+            if sys.platform == "linux":
+                raise
+
+
+def run(source: str) -> None:
+    """Run the code as a script; its traceback begins in the code."""
+    scope = {"__name__": "__main__", "__builtins__": __builtins__}
+    try:
+        exec(compile(source, "<code>", "exec"), scope)  # noqa: S102  # the purpose of this process
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001  # reported to the model
+        below = error.__traceback__.tb_next if error.__traceback__ else None
+        traceback.print_exception(type(error), error, below)
+        sys.exit(1)
+
+
+def _allow_files(directory: str) -> None:
+    """Allow to read Python and the system's libraries, and to write to the directory; nothing else."""
+    version = _landlock_version()
+    rights = _FS_RIGHTS[max(known for known in _FS_RIGHTS if known <= version)]
+    attributes = struct.pack("QQQ", rights, _TCP_RIGHTS, _SCOPES)[
+        : 8 if version < 4 else 16 if version < 6 else 24
+    ]
+    ruleset = _check(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    python = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    for path in (*_READABLE, *_READABLE_FACTS, *python):
+        _allow(ruleset, path, _READ_FILE | _READ_DIR)
+    for path in _DEVICES:
+        _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
+    _allow(ruleset, directory, rights & _NO_EXECUTION)
+    _check(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
+    os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    if not os.path.exists(path):
+        return
+    if not os.path.isdir(path):
+        rights &= _READ_FILE | _WRITE_FILE | _TRUNCATE
+    opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        _check(_libc().syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0))
+    finally:
+        os.close(opened)
+
+
+def _drop_capabilities(calls: _Calls) -> None:
+    header, data = struct.pack("Ii", _CAPSET_VERSION_3, 0), bytes(24)
+    _check(_libc().syscall(calls.capset, header, data))
+
+
+def _deny_calls(calls: _Calls) -> None:
+    program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter(calls))
+    buffer = ctypes.create_string_buffer(program, len(program))
+    attributes = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
+    _check(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
+
+
+def _filter(calls: _Calls) -> Iterable[tuple[int, int, int, int]]:
+    """Yield the instructions of a filter: code, steps to skip if true, steps to skip if false, operand."""
+    number, arch, first_argument = 0, 4, 16
+    refuse = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+    allow = (_RETURN, 0, 0, _ALLOW)
+    yield from [(_LOAD, 0, 0, arch), (_EQUAL, 1, 0, calls.audit_arch), (_RETURN, 0, 0, _KILL)]
+    yield from [(_LOAD, 0, 0, number), (_AT_LEAST, 0, 1, _X32_CALLS), refuse]
+    for denied in calls.denied:
+        yield from [(_EQUAL, 0, 1, denied), refuse]
+    # Without clone3, whose flags a filter cannot read, the C library uses clone.
+    yield from [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
+    yield from [(_EQUAL, 0, 4, calls.clone), (_LOAD, 0, 0, first_argument)]
+    yield from [(_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse]
+    yield from [
+        (_EQUAL, 0, 4, calls.prlimit64),
+        (_LOAD, 0, 0, first_argument),
+        (_EQUAL, 0, 1, 0),
+        allow,
+        refuse,
+    ]
+    yield allow
+
+
+def _landlock_version() -> int:
+    return int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "The process cannot be isolated")
+    return result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Code execution in a restricted process (contract T12)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict
+from typing import Any
+
+from runtime.code_executors.child_python import ChildPython
+from runtime.code_executors.confinement import SCRIPT, Limits, missing_protection
+from runtime.code_executors.local_code_executor import LocalCodeExecutor
+
+
+class RestrictedCodeExecutor(LocalCodeExecutor):
+    """Runs code in a process of its own that has few rights and limits of time, memory and size of files.
+
+    On Linux (x86-64, ARM) the process has no network and no sockets, starts no other process, signals none, reads only
+    the Python installation and system libraries, and writes only to a directory that is deleted afterwards. Its
+    environment holds no variable of the site. The kernel enforces this by seccomp and Landlock (Linux 5.13).
+
+    The process does not protect against faults of the kernel, against side channels of a shared processor, or against
+    code that fills the disk with many files until its time is over. It reads every installed Python package. Use
+    virtual machines where people attack on purpose.
+
+    Attributes:
+        max_memory_bytes: Address space of the process.
+        max_file_bytes: Size of one file, and of the output.
+        require_isolation: False to run code without the protection that this system lacks. On macOS this means that
+            the network and all files are reachable.
+
+    Raises:
+        ValueError: this system cannot isolate a process, and `require_isolation` is set.
+    """
+
+    timeout_seconds: float | None = 30
+    max_memory_bytes: int = 1024**3
+    max_file_bytes: int = 10 * 1024**2
+    require_isolation: bool = True
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Refuse a system that cannot isolate the process."""
+        missing = missing_protection()
+        if missing and self.require_isolation:
+            raise ValueError(
+                f"RestrictedCodeExecutor cannot isolate code here: {missing}. Run the site where this works, or set "
+                "require_isolation=False to accept code that reaches the network and all files."
+            )
+
+    def new_process(self) -> ChildPython:
+        """Return a process that restricts itself before it runs the code."""
+        limits = Limits(
+            cpu_seconds=math.ceil(self.timeout_seconds) + 1 if self.timeout_seconds else None,
+            memory_bytes=self.max_memory_bytes,
+            file_bytes=self.max_file_bytes,
+            isolate=missing_protection() is None,
+        )
+        environment = {
+            "PATH": os.defpath,
+            "LANG": "C.UTF-8",
+            "PYTHONIOENCODING": "utf-8",
+            # A thread for each processor would take much of the address space.
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+        # -I leaves out the user's packages and the directory of the script; -X utf8 replaces PYTHONIOENCODING.
+        arguments = ["-I", "-X", "utf8", str(SCRIPT), json.dumps(asdict(limits))]
+        return ChildPython(arguments, environment, self.timeout_seconds)

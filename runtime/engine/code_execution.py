@@ -1,0 +1,78 @@
+"""Code in a model's answer: found, run, and answered by an event with its result (contract A2, T12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import types
+from runtime._tasks import no_stray_cancellation
+from runtime.code_executors.base_code_executor import BaseCodeExecutor
+from runtime.code_executors.code_blocks import trailing_code
+from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
+from runtime.context import Context, InvocationContext
+from runtime.engine.build_events import agent_event
+from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.events.event import Event
+
+
+def parts_with_code(
+    agent: LlmAgentProtocol, ctx: InvocationContext, parts: Sequence[types.Part]
+) -> list[types.Part] | None:
+    """Return the parts up to the code that has to run, as a code part; None when nothing has to.
+
+    Function calls of the same answer take precedence. After several failures in a row code is only a text.
+    """
+    executor = agent.code_executor
+    if executor is None or any(part.function_call for part in parts):
+        return None
+    split = executor.split_at_code(parts)
+    if split is None or _failures_in_a_row(ctx, agent.name) >= executor.error_retry_attempts:
+        return None
+    return split
+
+
+def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -> str | None:
+    """Return the code at the end of an event, if it has to run."""
+    parts = (event.content.parts or []) if event.content else []
+    code = trailing_code(event.content)
+    return code if code and not event.error_code and parts_with_code(agent, ctx, parts) else None
+
+
+async def run_code(executor: BaseCodeExecutor, ctx: InvocationContext, code: str) -> Event:
+    """Run code and return the event with its result; output files become artifacts."""
+    given = CodeExecutionInput(code, execution_id=ctx.session.id if executor.stateful else None)
+    with no_stray_cancellation(f"{type(executor).__name__}"):
+        result = await executor.execute_code_async(ctx, given)
+    context = Context(ctx)
+    for file in result.output_files:
+        artifact = types.Part.from_bytes(data=file.as_bytes(), mime_type=file.mime_type)
+        await context.save_artifact(file.name, artifact)
+    return agent_event(ctx, types.Content(role="model", parts=[_result_part(result)]), context.actions)
+
+
+def _result_part(result: CodeExecutionResult) -> types.Part:
+    if result.stderr:
+        return types.Part.from_code_execution_result(
+            outcome=types.Outcome.OUTCOME_FAILED, output=result.stderr
+        )
+    shown = []
+    if result.stdout or not result.output_files:
+        shown.append(f"Code execution result:\n{result.stdout}\n")
+    if result.output_files:
+        shown.append("Saved artifacts:\n" + ",".join(f"`{file.name}`" for file in result.output_files))
+    return types.Part.from_code_execution_result(outcome=types.Outcome.OUTCOME_OK, output="\n\n".join(shown))
+
+
+def _failures_in_a_row(ctx: InvocationContext, author: str) -> int:
+    """Return the number of latest results of the agent in this invocation that are failures."""
+    count = 0
+    for event in reversed(ctx.events()):
+        if event.author != author or not event.has_trailing_code_execution_result():
+            continue
+        result = (
+            event.content.parts[-1].code_execution_result if event.content and event.content.parts else None
+        )
+        if result is None or result.outcome != types.Outcome.OUTCOME_FAILED:
+            break
+        count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Tools of other frameworks, under the import paths of google-adk."""

@@ -1,0 +1,5 @@
+"""CrewAI."""
+
+from runtime.tools.crewai_tool import CrewaiTool
+
+__all__ = ["CrewaiTool"]

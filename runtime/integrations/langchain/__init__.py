@@ -1,0 +1,5 @@
+"""LangChain."""
+
+from runtime.tools.langchain_tool import LangchainTool
+
+__all__ = ["LangchainTool"]

@@ -1,0 +1,30 @@
+"""CrewaiTool: a CrewAI tool as a tool of an agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.tools.foreign_tool import ForeignTool
+from runtime.tools.tool_threads import run_in_tool_thread
+
+
+class CrewaiTool(ForeignTool):
+    """Wraps a tool of `crewai.tools`, which runs in a tool thread.
+
+    Args:
+        tool: The CrewAI tool.
+        name: Name for the model; an empty one means the tool's own, with underscores for spaces.
+        description: Description for the model; an empty one means the tool's own.
+    """
+
+    def __init__(self, tool: Any, *, name: str, description: str = "") -> None:
+        self.tool = tool
+        super().__init__(
+            name=name or tool.name.replace(" ", "_").lower(),
+            description=description or tool.description,
+            args_schema=tool.args_schema,
+        )
+
+    async def call(self, args: dict[str, Any]) -> Any:
+        """Run the tool with the arguments as keywords."""
+        return await run_in_tool_thread(self.tool.run, **args)

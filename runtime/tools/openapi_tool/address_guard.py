@@ -1,0 +1,93 @@
+"""Guard against requests to internal addresses: services of the site's own network must not be reached by a model.
+
+The guard looks at the addresses that a name resolves to, and the connection goes to the address that was checked, so
+that a second answer of the name server cannot lead elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+import httpx2
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class InternalAddressError(httpx2.ConnectError):
+    """The host is in an internal network."""
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Transport that connects to public addresses only."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to the first address of its host that answers.
+
+        Raises:
+            InternalAddressError: the host has an internal address.
+        """
+        failure: Exception | None = None
+        for address in await public_addresses(request.url):
+            try:
+                return await self._inner.handle_async_request(_pinned(request, address))
+            except httpx2.ConnectError as error:
+                failure = error
+        raise failure or httpx2.ConnectError(f"The host {request.url.host!r} has no address.")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+async def public_addresses(url: httpx2.URL) -> list[str]:
+    """Return the addresses of a URL's host.
+
+    Raises:
+        InternalAddressError: one of them is internal.
+        httpx2.ConnectError: the host cannot be resolved.
+    """
+    loop = asyncio.get_running_loop()
+    host = url.raw_host.decode("ascii")
+    try:
+        found = await loop.getaddrinfo(host, url.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise httpx2.ConnectError(f"The host {host!r} cannot be resolved.") from error
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if any(is_internal(address) for address in addresses):
+        raise InternalAddressError(
+            f"The host {host!r} is in an internal network, which this tool must not reach. The tool's author can "
+            "allow it with allow_private_network_access=True."
+        )
+    return addresses
+
+
+def is_internal(address: str) -> bool:
+    """True for addresses that are not public: loopback, private, link-local, metadata, multicast and reserved."""
+    parsed = ip_address(address)
+    embedded = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
+    if embedded is not None:
+        return is_internal(str(embedded))
+    return not parsed.is_global or parsed.is_multicast
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that an IPv6 address stands for: mapped, 6to4, Teredo or NAT64."""
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+
+
+def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:
+    """Return the request to an address; the certificate is still that of the host."""
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "sni_hostname": request.url.raw_host.decode("ascii")},
+    )

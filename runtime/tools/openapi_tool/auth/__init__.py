@@ -1,0 +1,1 @@
+"""Authentication of the requests of OpenAPI tools."""

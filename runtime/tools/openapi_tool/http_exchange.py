@@ -1,0 +1,159 @@
+"""One HTTP request and its answer, within limits of time, size and address."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import httpx2
+
+from runtime.models.loop_clients import ssl_context
+from runtime.tools.openapi_tool.address_guard import GuardedTransport, public_addresses
+
+DEFAULT_TIMEOUT = 60.0
+DEFAULT_MAX_RESPONSE_BYTES = 1_000_000
+MAX_REDIRECTS = 5
+
+log = logging.getLogger("httpx2")
+
+ClientFactory = Callable[[], httpx2.AsyncClient]
+Verify = bool | str | ssl.SSLContext | None
+
+
+class ExchangeError(Exception):
+    """No answer came. The message is for the model and holds no credential."""
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """A request as it is sent. Its URL and headers may hold a credential."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    content: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """An answer; `is_cut` is True when its body was longer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_cut: bool = False
+
+
+@dataclass(frozen=True)
+class HttpExchange:
+    """Sends requests, each over a connection of its own.
+
+    Attributes:
+        timeout: Seconds for the whole exchange.
+        max_response_bytes: Bytes of a body that are read.
+        allow_internal: True when requests may go to loopback, private and link-local addresses.
+        verify: Certificates to trust, as httpx takes them; None trusts the usual ones.
+        client_factory: Makes the client for a request, for proxies and transports of one's own. Addresses of such a
+            client are checked before each request, and not pinned.
+    """
+
+    timeout: float = DEFAULT_TIMEOUT
+    max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES
+    allow_internal: bool = False
+    verify: Verify = None
+    client_factory: ClientFactory | None = None
+
+    async def send(self, request: HttpRequest) -> HttpAnswer:
+        """Return the answer to a request.
+
+        Raises:
+            ExchangeError: the server did not answer, or must not be asked.
+        """
+        try:
+            async with asyncio.timeout(self.timeout), self._new_client() as client:
+                return await self._follow(client, _built(client, request))
+        except (TimeoutError, httpx2.TimeoutException):
+            raise ExchangeError(f"The service did not answer within {self.timeout:g} seconds.") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise ExchangeError(f"The request failed: {error or type(error).__name__}") from error
+
+    async def _follow(self, client: httpx2.AsyncClient, request: httpx2.Request) -> HttpAnswer:
+        """Send a request and follow redirects. They stay on one server, because others must not get credentials."""
+        for _ in range(MAX_REDIRECTS):
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                if response.next_request is None:
+                    return await self._read(response)
+                if not _is_same_server(request.url, response.next_request.url):
+                    target = response.next_request.url.host
+                    raise ExchangeError(f"The service redirects to another server, {target!r}.")
+            finally:
+                await response.aclose()
+            request = response.next_request
+        raise ExchangeError(f"The service redirected the request more than {MAX_REDIRECTS} times.")
+
+    async def _read(self, response: httpx2.Response) -> HttpAnswer:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > self.max_response_bytes:
+                kept = bytes(body[: self.max_response_bytes])
+                return HttpAnswer(response.status_code, response.headers, kept, is_cut=True)
+        return HttpAnswer(response.status_code, response.headers, bytes(body))
+
+    def _new_client(self) -> httpx2.AsyncClient:
+        if self.client_factory is not None:
+            client = self.client_factory()
+            if not self.allow_internal:
+                client.event_hooks["request"].append(_check_address)
+            return client
+        transport: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(
+            verify=ssl_context() if self.verify in (None, True) else self.verify
+        )
+        if not self.allow_internal:
+            transport = GuardedTransport(transport)
+        return httpx2.AsyncClient(transport=transport, timeout=None)
+
+
+async def _check_address(request: httpx2.Request) -> None:
+    await public_addresses(request.url)
+
+
+def _built(client: httpx2.AsyncClient, request: HttpRequest) -> httpx2.Request:
+    """Return the client's request.
+
+    Raises:
+        ExchangeError: a header holds what HTTP cannot send.
+    """
+    try:
+        headers = [(name.encode("ascii"), value.encode("utf-8")) for name, value in request.headers.items()]
+    except UnicodeError:
+        raise ExchangeError("A header's name or value cannot be sent.") from None
+    return client.build_request(request.method, request.url, headers=headers, content=request.content)
+
+
+def _is_same_server(origin: httpx2.URL, target: httpx2.URL) -> bool:
+    """True within one origin, and for the step from http to https on one host."""
+    if target.host != origin.host:
+        return False
+    is_upgrade = (origin.scheme, target.scheme) == ("http", "https") and (origin.port, target.port) == (
+        None,
+        None,
+    )
+    return is_upgrade or (origin.scheme, origin.port) == (target.scheme, target.port)
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    """Shorten the URLs in a log record of the HTTP client: a query may hold an API key."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            argument.copy_with(query=None) if isinstance(argument, httpx2.URL) else argument
+            for argument in record.args
+        )
+    return True
+
+
+log.addFilter(_without_query)

@@ -1,0 +1,151 @@
+"""Schemas of an OpenAPI document as JSON schema for a model.
+
+A model gets no references, no `allOf`, and a bounded size: a schema with too many nodes is described less deeply.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.tools.openapi_tool.openapi_spec_parser.references import (
+    Json,
+    References,
+    UnresolvedReferenceError,
+    as_list,
+    as_object,
+    as_text,
+)
+
+MAX_DEPTH = 8
+MAX_NODES = 500
+
+_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+_TEXTS = ("description", "format", "pattern")
+_NUMBERS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
+
+log = logging.getLogger(__name__)
+
+
+class _TooManyNodes(Exception):
+    """The schema at this depth is too large for a declaration."""
+
+
+def declare_arguments(properties: Mapping[str, Any], required: list[str], references: References) -> Json:
+    """Return the JSON schema of a tool's arguments, as deep as the limit of nodes allows."""
+    for depth in range(MAX_DEPTH, -1, -1):
+        # Without any nested schema, one node for each argument is left, however many there are.
+        converter = _Converter(references, depth, MAX_NODES if depth else None)
+        try:
+            converted = {name: converter.convert(node) for name, node in properties.items()}
+        except _TooManyNodes:
+            continue
+        break
+    return {"type": "object", "properties": converted, **({"required": required} if required else {})}
+
+
+def flattened(node: Json, references: References, depth: int = 0) -> Json:
+    """Return a resolved schema with the schemas of its `allOf` merged into it.
+
+    Raises:
+        UnresolvedReferenceError: a schema of `allOf` is a reference to nothing.
+    """
+    if "allOf" not in node or depth > MAX_DEPTH:
+        return node
+    merged = {key: value for key, value in node.items() if key != "allOf"}
+    for item in as_list(node["allOf"]):
+        part = flattened(references.resolve(item), references, depth + 1)
+        properties = {**as_object(part.get("properties")), **as_object(merged.get("properties"))}
+        required = [*as_list(merged.get("required")), *as_list(part.get("required"))]
+        merged = {**part, **merged, "properties": properties, "required": required}
+    return merged
+
+
+class _Converter:
+    """Converts schemas down to a depth. `path` has the references that lead to a node."""
+
+    def __init__(self, references: References, depth: int, nodes: int | None) -> None:
+        self._references = references
+        self._depth = depth
+        self._nodes_left = nodes
+
+    def convert(self, node: object, path: tuple[str, ...] = (), depth: int = 0) -> Json:
+        self._count()
+        reference = as_text(as_object(node).get("$ref"))
+        if reference in path:
+            return {"type": "object", "description": f"Another {reference.rpartition('/')[2]}."}
+        if reference:
+            path = (*path, reference)
+        try:
+            schema = flattened(self._references.resolve(node), self._references)
+        except UnresolvedReferenceError as error:
+            log.warning("A schema is offered to the model without its type: %s", error)
+            return {}
+        return self._plain(schema, path, depth)
+
+    def _count(self) -> None:
+        if self._nodes_left is not None:
+            self._nodes_left -= 1
+            if self._nodes_left < 0:
+                raise _TooManyNodes
+
+    def _plain(self, node: Json, path: tuple[str, ...], depth: int) -> Json:
+        kinds = _types_of(node)
+        converted: Json = {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
+        converted |= {key: node[key] for key in _TEXTS if isinstance(node.get(key), str)}
+        converted |= {key: node[key] for key in _NUMBERS if _is_number(node.get(key))}
+        if values := _choices(node):
+            converted["enum"] = values
+        if isinstance(node.get("default"), str | int | float):
+            converted["default"] = node["default"]
+        if depth >= self._depth:
+            return {**converted, "items": {}} if "array" in kinds else converted
+        return converted | self._nested(node, kinds, path, depth + 1)
+
+    def _nested(self, node: Json, kinds: list[str], path: tuple[str, ...], depth: int) -> Json:
+        nested: Json = {}
+        if branches := [*as_list(node.get("anyOf")), *as_list(node.get("oneOf"))]:
+            nested["anyOf"] = [self.convert(branch, path, depth) for branch in branches]
+        if "array" in kinds:
+            nested["items"] = self.convert(node.get("items"), path, depth)
+        properties = as_object(node.get("properties"))
+        if properties:
+            writable = {
+                str(key): value
+                for key, value in properties.items()
+                if as_object(value).get("readOnly") is not True
+            }
+            nested["properties"] = {key: self.convert(value, path, depth) for key, value in writable.items()}
+            required = [
+                key for key in dict.fromkeys(map(str, as_list(node.get("required")))) if key in writable
+            ]
+            nested |= {"required": required} if required else {}
+        elif isinstance(values := node.get("additionalProperties"), dict) and values:
+            nested["additionalProperties"] = self.convert(values, path, depth)
+        return nested
+
+
+def _types_of(node: Json) -> list[str]:
+    """Return the types that a schema allows; those of a schema without `type` are inferred."""
+    given = node.get("type")
+    named = [str(kind).lower() for kind in (given if isinstance(given, list) else [given])]
+    kinds = [kind for kind in dict.fromkeys(named) if kind in _TYPES]
+    if not kinds and as_object(node.get("properties")):
+        kinds = ["object"]
+    if not kinds and "items" in node:
+        kinds = ["array"]
+    if kinds and node.get("nullable") is True and "null" not in kinds:
+        kinds.append("null")
+    return kinds
+
+
+def _choices(node: Json) -> list[Any]:
+    values = [node["const"]] if "const" in node else as_list(node.get("enum"))
+    return [
+        value if isinstance(value, str | int | float) else str(value) for value in values if value is not None
+    ]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

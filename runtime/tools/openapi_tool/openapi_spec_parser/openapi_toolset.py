@@ -1,0 +1,107 @@
+"""OpenAPIToolset: the operations of a web service as tools (contract T11)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_schemes import AuthScheme
+from runtime.context import ReadonlyContext
+from runtime.errors import ConfigurationError
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset, ToolPredicate
+from runtime.tools.openapi_tool.http_exchange import (
+    DEFAULT_MAX_RESPONSE_BYTES,
+    DEFAULT_TIMEOUT,
+    ClientFactory,
+    Verify,
+)
+from runtime.tools.openapi_tool.openapi_spec_parser.operations import read_operations
+from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, UnresolvedReferenceError
+from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import HeaderProvider, RestApiTool
+from runtime.tools.openapi_tool.openapi_spec_parser.spec_text import SpecFormat, parse_spec
+from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import unique_tool_names
+
+log = logging.getLogger(__name__)
+
+
+class OpenAPIToolset(BaseToolset):
+    """Offers each operation of an OpenAPI 3.0 or 3.1 document as a tool.
+
+    Args:
+        spec_dict: The document; without one, `spec_str` is read as JSON or YAML.
+        auth_scheme: Security scheme of all operations; by default each has the one that the document names.
+        auth_credential: Credential for the scheme. Without one that is usable at once, the person is asked.
+        credential_key: Key under which a person's credential is kept during the invocation.
+        ssl_verify: Certificates to trust, as httpx takes them.
+        header_provider: Returns further headers for a call.
+        httpx_client_factory: Makes the client for each request, for example with a proxy. By default the proxies of
+            the environment are not used.
+        preserve_property_names: True to keep the names of arguments; by default they become snake_case.
+        allow_private_network_access: True to allow requests to loopback, private and link-local addresses.
+        timeout: Seconds for one request.
+        max_response_bytes: Bytes of an answer that are read; the model is told when there are more.
+
+    Raises:
+        ConfigurationError: the document cannot be read, or has no absolute server URL.
+    """
+
+    def __init__(  # noqa: PLR0913  # the parameters of google-adk's class
+        self,
+        *,
+        spec_dict: dict[str, Any] | None = None,
+        spec_str: str | None = None,
+        spec_str_type: SpecFormat = "json",
+        auth_scheme: AuthScheme | None = None,
+        auth_credential: AuthCredential | None = None,
+        credential_key: str | None = None,
+        tool_filter: ToolPredicate | list[str] | None = None,
+        tool_name_prefix: str | None = None,
+        ssl_verify: Verify = None,
+        header_provider: HeaderProvider | None = None,
+        httpx_client_factory: ClientFactory | None = None,
+        preserve_property_names: bool = False,
+        allow_private_network_access: bool = False,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES,
+    ) -> None:
+        super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
+        if not spec_dict and not spec_str:
+            raise ConfigurationError("An OpenAPIToolset needs a spec: give spec_dict or spec_str.")
+        document = spec_dict or parse_spec(spec_str or "", spec_str_type)
+        options = {
+            "auth_scheme": auth_scheme,
+            "auth_credential": auth_credential,
+            "credential_key": credential_key,
+            "ssl_verify": ssl_verify,
+            "header_provider": header_provider,
+            "httpx_client_factory": httpx_client_factory,
+            "preserve_property_names": preserve_property_names,
+            "allow_private_network_access": allow_private_network_access,
+            "timeout": timeout,
+            "max_response_bytes": max_response_bytes,
+        }
+        self._tools = list(_tools_of(document, options))
+        for tool, name in zip(self._tools, unique_tool_names(t.name for t in self._tools), strict=True):
+            tool.name = name
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Return the tools that pass the filter, in the order of the document."""
+        return [tool for tool in self._tools if self._is_tool_selected(tool, readonly_context)]
+
+    def get_tool(self, tool_name: str) -> RestApiTool | None:
+        """Return the tool with this name, or None."""
+        return next((tool for tool in self._tools if tool.name == tool_name), None)
+
+
+def _tools_of(document: Json, options: dict[str, Any]) -> Iterator[RestApiTool]:
+    for found in read_operations(document):
+        given = {**options, "auth_scheme": options["auth_scheme"] or found.auth_scheme, "document": document}
+        try:
+            yield RestApiTool(found.name, found.description, found.endpoint, found.operation, **given)
+        except UnresolvedReferenceError as error:
+            log.warning(
+                "The operation %s %s is left out: %s", found.endpoint.method, found.endpoint.path, error
+            )

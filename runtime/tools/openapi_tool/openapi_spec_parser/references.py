@@ -1,0 +1,71 @@
+"""References (`$ref`) within an OpenAPI document.
+
+The functions `as_object`, `as_list` and `as_text` read untrusted documents: a value of another type counts as absent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+Json = dict[str, Any]
+
+
+class UnresolvedReferenceError(ValueError):
+    """A reference leads outside the document, to nothing, or back to itself."""
+
+
+class References:
+    """Targets of the references in one document."""
+
+    def __init__(self, document: Json) -> None:
+        self._document = document
+
+    def resolve(self, node: object) -> Json:
+        """Return the object that a node stands for; fields beside a `$ref` take precedence over the target's.
+
+        Raises:
+            UnresolvedReferenceError: there is no such target.
+        """
+        resolved = as_object(node)
+        followed: list[str] = []
+        while isinstance(reference := resolved.get("$ref"), str):
+            if reference in followed:
+                raise UnresolvedReferenceError(f"The reference {reference!r} leads back to itself.")
+            followed.append(reference)
+            beside = {key: value for key, value in resolved.items() if key != "$ref"}
+            resolved = {**self._target(reference), **beside}
+        return resolved
+
+    def _target(self, reference: str) -> Json:
+        path, separator, pointer = reference.partition("#/")
+        if path or not separator:
+            raise UnresolvedReferenceError(
+                f"The reference {reference!r} leads outside the document. Bundle the spec into one file."
+            )
+        node: object = self._document
+        for step in pointer.split("/"):
+            node = _child(node, unquote(step).replace("~1", "/").replace("~0", "~"))
+        if not isinstance(node, dict):
+            raise UnresolvedReferenceError(f"The reference {reference!r} leads to nothing.")
+        return node
+
+
+def as_object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _child(node: object, step: str) -> object:
+    if isinstance(node, dict):
+        return node.get(step, node.get(int(step)) if step.isdecimal() else None)
+    if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
+        return node[int(step)]
+    return None

@@ -1,0 +1,133 @@
+"""RestApiTool: one operation of a web service as a tool (contract T11)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from runtime import types
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_schemes import AuthScheme
+from runtime.context import Context, ReadonlyContext
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
+from runtime.tools.openapi_tool.auth.authorize import Authorizer
+from runtime.tools.openapi_tool.http_exchange import (
+    DEFAULT_MAX_RESPONSE_BYTES,
+    DEFAULT_TIMEOUT,
+    ClientFactory,
+    ExchangeError,
+    HttpExchange,
+    HttpRequest,
+    Verify,
+)
+from runtime.tools.openapi_tool.openapi_spec_parser.model_schema import declare_arguments
+from runtime.tools.openapi_tool.openapi_spec_parser.operations import OperationEndpoint
+from runtime.tools.openapi_tool.openapi_spec_parser.parameters import read_parameters
+from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, References, as_object
+from runtime.tools.openapi_tool.openapi_spec_parser.request import BadArgumentsError, build_request
+from runtime.tools.openapi_tool.openapi_spec_parser.results import as_result, failure
+from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import MAX_TOOL_NAME_LENGTH
+
+HeaderProvider = Callable[[ReadonlyContext], dict[str, str]]
+
+
+class RestApiTool(BaseTool):
+    """Calls one operation. `OpenAPIToolset` makes these tools; its docstring explains the shared arguments.
+
+    Args:
+        operation: An OpenAPI operation object, as a dict or as JSON.
+        document: The document that references in the operation lead into.
+    """
+
+    def __init__(  # noqa: PLR0913  # the parameters of google-adk's class
+        self,
+        name: str,
+        description: str,
+        endpoint: OperationEndpoint,
+        operation: Json | str,
+        auth_scheme: AuthScheme | Json | None = None,
+        auth_credential: AuthCredential | str | None = None,
+        *,
+        ssl_verify: Verify = None,
+        header_provider: HeaderProvider | None = None,
+        httpx_client_factory: ClientFactory | None = None,
+        credential_key: str | None = None,
+        preserve_property_names: bool = False,
+        allow_private_network_access: bool = False,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES,
+        document: Json | None = None,
+    ) -> None:
+        super().__init__(name=name[:MAX_TOOL_NAME_LENGTH], description=description)
+        self.endpoint = endpoint
+        self.operation: Json = json.loads(operation) if isinstance(operation, str) else operation
+        self.credential_key = credential_key
+        self._references = References(document or {})
+        self._parameters, self._body = read_parameters(
+            endpoint.path, self.operation, self._references, preserve_names=preserve_property_names
+        )
+        self._header_provider = header_provider
+        self._default_headers: dict[str, str] = {}
+        self._exchange = HttpExchange(
+            timeout, max_response_bytes, allow_private_network_access, ssl_verify, httpx_client_factory
+        )
+        self.configure_auth_scheme(auth_scheme)
+        self.configure_auth_credential(auth_credential)
+
+    def configure_auth_scheme(self, auth_scheme: AuthScheme | Json | None) -> None:
+        """Set the security scheme, also as a dict."""
+        self.auth_scheme = dict_to_auth_scheme(auth_scheme) if isinstance(auth_scheme, dict) else auth_scheme
+
+    def configure_auth_credential(self, auth_credential: AuthCredential | str | None = None) -> None:
+        """Set the credential, also as JSON."""
+        if isinstance(auth_credential, str):
+            auth_credential = AuthCredential.model_validate_json(auth_credential)
+        self.auth_credential = auth_credential
+
+    def configure_credential_key(self, credential_key: str | None = None) -> None:
+        """Set the key under which the person's credential is kept during the invocation."""
+        self.credential_key = credential_key
+
+    def set_default_headers(self, headers: dict[str, str]) -> None:
+        """Set headers that every request has, unless an argument or the authentication sets them."""
+        self._default_headers = headers
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._arguments
+        )
+
+    @cached_property
+    def _arguments(self) -> Json:
+        """JSON schema of the arguments, made when it is first needed: a service may have a thousand operations."""
+        properties = {
+            item.name: {"description": item.description, **as_object(item.schema)}
+            if item.description
+            else item.schema
+            for item in self._parameters
+        }
+        required = [item.name for item in self._parameters if item.required]
+        return declare_arguments(properties, required, self._references)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context | None) -> Any:
+        """Send the request and return its result; None while the person is asked for a credential."""
+        authorizer = Authorizer(self.auth_scheme, self.auth_credential, self.credential_key, self._exchange)
+        try:
+            auth = await authorizer.authorize(tool_context)
+            if auth is None:
+                return None
+            request = build_request(self.endpoint, self._parameters, self._body, args, auth)
+            answer = await self._exchange.send(self._with_headers(request, tool_context))
+        except (BadArgumentsError, ExchangeError) as error:
+            return failure(self.name, str(error))
+        if answer.status == 401:
+            authorizer.forget(tool_context)
+        return as_result(self.name, answer)
+
+    def _with_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
+        provided = self._header_provider(tool_context) if self._header_provider and tool_context else {}
+        headers = {**self._default_headers, **request.headers, **provided}
+        return HttpRequest(request.method, request.url, headers, request.content)

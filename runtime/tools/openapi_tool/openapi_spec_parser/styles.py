@@ -1,0 +1,74 @@
+"""Values of parameters in the styles of OpenAPI (`style`, `explode`), percent-encoded (RFC 3986)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from runtime.tools.openapi_tool.openapi_spec_parser.parameters import ApiParameter
+
+RESERVED = ":/?#[]@!$&'()*+,;="
+
+Encode = Callable[[str], str]
+_SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+
+
+def text_of(value: object) -> str:
+    """Return a value as text: JSON's words for true, false and null, and JSON for nested values."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def percent_encoded(text: str, safe: str = "") -> str:
+    # A model may write half of a surrogate pair, which UTF-8 cannot hold.
+    return quote(text, safe=safe, errors="replace")
+
+
+def path_text(parameter: ApiParameter, value: Any) -> str:
+    """Return the text that replaces the placeholder in a path: styles simple, label and matrix."""
+    name = percent_encoded(parameter.original_name)
+    if parameter.style == "label":
+        return "." + _joined(value, parameter.explode, percent_encoded, "." if parameter.explode else ",")
+    if parameter.style != "matrix":
+        return _joined(value, parameter.explode, percent_encoded)
+    if parameter.explode and isinstance(value, list):
+        return "".join(f";{name}={percent_encoded(text_of(item))}" for item in value)
+    if parameter.explode and isinstance(value, dict):
+        return ";" + _joined(value, True, percent_encoded, ";")
+    return f";{name}={_joined(value, False, percent_encoded)}"
+
+
+def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
+    """Return names and values of a query or of a form: styles form, spaceDelimited, pipeDelimited, deepObject."""
+    name = percent_encoded(parameter.original_name)
+
+    def encode(text: str) -> str:
+        return percent_encoded(text, RESERVED.replace("&", "") if parameter.allow_reserved else "")
+
+    if isinstance(value, dict) and parameter.style == "deepObject":
+        return [
+            (f"{name}%5B{percent_encoded(str(key))}%5D", encode(text_of(item))) for key, item in value.items()
+        ]
+    if isinstance(value, dict) and parameter.explode:
+        return [(percent_encoded(str(key)), encode(text_of(item))) for key, item in value.items()]
+    if isinstance(value, list) and parameter.explode:
+        return [(name, encode(text_of(item))) for item in value]
+    separator = _SEPARATORS.get(parameter.style, ",")
+    return [(name, _joined(value, False, encode, separator))]
+
+
+def header_text(parameter: ApiParameter, value: Any) -> str:
+    """Return the value of a header: style simple, not percent-encoded."""
+    return _joined(value, parameter.explode, str)
+
+
+def _joined(value: Any, explode: bool, encode: Encode, separator: str = ",") -> str:
+    if isinstance(value, list):
+        return separator.join(encode(text_of(item)) for item in value)
+    if not isinstance(value, dict):
+        return encode(text_of(value))
+    between = "=" if explode else separator
+    return separator.join(
+        f"{encode(str(key))}{between}{encode(text_of(item))}" for key, item in value.items()
+    )

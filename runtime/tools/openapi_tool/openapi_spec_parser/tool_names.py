@@ -1,0 +1,62 @@
+"""Names of tools and of their arguments: snake_case, as a model calls them."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+
+MAX_TOOL_NAME_LENGTH = 60
+
+_ACRONYM_END = re.compile(r"([A-Z]+)([A-Z][a-z])")
+_WORD_START = re.compile(r"([a-z0-9])([A-Z])")
+_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
+
+
+def snake_case(text: str) -> str:
+    """Return ASCII letters and digits in lower case, the words joined by underscores."""
+    separated = _SEPARATORS.sub("_", text)
+    words = _ACRONYM_END.sub(r"\1_\2", _WORD_START.sub(r"\1_\2", separated))
+    return re.sub("_+", "_", words).strip("_").lower()
+
+
+def tool_name(operation_id: str, path: str, method: str) -> str:
+    """Return the name of an operation's tool, from its id or else from its path and method."""
+    name = snake_case(operation_id) or snake_case(f"{path}_{method}")
+    is_callable = not name[0].isdigit()  # Models refuse function names that begin with a digit.
+    return (name if is_callable else f"_{name}")[:MAX_TOOL_NAME_LENGTH].rstrip("_")
+
+
+def argument_name(original: str, location: str) -> str:
+    """Return the name under which a model gives a parameter."""
+    name = snake_case(original) or ("body" if location == "body" else f"{location}_param")
+    return f"param_{name}" if keyword.iskeyword(name) else name
+
+
+def unique_tool_names(names: Iterable[str]) -> list[str]:
+    """Return the names in order, repeated ones with `_2`, `_3` and so on."""
+    given = list(names)
+    taken = set(given)
+    unique: list[str] = []
+    used: set[str] = set()
+    for base in given:
+        name, number = base, 1
+        while name in used or (number > 1 and name in taken):
+            number += 1
+            suffix = f"_{number}"
+            name = base[: MAX_TOOL_NAME_LENGTH - len(suffix)] + suffix
+        used.add(name)
+        unique.append(name)
+    return unique
+
+
+def unique_argument_names(names: Iterable[str]) -> list[str]:
+    """Return the names in order, repeated ones with `_0`, `_1` and so on."""
+    unique: list[str] = []
+    for base in names:
+        name, number = base, -1
+        while name in unique:
+            number += 1
+            name = f"{base}_{number}"
+        unique.append(name)
+    return unique

@@ -1,0 +1,183 @@
+"""Contract T12: code in a restricted process gets little, and no more time, memory or output than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.code_executors import (
+    CodeExecutionInput,
+    CodeExecutionResult,
+    File,
+    RestrictedCodeExecutor,
+    UnsafeLocalCodeExecutor,
+    confinement,
+)
+from runtime.code_executors.local_code_executor import LocalCodeExecutor
+from runtime.context import InvocationContext
+
+pytestmark = pytest.mark.skipif(
+    confinement.missing_protection() is not None, reason=str(confinement.missing_protection())
+)
+
+
+def run(
+    invocation: InvocationContext,
+    code: str,
+    *files: File,
+    executor: LocalCodeExecutor | None = None,
+    **limits: Any,
+) -> CodeExecutionResult:
+    executor = executor or RestrictedCodeExecutor(**limits)
+    return executor.execute_code(invocation, CodeExecutionInput(code, input_files=list(files)))
+
+
+def test_t12_code_prints_and_computes(invocation: InvocationContext) -> None:
+    result = run(invocation, "import math, json\nprint('ü', math.sqrt(16), json.dumps([1]))")
+    assert (result.stdout, result.stderr, result.exit_code) == ("ü 4.0 [1]\n", "", 0)
+
+
+def test_t12_files_of_the_input_are_read_and_new_ones_are_written_and_deleted(
+    invocation: InvocationContext,
+) -> None:
+    code = "import os\nopen('new', 'w').write(open('a.csv').read())\nprint(sorted(os.listdir()), os.getcwd())"
+    result = run(invocation, code, File("../a.csv", b"1,2"))
+    listed, directory = result.stdout.strip().rsplit(" ", 1)
+    assert listed == "['a.csv', 'new']"
+    assert not Path(directory).exists()
+
+
+def test_t12_a_traceback_begins_in_the_code(invocation: InvocationContext) -> None:
+    result = run(invocation, "def f():\n    1 / 0\nf()")
+    assert result.stderr.splitlines()[:2] == [
+        "Traceback (most recent call last):",
+        '  File "<code>", line 3, in <module>',
+    ]
+    assert result.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert "SyntaxError" in run(invocation, "1 +").stderr
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import socket; socket.create_connection(('127.0.0.1', {port}))",
+        "import socket; socket.socket(socket.AF_UNIX)",
+        "open('/etc/passwd').read()",
+        "open({here!r}).read()",
+        "import os; os.listdir('/tmp')",
+        "import os; os.symlink('/etc', 'e'); os.listdir('e')",
+        "open('/proc/{parent}/environ').read()",
+        "import os; os.kill({parent}, 0)",
+        "import os; os.fork()",
+        "import subprocess; subprocess.run(['/bin/true'])",
+        "import os; os.posix_spawn('/bin/true', ['true'], {{}})",
+        "import os; os.execv('/bin/true', ['true'])",
+        "import os; os.setpriority(os.PRIO_PROCESS, {parent}, 19)",
+        "import resource; resource.prlimit({parent}, resource.RLIMIT_CPU)",
+        "open('/tmp/left-behind', 'w')",
+        "import os; os.memfd_create('m')",
+        "import os; os.chmod('/tmp', 0o700); open('/tmp/x', 'w')",
+    ],
+)
+def test_t12_code_reaches_nothing_of_the_site(invocation: InvocationContext, code: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        values = {"port": listener.getsockname()[1], "parent": os.getpid(), "here": __file__}
+        result = run(invocation, code.format(**values))
+    assert "PermissionError" in result.stderr and result.exit_code == 1
+
+
+def test_t12_the_environment_of_the_site_is_not_passed_on(
+    invocation: InvocationContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", "s3cr3t")
+    code = "import os, sys\nprint(dict(os.environ), sys.path)"
+    result = run(invocation, code)
+    assert "s3cr3t" not in result.stdout and os.getcwd() + "'" not in result.stdout
+    assert "s3cr3t" in run(invocation, code, executor=UnsafeLocalCodeExecutor()).stdout
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(60)"])
+def test_t12_the_time_of_code_is_limited(invocation: InvocationContext, code: str) -> None:
+    result = run(invocation, f"print('begun', flush=True)\n{code}", timeout_seconds=3)
+    assert "timed out after 3 seconds" in result.stderr and result.exit_code == -9
+    assert result.stdout == "begun\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        ("x = 'a' * 10**10", "MemoryError"),
+        ("open('f', 'wb').write(bytes(2 * 10**6))", "File too large"),
+        ("import os\nos._exit(7)", "exited with status 7"),
+        ("import ctypes; ctypes.string_at(0)", "exited with status -11"),
+    ],
+)
+def test_t12_limits_of_memory_and_files(invocation: InvocationContext, code: str, word: str) -> None:
+    assert word in run(invocation, code, max_file_bytes=10**6).stderr
+
+
+def test_t12_output_is_cut(invocation: InvocationContext) -> None:
+    result = run(invocation, "print('y' * 200_000)")
+    assert result.stdout.endswith("(cut after 50000 characters)") and len(result.stdout) < 50_100
+    assert "File too large" in run(invocation, "while True: print('y' * 10_000)", max_file_bytes=10**6).stderr
+
+
+def test_t12_threads_work(invocation: InvocationContext) -> None:
+    code = (
+        "import threading\nt = threading.Thread(target=print, args=('from a thread',))\nt.start()\nt.join()"
+    )
+    assert run(invocation, code).stdout == "from a thread\n"
+
+
+@pytest.mark.parametrize("executor", [RestrictedCodeExecutor(), UnsafeLocalCodeExecutor()])
+async def test_t12_cancelling_ends_the_process(
+    invocation: InvocationContext, executor: LocalCodeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that was started is gone when the thread that waits for it has ended."""
+    started = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    process = executor.new_process()
+    start = process._start
+
+    def report(*arguments: Any) -> Any:
+        begun = start(*arguments)
+        loop.call_soon_threadsafe(started.set)
+        return begun
+
+    monkeypatch.setattr(process, "_start", report)
+    monkeypatch.setattr(type(executor), "new_process", lambda _: process)
+    running = asyncio.create_task(
+        executor.execute_code_async(invocation, CodeExecutionInput("import time; time.sleep(600)"))
+    )
+    await started.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert process._process is not None
+    status = await asyncio.to_thread(process._process.wait, 30)
+    assert status == -9
+
+
+def test_t12_a_system_without_isolation_is_refused_unless_the_author_accepts_it(
+    invocation: InvocationContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "runtime.code_executors.restricted_code_executor.missing_protection", lambda: "no Landlock"
+    )
+    with pytest.raises(ValueError, match="no Landlock"):
+        RestrictedCodeExecutor()
+    accepted = RestrictedCodeExecutor(require_isolation=False)
+    assert "root" in run(invocation, "print(open('/etc/passwd').read())", executor=accepted).stdout
+    assert "MemoryError" in run(invocation, "x = 'a' * 10**10", executor=accepted).stderr
+
+
+def test_the_unsafe_executor_has_the_modules_of_this_process(invocation: InvocationContext) -> None:
+    result = run(invocation, "import tests\nprint(tests.__name__)", executor=UnsafeLocalCodeExecutor())
+    assert (result.stdout, result.stderr) == ("tests\n", "")
+    warned = run(invocation, "import sys\nprint('w', file=sys.stderr)", executor=UnsafeLocalCodeExecutor())
+    assert (warned.stderr, warned.exit_code) == ("", 0)

@@ -1,0 +1,1 @@
+"""OpenAPI tools: requests as a real server receives them."""
