@@ -6,7 +6,9 @@ from typing import Any
 from django.apps import AppConfig
 from django.core.checks import register
 from django.core.signals import setting_changed
+from pydantic import ValidationError
 
+from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
 from sessions_app.checks import check_agents
 from sessions_app.conf import conf
 from sessions_app.conf_checks import check_settings
@@ -27,6 +29,7 @@ class SessionsAppConfig(AppConfig):
         register(check_agents, "agents")
         register(check_settings, "agents")
         setting_changed.connect(_follow_setting)
+        _allow_mcp_servers()
         import_module("sessions_app.data_protection.account")  # models can be imported from now on
 
 
@@ -34,3 +37,13 @@ def _follow_setting(setting: str, **kwargs: Any) -> None:
     """Drop the cached `conf()` when a test overrides `settings.ADK`."""
     if setting == "ADK":
         conf.cache_clear()
+        _allow_mcp_servers()
+
+
+def _allow_mcp_servers() -> None:
+    """Tell the runtime which MCP servers agents may reach: none while the settings are invalid."""
+    try:
+        allowed = conf().mcp_servers
+    except ValidationError:  # `check_settings` reports it
+        allowed = ()
+    set_allowed_mcp_servers(allowed)

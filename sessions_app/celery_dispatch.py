@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 JOB_QUEUE = "jobs"
 RUN_SESSION = "sessions_app.run_session"
 SWEEP = "sessions_app.sweep"
+RUN_TOOL_JOB = "sessions_app.run_tool_job"
 HOUSEKEEPING = "sessions_app.housekeeping"
 
 _sending: set[asyncio.Task[None]] = set()

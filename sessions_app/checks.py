@@ -6,6 +6,7 @@
 - E004  a tool cannot be declared to the model
 - E005  two tools of an agent have one name
 - E006  two plugins of an app have one name
+- E009  a toolset cannot be used
 - W001  a model is unknown, or lacks its API key or its package
 - W003  two agents of a tree have one name
 """
@@ -28,6 +29,7 @@ from runtime.apps.app import App
 from runtime.errors import AdkError
 from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
 from sessions_app.agent_registry import discover
 
 
@@ -67,6 +69,7 @@ def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
             )
         for agent in walk(root):
             yield from _problems_of_tools(agent, module_name)
+            yield from _problems_of_toolsets(agent, module_name)
     yield from _problems_of_models(app, module_name)
 
 
@@ -94,6 +97,13 @@ def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMess
         except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the check reports it
             message = f"Tool {tool.name!r} of agent {agent.name!r} cannot be declared: {_reason(error)}"
             yield _error("E004", module_name, message, None)
+
+
+def _problems_of_toolsets(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
+    for toolset in tools_of(agent):
+        for problem in toolset.setup_problems() if isinstance(toolset, BaseToolset) else []:
+            message = f"{type(toolset).__name__} of agent {agent.name!r} cannot be used: {problem.problem}."
+            yield _error("E009", module_name, message, problem.remedy)
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

@@ -108,6 +108,8 @@ class Conf:
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
             decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
+        mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
+            below them; None allows all.
     """
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -174,6 +176,7 @@ class Conf:
     error_detail_limit: int = 8_000
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
+    mcp_servers: tuple[str, ...] | None = None
 
     def of_app(self, app_name: str) -> Conf:
         """Return the settings with the app's overrides."""

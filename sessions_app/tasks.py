@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from celery import shared_task
+from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_registry import apps
-from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, SWEEP, send_run_session
+from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, RUN_TOOL_JOB, SWEEP, send_run_session
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
+from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
@@ -32,6 +33,12 @@ apps()  # importing the agents registers the Celery tasks of their job tools
 def run_session(session_id: str) -> None:
     """Start running a session's queue if this process has room for another session."""
     threads.run(run_in_background(UUID(session_id)))
+
+
+@shared_task(name=RUN_TOOL_JOB, bind=True, ignore_result=True)
+def run_tool(task: Task[Any, None], job_id: str) -> None:
+    """Run a call of a tool that `as_job` has made a job."""
+    run_tool_job(task, UUID(job_id))
 
 
 @shared_task(name=SWEEP, ignore_result=True)

@@ -25,7 +25,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class SetupProblem:
-    """A reason why every call of a model will fail, and its remedy."""
+    """A reason why every call of a model or a toolset will fail, and its remedy."""
 
     problem: str
     remedy: str

@@ -1,5 +1,7 @@
 """Tools: functions, agents and built-in capabilities that a model can use."""
 
+from typing import TYPE_CHECKING, Any
+
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -20,6 +22,10 @@ from runtime.tools.tool_result import ToolError
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_to_agent
 from runtime.tools.url_context_tool import url_context
 from runtime.tools.vertex_ai_search_tool import VertexAiSearchTool
+
+if TYPE_CHECKING:
+    from runtime.tools.mcp_tool import MCPToolset as MCPToolset
+    from runtime.tools.mcp_tool import McpToolset as McpToolset
 
 __all__ = [
     "AgentTool",
@@ -44,3 +50,12 @@ __all__ = [
     "transfer_to_agent",
     "url_context",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the toolset of the optional package `mcp` when it is first asked for."""
+    if name not in ("MCPToolset", "McpToolset"):
+        raise AttributeError(f"Module {__name__!r} has no attribute {name!r}.")
+    from runtime.tools import mcp_tool
+
+    return getattr(mcp_tool, name)

@@ -44,6 +44,8 @@ class AgentTool(BaseTool):
         skip_summarization: if True, the agent's answer is the final response, without a further model call.
     """
 
+    can_run_in_job = False
+
     def __init__(self, agent: AgentProtocol, skip_summarization: bool = False) -> None:
         super().__init__(name=agent.name, description=agent.description)
         self.agent = agent

@@ -18,9 +18,11 @@ class BaseTool:
         is_long_running: True when a call may be answered later, from outside (contract T5).
         answered_by: the party that may answer a long-running call from outside: see `LongRunningFunctionTool`.
         custom_metadata: data of the tool's author, not used by the runtime.
+        can_run_in_job: False for a tool that works on the request or on the running invocation.
     """
 
     answered_by: str = "site"
+    can_run_in_job: bool = True
 
     def __init__(
         self,
@@ -56,6 +58,10 @@ class BaseTool:
     def display_text(self, result: Any) -> str | None:
         """Return a text that shows the result to the person when no model sums it up; None for a silent result."""
         return None
+
+    async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Execute a call as a background job, where an exception may cause a retry; by default as `run_async`."""
+        return await self.run_async(args=args, tool_context=tool_context)
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         """Change the request before each model call; by default, declare the tool in it (contract Q13)."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from runtime import types
 from runtime.context import ReadonlyContext
+from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
 
 
@@ -49,6 +50,10 @@ class BaseToolset(abc.ABC):
         if not self.tool_name_prefix:
             return offered
         return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in offered]
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return the reasons why the tools cannot be used, such as a server that is not allowed."""
+        return []
 
     async def close(self) -> None:  # noqa: B027  # most toolsets hold nothing open
         """Release connections and processes; called once, when the Runner is closed."""

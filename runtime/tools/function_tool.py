@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from runtime import types
-from runtime.callbacks import call
 from runtime.context import Context
 from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.callables import is_context_parameter, underlying_function
+from runtime.tools.callables import underlying_function
 from runtime.tools.function_declaration import read_signature
+from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.tool_result import ToolError
 from runtime.tools.tool_threads import run_in_tool_thread
-
-Predicate = Callable[..., bool | Awaitable[bool]]
 
 
 class FunctionTool(BaseTool):
@@ -46,23 +44,13 @@ class FunctionTool(BaseTool):
         )
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """Apply `require_confirmation`. Wrong arguments need no confirmation, because `run_async` refuses them.
-
-        Once the person has answered, the predicate is not called again: the answer stays valid.
-        """
+        """Apply `require_confirmation`. Wrong arguments need no confirmation, because `run_async` refuses them."""
         if self._require_confirmation is False:
             return False
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return False
-        if self._require_confirmation is True or tool_context.tool_confirmation is not None:
-            return True
-        return bool(
-            await call(
-                self._require_confirmation,
-                **_accepted_arguments(self._require_confirmation, bound, tool_context),
-            )
-        )
+        return await is_confirmation_required(self._require_confirmation, bound, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Call the function and return its result; `{'error': …}` for the model if the arguments are wrong."""
@@ -82,13 +70,3 @@ class FunctionTool(BaseTool):
             return await self.func(**arguments)
         result = await run_in_tool_thread(self.func, **arguments)
         return await result if inspect.isawaitable(result) else result
-
-
-def _accepted_arguments(predicate: Predicate, bound: dict[str, Any], tool_context: Context) -> dict[str, Any]:
-    """Return the arguments that the predicate has parameters for."""
-    parameters = inspect.signature(predicate).parameters.values()
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        return bound
-    accepted = {parameter.name: bound[parameter.name] for parameter in parameters if parameter.name in bound}
-    contexts = [p.name for p in parameters if is_context_parameter(predicate, p)]
-    return {**accepted, **dict.fromkeys(contexts, tool_context)}

@@ -28,6 +28,8 @@ class LoadArtifactsTool(FunctionTool):
     The file contents are part of one request only and never stored in the session's events.
     """
 
+    can_run_in_job = False
+
     def __init__(self) -> None:
         super().__init__(load_artifacts)
 

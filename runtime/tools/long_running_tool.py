@@ -12,7 +12,7 @@ from runtime.tools.function_tool import FunctionTool
 
 PERSON, SITE, STAFF = "person", "site", "staff:"
 _STAFF_RULE = re.compile(rf"{STAFF}\w+\.\w+")
-_NOTE = (
+PENDING_NOTE = (
     "This runs long: the first result may only say that the work is pending. While it is, do not call this "
     "again; the final result comes by itself."
 )
@@ -44,5 +44,10 @@ class LongRunningFunctionTool(FunctionTool):
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         declaration = super()._get_declaration()
-        declaration.description = "\n\n".join(text for text in (self.description, _NOTE) if text)
-        return declaration
+        return with_pending_note(declaration)
+
+
+def with_pending_note(declaration: types.FunctionDeclaration) -> types.FunctionDeclaration:
+    """Return the declaration with a sentence on results that come later."""
+    texts = (declaration.description, PENDING_NOTE)
+    return declaration.model_copy(update={"description": "\n\n".join(text for text in texts if text)})

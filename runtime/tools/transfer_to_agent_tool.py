@@ -25,6 +25,8 @@ def transfer_to_agent(
 class TransferToAgentTool(BaseTool):
     """`transfer_to_agent` limited to the given agents; any other name is an error response to the model."""
 
+    can_run_in_job = False
+
     def __init__(self, agent_names: Sequence[str]) -> None:
         super().__init__(
             name=transfer_to_agent.__name__, description=description_of(transfer_to_agent.__doc__)

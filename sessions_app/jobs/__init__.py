@@ -8,6 +8,7 @@ def write_report(topic: str) -> dict[str, object]:
 """
 
 from sessions_app.jobs.api import JobError, ask, confirm, progress, save_artifact
+from sessions_app.jobs.as_job import as_job
 from sessions_app.jobs.tool import JobTool, job_tool
 
-__all__ = ["JobError", "JobTool", "ask", "confirm", "job_tool", "progress", "save_artifact"]
+__all__ = ["JobError", "JobTool", "as_job", "ask", "confirm", "job_tool", "progress", "save_artifact"]

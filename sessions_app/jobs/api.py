@@ -21,6 +21,9 @@ class RunningJob(Protocol):
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Save a file in the session and return its version."""
 
+    def record_artifact(self, filename: str, version: int) -> None:
+        """Record a file that the job's code has saved."""
+
     def ask(self, question: JobQuestion) -> JobAnswer:
         """Return the user's answer, or raise `AnswerRequired` when there is none yet."""
 

@@ -78,10 +78,14 @@ class JobReporter:
                 artifact=artifact,
             )
         )
+        self.record_artifact(filename, version)
+        return version
+
+    def record_artifact(self, filename: str, version: int) -> None:
+        """Record a file that the job's code has saved."""
         with self._lock:
             self._job.artifacts = {**self._job.artifacts, filename: version}
             self._changed = True
-        return version
 
     def ask(self, question: JobQuestion) -> JobAnswer:
         """Return the first unused answer to this question."""

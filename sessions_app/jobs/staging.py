@@ -10,10 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
-from uuid import UUID
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
 
+from runtime.context import Context
+from runtime.errors import ConfigurationError
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
+from sessions_app.codec import storable_values
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.models import JobStatus, ToolJob
 
@@ -37,6 +42,35 @@ def stage_job(job: StagedJob) -> None:
     staged = _staged.get()
     if staged is not None:
         staged[job.invocation_id, job.call_id] = job
+
+
+def stage_call(
+    tool_name: str,
+    task_name: str,
+    args: dict[str, Any],
+    tool_context: Context,
+    run_at: datetime | None = None,
+) -> dict[str, Any]:
+    """Stage a job for the call of this context, and return the pending response.
+
+    Raises:
+        ConfigurationError: The context belongs to no function call.
+    """
+    call_id = tool_context.function_call_id
+    if call_id is None:
+        raise ConfigurationError(f"Job tool {tool_name!r} runs only as the answer to a function call.")
+    job = StagedJob(
+        id=uuid4(),
+        invocation_id=tool_context.invocation_id,
+        call_id=call_id,
+        tool_name=tool_name,
+        task_name=task_name,
+        agent_name=tool_context.agent_name,
+        args=storable_values(args),
+        run_at=run_at,
+    )
+    stage_job(job)
+    return {"status": "queued", "job_id": str(job.id)}
 
 
 def staged_jobs(event: Event) -> list[StagedJob]:

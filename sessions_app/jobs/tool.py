@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, overload
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from celery import Task, shared_task
 from django.conf import settings
@@ -17,13 +17,11 @@ from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.function_declaration import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
-from sessions_app.codec import storable_values
 from sessions_app.conf import conf
 from sessions_app.db.clock import database_now
-from sessions_app.db.staged_job import StagedJob
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.run import RetryPolicy, run_job
-from sessions_app.jobs.staging import stage_job
+from sessions_app.jobs.staging import stage_call
 from sessions_app.timing import parse_moment, zone_of
 
 RUN_AT = "run_at"
@@ -79,9 +77,6 @@ class JobTool(LongRunningFunctionTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Stage the job for the event that records this response. Invalid arguments are refused immediately."""
-        call_id = tool_context.function_call_id
-        if call_id is None:
-            raise ConfigurationError(f"Job tool {self.name!r} runs only as the answer to a function call.")
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return ToolError(bound.message)
@@ -91,18 +86,8 @@ class JobTool(LongRunningFunctionTool):
             run_at = await _parse_start(start) if start else None
         except InvalidInputError as error:
             return ToolError(f"The job was not started. {error}")
-        job = StagedJob(
-            id=uuid4(),
-            invocation_id=tool_context.invocation_id,
-            call_id=call_id,
-            tool_name=self.name,
-            task_name=self.task_name,
-            agent_name=tool_context.agent_name,
-            args=storable_values(function_args),
-            run_at=run_at,
-        )
-        stage_job(job)
-        return {"status": "queued", "job_id": str(job.id), **({RUN_AT: run_at.isoformat()} if run_at else {})}
+        pending = stage_call(self.name, self.task_name, function_args, tool_context, run_at)
+        return {**pending, **({RUN_AT: run_at.isoformat()} if run_at else {})}
 
     def run_here(self, args: dict[str, Any]) -> Any:
         """Call the function in this process with the model's arguments, converted to the annotated types."""

@@ -9,6 +9,7 @@ import pytest
 from celery import current_app
 from django.contrib.auth.models import User
 
+import sessions_app.tasks  # noqa: F401 - registers the tasks of a worker
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import BaseTool

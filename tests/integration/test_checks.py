@@ -12,9 +12,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from django.conf import settings
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
-from django.test.utils import modify_settings
+from django.test.utils import modify_settings, override_settings
 
 from sessions_app import agent_registry
 
@@ -105,6 +106,38 @@ def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Ins
     install("from runtime.agents import LlmAgent\nroot_agent = LlmAgent(name='clerk', model='demo')")
     assert "shop  shop.agents\n  clerk  LlmAgent" in adk_check()[0]
     assert agent_registry.get_app("shop").root_agent.name == "clerk"
+
+
+def test_a_toolset_of_an_mcp_server_that_is_not_allowed_is_an_error(install: Install) -> None:
+    install(
+        """
+        from runtime.agents import LlmAgent
+        from runtime.tools.mcp_tool import McpToolset, StdioServerParameters, StreamableHTTPConnectionParams
+
+        def toolset(url):
+            return McpToolset(connection_params=StreamableHTTPConnectionParams(url=url))
+
+        clock = StdioServerParameters(command="uvx", args=["mcp-server-time", "--local-timezone=UTC"])
+        urls = ["https://a.example/mcp/x?key=1", "https://a.example/mcpx", "https://a.example/mcp/../x"]
+        tools = [McpToolset(connection_params=clock), *map(toolset, urls)]
+        root_agent = LlmAgent(name="clerk", model="demo", tools=tools)
+        """
+    )
+    assert problems() == []
+    with override_settings(
+        ADK={**settings.ADK, "mcp_servers": ["uvx mcp-server-time", "https://a.example/mcp/"]}
+    ):
+        assert problems() == [
+            f"sessions_app.E009 McpToolset of agent 'clerk' cannot be used: The MCP server {server!r} is not on the "
+            "list of servers that agents may reach."
+            for server in ("https://a.example/mcpx", "https://a.example/mcp/../x")
+        ]
+    with override_settings(ADK={**settings.ADK, "mcp_servers": []}):
+        assert len(problems()) == 4
+    with override_settings(ADK={**settings.ADK, "mcp_servers": "uvx"}):
+        codes = sorted(problem.split()[0] for problem in problems())
+        assert codes == ["sessions_app.E007", *["sessions_app.E009"] * 4]
+    assert problems() == []
 
 
 def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:

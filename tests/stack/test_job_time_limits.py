@@ -97,3 +97,15 @@ def test_a_job_that_never_reports_progress_ends_when_it_is_cancelled(
     wait_until_answered(job)
     assert outcome(job) == (JobStatus.CANCELLED, CANCELLED, ["cancelled"], f"cancelled: {CANCELLED}")
     assert (job.attempts, run_log.read_text()) == (1, "started\n")
+
+
+def test_a_cancelled_job_of_an_mcp_tool_cancels_the_call_on_the_server(
+    start_job: Callable[[str], ToolJob], run_log: Path
+) -> None:
+    job = start_job("slow")
+    wait_until(run_log.exists, job)
+    wait_until(lambda: job.progress_message == "begun", job)
+    cancel_job(job.pk, by=actors.person(job.session.user))
+    wait_until_answered(job)
+    assert outcome(job) == (JobStatus.CANCELLED, CANCELLED, ["cancelled"], f"cancelled: {CANCELLED}")
+    wait_until(lambda: run_log.read_text() == "started\ncancelled\n", job)

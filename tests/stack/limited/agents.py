@@ -11,8 +11,10 @@ from pathlib import Path
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_request import LlmRequest
-from sessions_app.jobs import job_tool
+from runtime.tools.mcp_tool import McpToolset
+from sessions_app.jobs import as_job, job_tool
 from tests.fakes import ScriptedModel, Turn, call
+from tests.mcp_process import stdio_params
 
 LONG_SECONDS = 60.0
 
@@ -33,6 +35,9 @@ def hard_limited(run_log: str) -> str:
 def unlimited(run_log: str) -> str:
     """Run without a time limit."""
     return _record_and_sleep(run_log)
+
+
+server = McpToolset(connection_params=stdio_params(), tool_filter=["slow"])
 
 
 def _record_and_sleep(run_log: str) -> str:
@@ -58,6 +63,8 @@ def _answer(request: LlmRequest) -> Turn:
 app = App(
     name="limited",
     root_agent=LlmAgent(
-        name="limited", model=ScriptedModel(rule=_answer), tools=[soft_limited, hard_limited, unlimited]
+        name="limited",
+        model=ScriptedModel(rule=_answer),
+        tools=[soft_limited, hard_limited, unlimited, as_job(server)],
     ),
 )

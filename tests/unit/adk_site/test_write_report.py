@@ -24,6 +24,9 @@ class RecordingJob:
         self.files[filename] = artifact
         return 0
 
+    def record_artifact(self, filename: str, version: int) -> None:
+        raise AssertionError("The report saves its files by save_artifact.")
+
     def ask(self, question: JobQuestion) -> bool | str:
         raise AnswerRequired(question)
 

@@ -74,7 +74,7 @@ NAMES = {
     "runtime.tools.vertex_ai_search_tool": "VertexAiSearchTool",
     "runtime.tools": "FunctionTool LongRunningFunctionTool AgentTool BaseTool ToolContext google_search url_context"
     " load_artifacts load_memory preload_memory exit_loop transfer_to_agent get_user_choice ExampleTool"
-    " VertexAiSearchTool enterprise_web_search google_maps_grounding",
+    " VertexAiSearchTool enterprise_web_search google_maps_grounding McpToolset MCPToolset",
     "runtime.tools.agent_tool": "AgentTool",
     "runtime.tools.base_tool": "BaseTool",
     "runtime.tools.base_toolset": "BaseToolset",
@@ -85,6 +85,12 @@ NAMES = {
     "runtime.tools.load_artifacts_tool": "load_artifacts_tool LoadArtifactsTool",
     "runtime.tools.load_memory_tool": "load_memory_tool",
     "runtime.tools.long_running_tool": "LongRunningFunctionTool",
+    "runtime.tools.mcp_tool": "McpTool MCPTool McpToolset MCPToolset SseConnectionParams StdioConnectionParams"
+    " StdioServerParameters StreamableHTTPConnectionParams",
+    "runtime.tools.mcp_tool.mcp_session_manager": "SseConnectionParams StdioConnectionParams"
+    " StreamableHTTPConnectionParams",
+    "runtime.tools.mcp_tool.mcp_tool": "McpTool MCPTool",
+    "runtime.tools.mcp_tool.mcp_toolset": "McpToolset MCPToolset StdioServerParameters",
     "runtime.tools.openapi_tool": "OpenAPIToolset RestApiTool",
     "runtime.tools.openapi_tool.auth.auth_helpers": "token_to_scheme_credential openid_dict_to_scheme_credential"
     " dict_to_auth_scheme",

@@ -1,0 +1,62 @@
+"""Allow-list of the MCP servers that the toolsets of this process may reach."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from runtime.errors import ConfigurationError
+from runtime.models.base_llm import SetupProblem
+
+_allowed: tuple[str, ...] | None = None
+
+
+def set_allowed_mcp_servers(allowed: Sequence[str] | None) -> None:
+    """Set the commands and URLs that toolsets may reach; None allows all. Open connections are not affected."""
+    global _allowed
+    _allowed = None if allowed is None else tuple(allowed)
+
+
+def is_allowed_command(command: Sequence[str]) -> bool:
+    """True when an entry of the list is the command or its beginning, word by word."""
+    if _allowed is None:
+        return True
+    entries = [shlex.split(entry) for entry in _allowed if not _is_url(entry)]
+    return any(entry and list(command[: len(entry)]) == entry for entry in entries)
+
+
+def is_allowed_url(url: str) -> bool:
+    """True when an entry of the list has the URL's origin, and a path that is the URL's or a folder above it."""
+    if _allowed is None:
+        return True
+    return any(_contains(entry, url) for entry in _allowed if _is_url(entry))
+
+
+def refused_server_problem(server: str) -> SetupProblem:
+    """Return the problem of a server that is not on the list."""
+    return SetupProblem(
+        f"The MCP server {server!r} is not on the list of servers that agents may reach",
+        "Add its command or URL to the setting 'mcp_servers', or remove the toolset from the agent.",
+    )
+
+
+def refused_server_error(server: str) -> ConfigurationError:
+    """Return the error for a server that is not on the list."""
+    problem = refused_server_problem(server)
+    return ConfigurationError(f"{problem.problem}. {problem.remedy}")
+
+
+def _is_url(entry: str) -> bool:
+    return entry.startswith(("http://", "https://"))
+
+
+def _contains(entry: str, url: str) -> bool:
+    allowed, asked = urlsplit(entry), urlsplit(url)
+    folder = allowed.path.rstrip("/")
+    # A server may read `..` and its encodings as the folder above.
+    has_dots = any(word in asked.path.lower() for word in ("..", "%2e"))
+    is_inside = asked.path.rstrip("/") == folder or asked.path.startswith(f"{folder}/")
+    return (allowed.scheme, allowed.netloc.lower()) == (asked.scheme, asked.netloc.lower()) and (
+        is_inside and not has_dots
+    )

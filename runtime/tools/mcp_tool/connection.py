@@ -1,0 +1,149 @@
+"""One connection to an MCP server. One task opens, holds and closes it, as the task groups beneath it require."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from contextvars import Context
+from typing import TypeVar
+
+from mcp import Client, MCPError
+from mcp.client import Transport
+from mcp.types import CONNECTION_CLOSED
+
+from runtime.errors import AdkError
+
+T = TypeVar("T")
+Send = Callable[[Client], Awaitable[T]]
+
+logger = logging.getLogger(__name__)
+
+# The words of the client and of servers for the status 404. The protocol defines no code for this error.
+_SESSION_ENDED = ("Session terminated", "Session not found")
+
+
+class McpConnectionError(AdkError, ConnectionError):
+    """The MCP server cannot be reached."""
+
+
+class SessionEndedError(McpConnectionError):
+    """The MCP server does not know the session any more. It has not looked at the request."""
+
+
+class McpConnection:
+    """A connection that any task of the event loop may use, and that one task of its own holds open.
+
+    Args:
+        server: name of the server in messages.
+        transport: the transport, not yet entered.
+        timeout: seconds in which the connection must be open.
+        read_timeout: seconds in which a request must be answered.
+        idle_seconds: seconds without a request after which the connection closes itself; None keeps it open.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        transport: Transport,
+        *,
+        timeout: float,
+        read_timeout: float,
+        idle_seconds: float | None = None,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._server = server
+        self._client = Client(transport, read_timeout_seconds=read_timeout)
+        self._timeout = timeout
+        self._idle_seconds = idle_seconds
+        self._requests = 0
+        self._last_use = loop.time()
+        self._stop = asyncio.Event()
+        self._opened: asyncio.Future[Client] = loop.create_future()
+        # Every request may have been cancelled meanwhile; then nobody asks for the exception.
+        self._opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
+        # In a context of its own: the connection outlives the invocation that opens it.
+        self._task = loop.create_task(self._hold(), name=f"MCP connection to {server}", context=Context())
+
+    @property
+    def is_usable(self) -> bool:
+        """True until the connection is closed or lost."""
+        return not self._stop.is_set() and not self._task.done()
+
+    async def request(self, send: Send[T]) -> T:
+        """Send a request, when the connection is open.
+
+        Raises:
+            SessionEndedError: the server refused the request because it has forgotten the session.
+            McpConnectionError: the connection cannot be opened, or was lost before an answer came.
+            MCPError: the server answered with an error, or did not answer in time.
+        """
+        self._requests += 1
+        try:
+            client = await asyncio.shield(self._opened)
+            return await send(client)
+        except MCPError as error:
+            if error.message in _SESSION_ENDED:
+                self._stop.set()
+                raise SessionEndedError() from error
+            if error.code == CONNECTION_CLOSED:
+                self._stop.set()
+                raise McpConnectionError(
+                    f"The connection to the MCP server {self._server!r} was lost."
+                ) from error
+            raise
+        finally:
+            self._requests -= 1
+            self._last_use = asyncio.get_running_loop().time()
+
+    async def close(self) -> None:
+        """Close the connection and wait until its server program has ended."""
+        self._stop.set()
+        if not self._opened.done():
+            self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _hold(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                # Not a scope of anyio, which would have to end after the scopes that the client opens within it.
+                async with asyncio.timeout(self._timeout):
+                    client = await stack.enter_async_context(self._client)
+                self._opened.set_result(client)
+                await self._wait_for_end()
+        except Exception as error:  # noqa: BLE001 - requests raise it, and a later failure ends them by itself
+            self._fail(error)
+        finally:
+            self._stop.set()
+            if not self._opened.done():
+                self._opened.set_exception(
+                    McpConnectionError(f"The connection to {self._server!r} was closed.")
+                )
+
+    async def _wait_for_end(self) -> None:
+        while not self._stop.is_set():
+            try:
+                await asyncio.wait_for(self._stop.wait(), self._idle_seconds)
+            except TimeoutError:
+                idle = asyncio.get_running_loop().time() - self._last_use
+                if not self._requests and self._idle_seconds and idle >= self._idle_seconds:
+                    self._stop.set()
+
+    def _fail(self, error: Exception) -> None:
+        reason = _reason(error, self._timeout)
+        if self._opened.done():
+            logger.info("The connection to the MCP server %r ended: %s", self._server, reason)
+            return
+        failure = McpConnectionError(f"The MCP server {self._server!r} cannot be reached: {reason}.")
+        failure.__cause__ = error
+        self._opened.set_exception(failure)
+
+
+def _reason(error: BaseException, timeout: float) -> str:
+    """Return the first error of a group in words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return f"it did not answer within {timeout:g} seconds"
+    return str(error).rstrip(".") or type(error).__name__

@@ -1,0 +1,75 @@
+"""Parameters of a connection to an MCP server, by transport. Timeouts are in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+from mcp import StdioServerParameters
+from pydantic import BaseModel, ConfigDict, Field
+
+from runtime.models.loop_clients import ssl_context
+
+HttpClientFactory = Callable[..., httpx2.AsyncClient]
+
+
+def create_http_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    """Return a client whose certificates are read once in a process."""
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, verify=ssl_context())
+
+
+class StdioConnectionParams(BaseModel):
+    """A server that is a program on this computer.
+
+    Attributes:
+        timeout: longest time until the program has started and has listed its tools.
+        read_timeout: longest duration of a call.
+    """
+
+    server_params: StdioServerParameters
+    timeout: float = Field(default=30.0, gt=0)
+    read_timeout: float = Field(default=300.0, gt=0)
+
+
+class _HttpConnectionParams(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    url: str
+    headers: dict[str, Any] | None = Field(default=None, repr=False)
+    timeout: float = Field(default=5.0, gt=0)
+    sse_read_timeout: float = Field(default=300.0, gt=0)
+    httpx_client_factory: HttpClientFactory = Field(default=create_http_client, exclude=True)
+
+    @property
+    def read_timeout(self) -> float:
+        """Longest duration of a call."""
+        return self.sse_read_timeout
+
+
+class SseConnectionParams(_HttpConnectionParams):
+    """A server that sends events over HTTP, the transport before streamable HTTP.
+
+    Attributes:
+        timeout: longest time until a connection is open, and until the tools are listed.
+        sse_read_timeout: longest duration of a call, and of silence on the connection.
+    """
+
+
+class StreamableHTTPConnectionParams(_HttpConnectionParams):
+    """A server that answers over streamable HTTP.
+
+    Attributes:
+        timeout: longest time until a connection is open, and until the tools are listed.
+        sse_read_timeout: longest duration of a call, and of silence during a call.
+        terminate_on_close: True to tell the server when its session ends.
+    """
+
+    terminate_on_close: bool = True
+
+
+ConnectionParams = StdioConnectionParams | SseConnectionParams | StreamableHTTPConnectionParams

@@ -1,0 +1,95 @@
+"""The open connections of this process: one for each server, set of headers and event loop, shared by toolsets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import NamedTuple
+from weakref import WeakSet
+
+from runtime.tools.mcp_allow_list import refused_server_error
+from runtime.tools.mcp_tool.connection import McpConnection
+from runtime.tools.mcp_tool.connection_params import ConnectionParams, HttpClientFactory
+from runtime.tools.mcp_tool.transport import is_allowed, open_transport, server_name
+
+# People come and go: a connection with a person's headers is closed when the person is silent.
+PERSONAL_IDLE_SECONDS = 300.0
+
+
+class _Key(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    params: str
+    factory: HttpClientFactory | None
+    headers: frozenset[tuple[str, str]]
+
+
+class _Entry(NamedTuple):
+    connection: McpConnection
+    holders: WeakSet[object]
+
+
+_entries: dict[_Key, _Entry] = {}
+_ending: set[asyncio.Task[None]] = set()
+
+
+def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection:
+    """Return the connection of the running event loop to a server, a new one when the last is closed or lost.
+
+    Args:
+        holder: the object that later calls `release`.
+        params: parameters of the connection.
+        headers: headers of one person, besides those of the parameters.
+
+    Raises:
+        ConfigurationError: the server is not on the process's list of MCP servers.
+    """
+    if not is_allowed(params):
+        raise refused_server_error(server_name(params))
+    text = f"{type(params).__name__} {params.model_dump_json()}"
+    factory = getattr(params, "httpx_client_factory", None)
+    key = _Key(asyncio.get_running_loop(), text, factory, frozenset(headers.items()))
+    entry = _entries.get(key)
+    if entry is None or not entry.connection.is_usable:
+        _forget_unusable()
+        entry = _entries[key] = _Entry(_open(params, headers), WeakSet())
+    entry.holders.add(holder)
+    return entry.connection
+
+
+async def release(holder: object) -> None:
+    """Close the connections of the running event loop that no other toolset holds."""
+    loop = asyncio.get_running_loop()
+    held = [(key, entry) for key, entry in _entries.items() if key.loop is loop and holder in entry.holders]
+    for key, entry in held:
+        entry.holders.discard(holder)
+        if not entry.holders:
+            del _entries[key]
+            _close_in_background(entry.connection)
+    if ending := [task for task in _ending if task.get_loop() is loop]:
+        await asyncio.wait(ending)
+
+
+def _open(params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection:
+    return McpConnection(
+        server_name(params),
+        open_transport(params, headers),
+        timeout=params.timeout,
+        read_timeout=params.read_timeout,
+        idle_seconds=PERSONAL_IDLE_SECONDS if headers else None,
+    )
+
+
+def _forget_unusable() -> None:
+    loop = asyncio.get_running_loop()
+    for key, entry in list(_entries.items()):
+        if key.loop.is_closed():
+            del _entries[key]
+        elif key.loop is loop and not entry.connection.is_usable:
+            del _entries[key]
+            _close_in_background(entry.connection)
+
+
+def _close_in_background(connection: McpConnection) -> None:
+    task = asyncio.create_task(connection.close())
+    _ending.add(task)  # The event loop keeps weak references only.
+    task.add_done_callback(_ending.discard)

@@ -1,0 +1,89 @@
+"""The tool `load_mcp_resource`: the model reads the resources of an MCP server by their names."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from mcp import MCPError
+from mcp.types import TextResourceContents
+
+from runtime import types
+from runtime.context import Context
+from runtime.models.llm_request import LlmRequest
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.mcp_tool.connection import McpConnectionError
+from runtime.tools.mcp_tool.server import McpServer, ResourceContents
+
+_NAME = "load_mcp_resource"
+_NAMES = "resource_names"
+
+
+class LoadMcpResourceTool(BaseTool):
+    """Lists the resources in every request, and adds those that the latest call asks for.
+
+    The contents of a resource are part of one request only and never stored in the session's events.
+    """
+
+    can_run_in_job = False
+
+    def __init__(self, server: McpServer) -> None:
+        super().__init__(
+            name=_NAME, description="Load resources of the MCP server by their names, to read them."
+        )
+        self._server = server
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        names = types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING))
+        parameters = types.Schema(type=types.Type.OBJECT, properties={_NAMES: names}, required=[_NAMES])
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters=parameters)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Return the names; the next request has the contents."""
+        return {_NAMES: args.get(_NAMES) or [], "status": "The contents are in the next message only."}
+
+    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Declare the tool, list the resources, and append those of the latest call."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        resources = await self._server.list_resources(tool_context)
+        if not resources:
+            return
+        names = json.dumps([resource.name for resource in resources], ensure_ascii=False)
+        llm_request.append_instructions(
+            [
+                f"The MCP server has these resources: {names}. To read them, call `{self.name}` with their names."
+            ]
+        )
+        for name in _requested_names(llm_request, self.name):
+            llm_request.contents.append(await self._content_of(name, tool_context))
+
+    async def _content_of(self, name: str, tool_context: Context) -> types.Content:
+        try:
+            contents = await self._server.read_resource(name, tool_context)
+        except (McpConnectionError, MCPError, ValueError) as error:
+            return types.UserContent(f"The resource {name!r} cannot be read: {error}")
+        return types.UserContent([types.Part(text=f"The resource {name!r}:"), *map(_part_of, contents)])
+
+
+def _requested_names(llm_request: LlmRequest, tool_name: str) -> list[str]:
+    """Return the names in the function responses at the end of the request."""
+    parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
+    responses = [part.function_response for part in parts if part.function_response]
+    return [
+        name
+        for response in responses
+        if response.name == tool_name and response.response
+        for name in response.response.get(_NAMES, [])
+    ]
+
+
+def _part_of(contents: ResourceContents) -> types.Part:
+    if isinstance(contents, TextResourceContents):
+        return types.Part(text=contents.text)
+    kind = contents.mime_type or "application/octet-stream"
+    try:
+        return types.Part.from_bytes(data=base64.b64decode(contents.blob, validate=True), mime_type=kind)
+    except binascii.Error:
+        return types.Part(text="(The server sent data that are not valid base64.)")

@@ -1,0 +1,16 @@
+"""Public import path of the connection parameters; defined in `connection_params`."""
+
+from mcp import StdioServerParameters
+
+from runtime.tools.mcp_tool.connection_params import (
+    SseConnectionParams,
+    StdioConnectionParams,
+    StreamableHTTPConnectionParams,
+)
+
+__all__ = [
+    "SseConnectionParams",
+    "StdioConnectionParams",
+    "StdioServerParameters",
+    "StreamableHTTPConnectionParams",
+]

@@ -1,0 +1,120 @@
+"""McpTool: a tool of an MCP server."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+from mcp import Client, MCPError
+from mcp.types import CallToolResult, Tool
+
+from runtime import types
+from runtime.context import Context
+from runtime.models.llm_request import LlmRequest
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.mcp_tool.connection import McpConnectionError
+from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
+from runtime.tools.mcp_tool.results import image_files, response_of
+from runtime.tools.mcp_tool.server import McpServer
+from runtime.tools.require_confirmation import Predicate, is_confirmation_required
+from runtime.tools.tool_result import ToolError
+
+logger = logging.getLogger(__name__)
+
+# All providers accept these names.
+_LONGEST_NAME = 64
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def callable_name(name: str) -> str:
+    """Return a server's name for a tool as models accept it, with underscores in place of other characters."""
+    accepted = _NOT_IN_A_NAME.sub("_", name)
+    return (accepted if accepted[:1].isalpha() else f"_{accepted.lstrip('_')}")[:_LONGEST_NAME]
+
+
+class McpTool(BaseTool):
+    """A tool of an MCP server. Its schema is declared to the model as the server gives it.
+
+    Attributes:
+        mcp_tool: the tool as the server describes it.
+    """
+
+    def __init__(
+        self,
+        *,
+        mcp_tool: Tool,
+        server: McpServer,
+        require_confirmation: bool | Predicate = False,
+        progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
+    ) -> None:
+        super().__init__(name=callable_name(mcp_tool.name), description=mcp_tool.description or "")
+        self.mcp_tool = mcp_tool
+        self._server = server
+        self._require_confirmation = require_confirmation
+        self._progress_callback = progress_callback
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name,
+            description=self.description,
+            parameters_json_schema={"properties": {}, **self.mcp_tool.input_schema, "type": "object"},
+        )
+
+    async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
+        """Apply `require_confirmation`."""
+        return await is_confirmation_required(self._require_confirmation, args, tool_context)
+
+    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Declare the tool, and show the model the images of the latest calls."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
+        responses = [part.function_response for part in parts if part.function_response]
+        for response in responses:
+            if response.name == self.name:
+                for name in image_files(response.response or {}):
+                    if image := await tool_context.load_artifact(name):
+                        shown = [types.Part(text=f"The file {name!r}:"), image]
+                        llm_request.contents.append(types.Content(role="user", parts=shown))
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Call the tool. A failure of the server or of the connection is an error response to the model.
+
+        Raises:
+            ConfigurationError: the server is not on the process's list of MCP servers.
+        """
+        try:
+            result = await self._call(args, tool_context)
+        except McpConnectionError as error:
+            logger.warning("MCP tool %r: %s", self.name, error)
+            return {"error": f"{error} It is not known if the call has taken effect."}
+        except (MCPError, RuntimeError, ValueError) as error:
+            # The client raises the last two for an answer that does not keep to the protocol or the tool's own schema.
+            logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
+            return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
+        return await response_of(result, self.name, tool_context)
+
+    async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Call the tool. An error that the tool reports is a failure of the job.
+
+        Raises:
+            McpConnectionError: the server cannot be reached, or the connection was lost before it answered.
+            MCPError: the server refuses the call, or did not answer in time.
+        """
+        result = await self._call(args, tool_context)
+        response = await response_of(result, self.name, tool_context)
+        if result.is_error:
+            texts = [block["text"] for block in response["content"] if block["type"] == "text"]
+            return ToolError("\n".join(texts) or "The tool failed without a word.")
+        return response
+
+    async def _call(self, args: dict[str, Any], tool_context: Context) -> CallToolResult:
+        callback = on_progress(self._progress_callback, self.name, tool_context)
+
+        async def send(client: Client) -> CallToolResult:
+            return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
+
+        return await self._server.request(tool_context, send)
+
+
+MCPTool = McpTool

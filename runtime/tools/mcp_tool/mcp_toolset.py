@@ -1,0 +1,170 @@
+"""McpToolset: the tools of an MCP server."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from mcp import StdioServerParameters
+from mcp.types import BlobResourceContents, TextResourceContents, Tool
+
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_schemes import AuthScheme
+from runtime.context import ReadonlyContext
+from runtime.models.base_llm import SetupProblem
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset, ToolPredicate
+from runtime.tools.mcp_allow_list import refused_server_problem
+from runtime.tools.mcp_tool.connection_params import (
+    ConnectionParams,
+    SseConnectionParams,
+    StdioConnectionParams,
+    StreamableHTTPConnectionParams,
+)
+from runtime.tools.mcp_tool.headers import HeaderProvider, HeaderSource
+from runtime.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
+from runtime.tools.mcp_tool.mcp_tool import McpTool, callable_name
+from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory
+from runtime.tools.mcp_tool.server import McpServer
+from runtime.tools.mcp_tool.transport import is_allowed
+from runtime.tools.require_confirmation import Predicate
+
+__all__ = [
+    "MCPToolset",
+    "McpToolset",
+    "SseConnectionParams",
+    "StdioConnectionParams",
+    "StdioServerParameters",
+    "StreamableHTTPConnectionParams",
+]
+
+logger = logging.getLogger(__name__)
+
+# Names that the model calls to reach the runtime itself.
+_RESERVED_NAMES = ("transfer_to_agent", "set_model_response")
+_RESERVED_PREFIX = "adk_"
+
+
+class McpToolset(BaseToolset):
+    """The tools of an MCP server, listed before each model call and sorted by name.
+
+    The connection is shared by all invocations and toolsets of the process and event loop that have the same
+    parameters and headers. It is opened at the first use, and again when the server was restarted. `close` closes it.
+
+    Args:
+        connection_params: the server, with a transport and timeouts.
+        tool_filter: the names of the offered tools, without prefix, or a predicate; None offers all.
+        tool_name_prefix: a prefix for all names, joined with an underscore.
+        auth_scheme: the security scheme of the credential; needed for an API key only.
+        auth_credential: a key, a token, or a name and password for the server.
+        require_confirmation: True if a person must confirm each call. A predicate decides per call, as for
+            `FunctionTool`.
+        header_provider: a function that returns headers for an invocation, such as those of its user.
+        progress_callback: a coroutine function that gets the progress of calls, or a function that returns one for a
+            tool name and `callback_context`.
+        use_mcp_resources: True to offer the server's resources through a tool `load_mcp_resource`.
+
+    Raises:
+        ConfigurationError: the credential does not fit into a header.
+    """
+
+    def __init__(  # noqa: PLR0913 - parameters of google-adk
+        self,
+        *,
+        connection_params: ConnectionParams | StdioServerParameters,
+        tool_filter: list[str] | ToolPredicate | None = None,
+        tool_name_prefix: str | None = None,
+        auth_scheme: AuthScheme | None = None,
+        auth_credential: AuthCredential | None = None,
+        require_confirmation: bool | Predicate = False,
+        header_provider: HeaderProvider | None = None,
+        progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
+        use_mcp_resources: bool = False,
+    ) -> None:
+        super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
+        if isinstance(connection_params, StdioServerParameters):
+            connection_params = StdioConnectionParams(server_params=connection_params)
+        headers = HeaderSource(header_provider, auth_scheme, auth_credential)
+        self._server = McpServer(connection_params, headers)
+        self._require_confirmation = require_confirmation
+        self._progress_callback = progress_callback
+        self._use_mcp_resources = use_mcp_resources
+        self._skipped: frozenset[str] = frozenset()
+
+    @property
+    def connection_params(self) -> ConnectionParams:
+        """Parameters of the connection."""
+        return self._server.params
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Return the tools of the server, without those whose names a model cannot tell from others.
+
+        Raises:
+            ConfigurationError: the server is not on the process's list of MCP servers.
+            McpConnectionError: the server cannot be reached.
+            MCPError: the server refuses the list.
+        """
+        listed = await self._server.list_tools(readonly_context)
+        tools: dict[str, BaseTool] = {}
+        skipped: set[str] = set()
+        for tool in sorted(listed, key=lambda tool: tool.name):
+            name = callable_name(tool.name)
+            if name in tools or name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX):
+                skipped.add(tool.name)
+            else:
+                tools[name] = self._as_tool(tool)
+        self._warn_of(frozenset(skipped))
+        resource_tool = [LoadMcpResourceTool(self._server)] if self._use_mcp_resources else []
+        return [*tools.values(), *resource_tool]
+
+    async def list_resources(self, readonly_context: ReadonlyContext | None = None) -> list[str]:
+        """Return the names of the server's resources; raises as `get_tools` does."""
+        return [resource.name for resource in await self._server.list_resources(readonly_context)]
+
+    async def get_resource_info(
+        self, name: str, readonly_context: ReadonlyContext | None = None
+    ) -> dict[str, Any]:
+        """Return what the server says of a resource.
+
+        Raises:
+            ValueError: the server has no such resource.
+        """
+        resource = await self._server.find_resource(name, readonly_context)
+        return resource.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def read_resource(
+        self, name: str, readonly_context: ReadonlyContext | None = None
+    ) -> list[TextResourceContents | BlobResourceContents]:
+        """Return the contents of a resource.
+
+        Raises:
+            ValueError: the server has no such resource.
+        """
+        return await self._server.read_resource(name, readonly_context)
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return a problem when the server is not on the process's list of MCP servers."""
+        return [] if is_allowed(self._server.params) else [refused_server_problem(self._server.name)]
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop, unless another toolset uses them."""
+        await self._server.close()
+
+    def _as_tool(self, tool: Tool) -> McpTool:
+        return McpTool(
+            mcp_tool=tool,
+            server=self._server,
+            require_confirmation=self._require_confirmation,
+            progress_callback=self._progress_callback,
+        )
+
+    def _warn_of(self, skipped: frozenset[str]) -> None:
+        if skipped and skipped != self._skipped:
+            names = ", ".join(repr(name) for name in sorted(skipped))
+            logger.warning(
+                "Tools of the MCP server %r are left out: %s are names in use.", self._server.name, names
+            )
+        self._skipped = skipped
+
+
+MCPToolset = McpToolset

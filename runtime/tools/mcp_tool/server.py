@@ -1,0 +1,126 @@
+"""An MCP server as a toolset uses it: requests over the shared connection, repeated when the server was restarted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+from mcp import Client
+from mcp.types import BlobResourceContents, Resource, TextResourceContents, Tool
+
+from runtime.context import ReadonlyContext
+from runtime.tools.mcp_tool.connection import McpConnectionError, Send, SessionEndedError
+from runtime.tools.mcp_tool.connection_params import ConnectionParams, StdioConnectionParams
+from runtime.tools.mcp_tool.connections import connection_of, release
+from runtime.tools.mcp_tool.headers import HeaderSource
+from runtime.tools.mcp_tool.transport import server_name
+
+T = TypeVar("T")
+ResourceContents = TextResourceContents | BlobResourceContents
+
+# A server decides how many pages it has.
+MAX_PAGES = 100
+
+
+class McpServer:
+    """A server, reached with the headers of one toolset."""
+
+    def __init__(self, params: ConnectionParams, headers: HeaderSource) -> None:
+        self.params = params
+        self.name = server_name(params)
+        self._headers = headers
+
+    async def request(self, context: ReadonlyContext | None, send: Send[T]) -> T:
+        """Send a request once. A request that the server refused unread is sent again, over a new connection.
+
+        Raises:
+            McpConnectionError: the server cannot be reached, or the connection was lost before it answered.
+            MCPError: the server answered with an error, or did not answer in time.
+        """
+        headers = await self._headers_of(context)
+        try:
+            return await connection_of(self, self.params, headers).request(send)
+        except SessionEndedError:
+            return await connection_of(self, self.params, headers).request(send)
+
+    async def list_tools(self, context: ReadonlyContext | None) -> list[Tool]:
+        """Return the tools of the server."""
+
+        async def send(client: Client) -> list[Tool]:
+            page = await client.list_tools()
+            tools = list(page.tools)
+            for _ in range(MAX_PAGES):
+                if page.next_cursor is None:
+                    break
+                page = await client.list_tools(cursor=page.next_cursor)
+                tools += page.tools
+            return tools
+
+        return await self._list(context, send)
+
+    async def list_resources(self, context: ReadonlyContext | None) -> list[Resource]:
+        """Return the resources of the server, none when it has no such thing."""
+
+        async def send(client: Client) -> list[Resource]:
+            if client.server_capabilities.resources is None:
+                return []
+            page = await client.list_resources()
+            resources = list(page.resources)
+            for _ in range(MAX_PAGES):
+                if page.next_cursor is None:
+                    break
+                page = await client.list_resources(cursor=page.next_cursor)
+                resources += page.resources
+            return resources
+
+        return await self._list(context, send)
+
+    async def find_resource(self, name: str, context: ReadonlyContext | None) -> Resource:
+        """Return a resource by its name.
+
+        Raises:
+            ValueError: the server has no such resource.
+        """
+        resources = await self.list_resources(context)
+        found = next((resource for resource in resources if resource.name == name), None)
+        if found is None:
+            raise ValueError(f"The MCP server {self.name!r} has no resource {name!r}.")
+        return found
+
+    async def read_resource(self, name: str, context: ReadonlyContext | None) -> list[ResourceContents]:
+        """Return the contents of a resource; raises as `find_resource` does."""
+        resource = await self.find_resource(name, context)
+
+        async def send(client: Client) -> list[ResourceContents]:
+            return list((await client.read_resource(resource.uri)).contents)
+
+        return await self._repeat_when_lost(context, send)
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop, unless another toolset uses them."""
+        await release(self)
+
+    async def _list(self, context: ReadonlyContext | None, send: Send[T]) -> T:
+        """Send a request that may be repeated: a server that was restarted has lost the connection."""
+
+        async def send_in_time(client: Client) -> T:
+            async with asyncio.timeout(self.params.timeout):
+                return await send(client)
+
+        try:
+            return await self._repeat_when_lost(context, send_in_time)
+        except TimeoutError as error:
+            seconds = f"{self.params.timeout:g} seconds"
+            raise McpConnectionError(
+                f"The MCP server {self.name!r} did not answer within {seconds}."
+            ) from error
+
+    async def _repeat_when_lost(self, context: ReadonlyContext | None, send: Send[T]) -> T:
+        try:
+            return await self.request(context, send)
+        except McpConnectionError:
+            return await self.request(context, send)
+
+    async def _headers_of(self, context: ReadonlyContext | None) -> dict[str, str]:
+        # A program gets no headers, so that all people share it.
+        return {} if isinstance(self.params, StdioConnectionParams) else await self._headers.headers(context)

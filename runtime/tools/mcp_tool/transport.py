@@ -1,0 +1,73 @@
+"""Transports of the `mcp` package, by the parameters of a connection."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TextIO
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp.client import Transport
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from runtime.tools.mcp_allow_list import is_allowed_command, is_allowed_url
+from runtime.tools.mcp_tool.connection_params import (
+    ConnectionParams,
+    SseConnectionParams,
+    StdioConnectionParams,
+    StreamableHTTPConnectionParams,
+)
+
+
+def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Transport:
+    """Return the transport, which connects when its context is entered."""
+    match params:
+        case StdioConnectionParams():
+            # Celery replaces `sys.stderr` by an object that no program can write to.
+            errors: TextIO = sys.__stderr__ or sys.stderr
+            return stdio_client(params.server_params, errlog=errors)
+        case SseConnectionParams():
+            return sse_client(
+                params.url,
+                headers={**(params.headers or {}), **headers},
+                timeout=params.timeout,
+                sse_read_timeout=params.sse_read_timeout,
+                httpx_client_factory=params.httpx_client_factory,
+            )
+        case StreamableHTTPConnectionParams():
+            return _streamable_http(params, headers)
+
+
+def server_name(params: ConnectionParams) -> str:
+    """Return the name of the server in messages: its program, or its URL without a query, which may hold a secret."""
+    if isinstance(params, StdioConnectionParams):
+        server = params.server_params
+        words = [word for word in server.args if not word.startswith("-")]
+        return " ".join([server.command, *words[:1]])
+    parts = urlsplit(params.url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def is_allowed(params: ConnectionParams) -> bool:
+    """True when the process's list of MCP servers has this one."""
+    if isinstance(params, StdioConnectionParams):
+        return is_allowed_command([params.server_params.command, *params.server_params.args])
+    return is_allowed_url(params.url)
+
+
+@asynccontextmanager
+async def _streamable_http(
+    params: StreamableHTTPConnectionParams, headers: Mapping[str, str]
+) -> AsyncGenerator[Any, None]:
+    timeout = httpx2.Timeout(params.timeout, read=params.sse_read_timeout)
+    async with (
+        params.httpx_client_factory(headers={**(params.headers or {}), **headers}, timeout=timeout) as client,
+        streamable_http_client(
+            params.url, http_client=client, terminate_on_close=params.terminate_on_close
+        ) as streams,
+    ):
+        yield streams

@@ -1,0 +1,26 @@
+"""Progress of a tool call, from the tool to the code that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+ProgressReceiver = Callable[[float, float, str], None]
+
+_receiver: ContextVar[ProgressReceiver | None] = ContextVar("receiver of progress", default=None)
+
+
+@contextmanager
+def receiving_progress(receiver: ProgressReceiver) -> Iterator[None]:
+    """Within the block, give the progress of tool calls to the receiver: amount done, total, message."""
+    token = _receiver.set(receiver)
+    try:
+        yield
+    finally:
+        _receiver.reset(token)
+
+
+def progress_receiver() -> ProgressReceiver | None:
+    """Return the receiver of this call's progress; None when the progress is shown nowhere."""
+    return _receiver.get()

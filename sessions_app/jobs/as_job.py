@@ -1,0 +1,113 @@
+"""`as_job`: let the calls of any tool, or of a toolset's tools, run as jobs."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from runtime import types
+from runtime.context import Context, ReadonlyContext
+from runtime.errors import ConfigurationError
+from runtime.models.base_llm import SetupProblem
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.long_running_tool import with_pending_note
+from sessions_app.celery_dispatch import RUN_TOOL_JOB
+from sessions_app.jobs.run import RetryPolicy
+from sessions_app.jobs.staging import stage_call
+
+
+class ToolAsJob(BaseTool):
+    """A long-running tool whose calls are executed by another tool in a Celery worker.
+
+    The worker finds this object again by the names of the app, the agent and the tool.
+
+    Attributes:
+        tool: the tool that executes the calls.
+        policy: retries after its exceptions.
+
+    Raises:
+        ConfigurationError: The tool cannot run in a job.
+    """
+
+    def __init__(self, tool: BaseTool, policy: RetryPolicy) -> None:
+        if not can_run_in_job(tool):
+            raise ConfigurationError(
+                f"Tool {tool.name!r} cannot be a job: it works on the running invocation, its answer comes from "
+                "outside, or the model does not call it. Offer it to the agent without as_job."
+            )
+        super().__init__(name=tool.name, description=tool.description, is_long_running=True)
+        self.tool = tool
+        self.policy = policy
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        declaration = self.tool._get_declaration()
+        return declaration and with_pending_note(declaration)
+
+    async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
+        """Ask the tool, before the job is staged."""
+        return await self.tool.needs_confirmation(args=args, tool_context=tool_context)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Stage the job for the event that records this response."""
+        return stage_call(self.name, RUN_TOOL_JOB, args, tool_context)
+
+
+class ToolsetAsJobs(BaseToolset):
+    """A toolset whose tools are jobs. A tool that cannot be a job is offered as it is.
+
+    Attributes:
+        toolset: the toolset with filter and prefix.
+        policy: retries after exceptions of the tools, and of the toolset when a worker asks for them.
+    """
+
+    def __init__(self, toolset: BaseToolset, policy: RetryPolicy) -> None:
+        super().__init__()
+        self.toolset = toolset
+        self.policy = policy
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Return the tools of the toolset as jobs."""
+        tools = await self.toolset.get_tools_with_prefix(readonly_context)
+        return [ToolAsJob(tool, self.policy) if can_run_in_job(tool) else tool for tool in tools]
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return the problems of the toolset."""
+        return self.toolset.setup_problems()
+
+    async def close(self) -> None:
+        """Close the toolset."""
+        await self.toolset.close()
+
+
+def can_run_in_job(tool: BaseTool) -> bool:
+    """True for a tool that the model calls and that answers by itself, without the running invocation."""
+    return tool.can_run_in_job and not tool.is_long_running and tool._get_declaration() is not None
+
+
+@overload
+def as_job(
+    tool: BaseTool, *, retry_on: tuple[type[Exception], ...] = (), max_retries: int = 3
+) -> ToolAsJob: ...
+
+
+@overload
+def as_job(
+    tool: BaseToolset, *, retry_on: tuple[type[Exception], ...] = (), max_retries: int = 3
+) -> ToolsetAsJobs: ...
+
+
+def as_job(
+    tool: BaseTool | BaseToolset, *, retry_on: tuple[type[Exception], ...] = (), max_retries: int = 3
+) -> ToolAsJob | ToolsetAsJobs:
+    """Let the calls of a tool, or of a toolset's tools, run in Celery workers.
+
+    Args:
+        tool: the tool or toolset.
+        retry_on: exceptions after which the job is retried, with increasing delays.
+        max_retries: maximum number of retries.
+
+    Raises:
+        ConfigurationError: The tool cannot run in a job.
+    """
+    policy = RetryPolicy(retry_on, max_retries)
+    return ToolsetAsJobs(tool, policy) if isinstance(tool, BaseToolset) else ToolAsJob(tool, policy)

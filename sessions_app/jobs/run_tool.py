@@ -1,0 +1,121 @@
+"""Execution of a tool's call in a worker: find the tool, run it on the process's event loop, stop it on a cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+from celery import Task
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.progress import receiving_progress
+from sessions_app.agent_registry import get_app
+from sessions_app.db.threads import background_loop
+from sessions_app.jobs.api import JobCancelled, JobError, current_job
+from sessions_app.jobs.as_job import ToolAsJob, ToolsetAsJobs
+from sessions_app.jobs.run import RetryPolicy, run_job
+from sessions_app.jobs.tool_context import JobContext, open_context
+from sessions_app.models import ToolJob
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The agent of a job, and those of its tools and toolsets that may execute the call."""
+
+    agent: BaseAgent
+    sources: tuple[ToolAsJob | ToolsetAsJobs, ...]
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """Retries of the first source."""
+        return self.sources[0].policy
+
+    async def find_tool(self, name: str, context: JobContext) -> BaseTool:
+        """Return the tool that executes the calls of this name.
+
+        Raises:
+            JobError: no source has the tool.
+        """
+        for source in self.sources:
+            tools = [source] if isinstance(source, ToolAsJob) else await source.get_tools(context)
+            for tool in tools:
+                if isinstance(tool, ToolAsJob) and tool.name == name:
+                    return tool.tool
+        raise missing_tool_error(name)
+
+
+def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
+    """Run the job's call; see `sessions_app.jobs.run.run_job`."""
+    job = ToolJob.objects.select_related("session").filter(pk=job_id).first()
+    if job is None:
+        return
+    candidates = _find_candidates(job)
+    policy = candidates.policy if candidates else RetryPolicy()
+    run_job(partial(_run_call, job, candidates), policy, task, job_id)
+
+
+def missing_tool_error(name: str) -> JobError:
+    """Return the error for a tool that was removed after the call."""
+    return JobError(f"The tool {name!r} is not offered any more.")
+
+
+def _find_candidates(job: ToolJob) -> Candidates | None:
+    """Return the first agent of the job's name with a source: the tool of the call's name, else its toolsets."""
+    root = get_app(job.session.app_name).root_agent
+    for agent in (agent for tree in trees_of(root) for agent in walk(tree) if agent.name == job.agent_name):
+        jobs = [
+            tool for tool in tools_of(agent) if isinstance(tool, ToolAsJob) and tool.name == job.tool_name
+        ]
+        toolsets = [tool for tool in tools_of(agent) if isinstance(tool, ToolsetAsJobs)]
+        if jobs or toolsets:
+            return Candidates(agent, (*jobs, *toolsets))
+    return None
+
+
+def _run_call(job: ToolJob, candidates: Candidates | None, args: dict[str, Any]) -> Any:
+    if candidates is None:
+        raise missing_tool_error(job.tool_name)
+    return _wait_for(_call_tool(job, candidates, args))
+
+
+async def _call_tool(job: ToolJob, candidates: Candidates, args: dict[str, Any]) -> Any:
+    context = await open_context(job, candidates.agent)
+    tool = await candidates.find_tool(job.tool_name, context)
+    call, running = asyncio.current_task(), current_job.get()
+    was_cancelled = False
+
+    def report(done: float, total: float, message: str) -> None:
+        nonlocal was_cancelled
+        try:
+            if running:
+                running.progress(done, total, message)
+        except JobCancelled:  # The tool's client would swallow it.
+            if call and not was_cancelled:
+                call.cancel()
+            was_cancelled = True
+
+    try:
+        with receiving_progress(report):
+            return await tool.run_in_job(args=args, tool_context=context)
+    except asyncio.CancelledError:
+        if was_cancelled:
+            raise JobCancelled from None
+        raise
+
+
+def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the process's event loop. An exception of a signal handler here cancels the coroutine."""
+    future = asyncio.run_coroutine_threadsafe(coroutine, background_loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

@@ -1,0 +1,181 @@
+"""Any tool as a job: an MCP server's and a function's; progress, retry and cancel as for job tools (contract T5)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery.exceptions import Retry
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runtime import types
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.errors import ConfigurationError
+from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext, google_search
+from runtime.tools.mcp_tool import McpToolset
+from sessions_app import agent_registry
+from sessions_app.db import threads
+from sessions_app.db.threads import in_thread
+from sessions_app.jobs import as_job, progress
+from sessions_app.models import Artifact, JobStatus, Session, ToolJob
+from tests.fakes import ScriptedModel, call
+from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
+from tests.mcp_process import stdio_params
+
+RUNS: list[str] = []
+
+
+async def make_label(text: str, tool_context: ToolContext) -> dict[str, Any]:
+    """Make a label."""
+    RUNS.append(text)
+    progress(1, 2, "Printing")
+    if text == "unreachable":
+        raise OSError("the printer is off")
+    if text == "stateful":
+        tool_context.state["label"] = text
+    version = await tool_context.save_artifact("label.txt", types.Part(text=text))
+    return {"version": version, "for": tool_context.user_id, "agent": tool_context.agent_name}
+
+
+def cancelled_by(tool_name: str, **kwargs: object) -> Any:
+    """Return a progress callback that cancels the job at its first progress, for `slow` as a Celery worker does."""
+
+    reports: list[float] = []
+
+    async def cancel(done: float, total: float | None, message: str | None) -> None:
+        reports.append(done)
+        if len(reports) > 1:
+            return
+        await in_thread(ToolJob.objects.filter(status="running").update, cancel_requested_at=timezone.now())
+        if tool_name == "far_slow":
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    return cancel
+
+
+@pytest.fixture
+def site(
+    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+) -> Iterator[ScriptedModel]:
+    """A site whose agent has a function and an MCP server as jobs; the model is returned."""
+    RUNS.clear()
+    toolset = McpToolset(
+        connection_params=stdio_params(),
+        tool_name_prefix="far",
+        use_mcp_resources=True,
+        progress_callback=cancelled_by,
+    )
+    jobs: Any = [
+        as_job(FunctionTool(make_label), retry_on=(OSError,), max_retries=1),
+        as_job(toolset, retry_on=(ConnectionError,), max_retries=1),
+    ]
+    model = clerk_with(jobs[0], monkeypatch)
+    agent = LlmAgent(name="clerk", model=model, tools=jobs)
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    yield model
+    threads.run(toolset.close())
+
+
+def start(person: User, model: ScriptedModel, name: str, **args: Any) -> ToolJob:
+    """Let the model call the tool in a new session."""
+    model.turns = [call(name, **args), "It is on its way."]
+    session = Session.objects.get(pk=talk(person, "reports", "please"))
+    return ToolJob.objects.get(session=session)
+
+
+def test_a_function_runs_in_a_worker_with_a_context(person: User, site: ScriptedModel) -> None:
+    job = start(person, site, "make_label", text="tea")
+    assert RUNS == [] and last_responses(site) == [{"status": "queued", "job_id": str(job.pk)}]
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.SUCCEEDED
+    assert job.result == {"version": 0, "for": str(person.pk), "agent": "clerk"}
+    assert (job.progress_message, job.artifacts) == ("Printing", {"label.txt": 0})
+    assert Artifact.objects.get(session=job.session).filename == "label.txt"
+    site.turns = ["Here is the label."]
+    run_queue(job.session_id)
+    assert [answer["response"]["status"] for answer in responses(job.session)] == ["succeeded"]
+
+
+def test_an_mcp_tool_runs_in_a_worker(person: User, site: ScriptedModel) -> None:
+    job = start(person, site, "far_add", a=20, b=22)
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.SUCCEEDED and (job.result or {})["structuredContent"] == {"result": 42}
+    declared = site.requests[0].tools_dict
+    assert declared["far_add"].is_long_running and not declared["far_load_mcp_resource"].is_long_running
+    declaration = declared["far_add"]._get_declaration()
+    assert declaration and "the final result comes by itself" in (declaration.description or "")
+
+
+def test_a_failure_of_an_mcp_tool_is_the_failure_of_its_job(person: User, site: ScriptedModel) -> None:
+    job = start(person, site, "far_fail")
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED and "The shop is closed." in job.error
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("far_die", {}), ("make_label", {"text": "unreachable"})], ids=["mcp", "function"]
+)
+def test_a_job_is_retried_as_often_as_its_author_says(
+    person: User, site: ScriptedModel, name: str, args: dict[str, Any]
+) -> None:
+    """The MCP server dies in each call, and each attempt reaches a new one."""
+    job = start(person, site, name, **args)
+    with pytest.raises(Retry):
+        run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.QUEUED and job.attempts == 1
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED and job.attempts == 2
+
+
+@pytest.mark.parametrize("name", ["far_slow", "far_tick"], ids=["by a signal", "by its next progress"])
+def test_a_cancelled_job_cancels_the_call_on_the_server(person: User, site: ScriptedModel, name: str) -> None:
+    """The job is cancelled when the server has reported progress."""
+    job = start(person, site, name)
+    run_task(job)
+    job.refresh_from_db()
+    assert (job.status, job.error) == (JobStatus.CANCELLED, "The job was cancelled.")
+    assert job.progress_message == "begun"
+    after = start(person, site, "far_wait_until_cancelled")
+    run_task(after)
+    after.refresh_from_db()
+    assert after.status == JobStatus.SUCCEEDED
+
+
+def test_a_job_cannot_change_the_state(person: User, site: ScriptedModel) -> None:
+    job = start(person, site, "make_label", text="stateful")
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED
+    assert "A job cannot change the state (key 'label')" in job.error_detail
+
+
+def test_a_tool_that_is_gone_fails_the_job(
+    person: User, site: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = start(person, site, "make_label", text="tea")
+    agent = LlmAgent(name="clerk", model=site, tools=[])
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED
+    assert job.error == "The job failed: The tool 'make_label' is not offered any more."
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [AgentTool(LlmAgent(name="expert")), LongRunningFunctionTool(make_label), google_search],
+    ids=["agent", "long-running", "model-side"],
+)
+def test_a_tool_that_needs_the_invocation_is_refused(tool: Any) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be a job"):
+        as_job(tool)
