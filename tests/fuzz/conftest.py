@@ -15,7 +15,6 @@ from django.test import Client
 from sessions_app.models import Event, Session
 from sessions_app.shutdown import shut_down
 
-
 COLLECTED = "Task was destroyed but it is pending"
 """The garbage collector logs this of tasks that an earlier test left behind, whenever it runs."""
 
