@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from io import BytesIO
 from typing import Any
 
-from channels.security.websocket import WebsocketDenier
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
@@ -39,12 +38,13 @@ def from_own_pages(application: Application) -> Application:
 
     A handshake with NUL is refused as well.
     """
-    denied: Application = WebsocketDenier.as_asgi()
 
     async def wrapped(scope: Scope, receive: Any, send: Any) -> Any:
         request = _http_request(scope)
-        accepts = not has_nul(request) and _OriginCheck(_no_response).accepts(request)
-        return await (application if accepts else denied)(scope, receive, send)
+        if not has_nul(request) and _OriginCheck(_no_response).accepts(request):
+            return await application(scope, receive, send)
+        # Not by Channels' WebsocketDenier, whose sockets would each wait for Redis until the browser has left.
+        return await send({"type": "websocket.close"})
 
     return wrapped
 

@@ -1,100 +1,13 @@
 """`python -m adk_site.dev`: start the site and its embedded servers; Ctrl-C or SIGTERM stops all of them."""
 
-import fcntl
-import os
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-import django
-from django.core.checks import ERROR, run_checks
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
-from django.db import connections
-
-from adk_site.dev.accounts import PERSON, STAFF, ensure_accounts
-from adk_site.dev.address import Address, address_from_environment
-from adk_site.dev.errors import StackError
-from adk_site.dev.marked_processes import restart_with_mark, stop_marked_processes
-from adk_site.dev.stack import run_processes
-from adk_site.embedded.lifetime import running_servers
+from adk_site.dev.marked_processes import restart_with_mark
 from adk_site.embedded.paths import data_dir
 
-WELCOME = """
-  The site is at   {url}
-  Sign in as       {person}    password  {person_password}
-  Staff            {staff}   password  {staff_password}   at {url}admin/
-  Ctrl-C stops everything.
-"""
-
-
-def main() -> None:
+if __name__ == "__main__":
     data = data_dir()
     restart_with_mark(data)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    os.environ["ADK_DEV"] = "1"
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
-    try:
-        with _exclusive_lock(data):
-            _run(data, address_from_environment())
-    except KeyboardInterrupt:
-        print("Stopped.")
-    except (StackError, ImproperlyConfigured) as error:
-        sys.exit(f"{error}")
 
+    # These imports take more than a second, which the program before the restart saves.
+    from adk_site.dev.site import run_site
 
-def _run(data: Path, address: Address) -> None:
-    if leftovers := stop_marked_processes(data):
-        print(f"Stopped {leftovers} processes that an earlier run left behind.", flush=True)
-    address.check_is_free()
-    print("Starting ...", flush=True)
-    with running_servers(data):
-        django.setup()
-        _check_agents()
-        call_command("migrate", verbosity=0)
-        passwords = ensure_accounts(data / "credentials.json")
-        connections.close_all()
-        run_processes(address, _welcome(address, passwords))
-
-
-def _check_agents() -> None:
-    """Raise StackError with the messages of the agent checks, before four processes fail for the same reason."""
-    problems = [problem for problem in run_checks(tags=["agents"]) if problem.level >= ERROR]
-    if problems:
-        raise StackError("\n".join(str(problem) for problem in problems))
-
-
-def _welcome(address: Address, passwords: dict[str, str]) -> str:
-    return WELCOME.format(
-        url=address.url,
-        person=PERSON,
-        person_password=passwords[PERSON],
-        staff=STAFF,
-        staff_password=passwords[STAFF],
-    )
-
-
-@contextmanager
-def _exclusive_lock(data: Path) -> Iterator[None]:
-    """Hold the data directory's lock.
-
-    A record lock (fcntl) is released when this process dies, and forked helpers do not inherit it.
-
-    Raises:
-        StackError: another process holds the lock.
-    """
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (data / "stack.lock").open("a+") as lock:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StackError(
-                f"A site with the data directory {data} is already running: stop it with `make stop`."
-            ) from error
-        yield
-
-
-if __name__ == "__main__":
-    main()
+    run_site(data)

@@ -48,7 +48,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
         self._sign_in = SignIn.of_scope(self.scope)
-        live().sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
+        self._sign_ins = live().sign_ins
+        self._sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
         if not await self._is_within_open_sockets():
             return
         if await event_log.session_status(self._session_id, self._user.pk) is None:
@@ -57,7 +58,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def disconnect(self, code: int) -> None:
         """Stop watching. Running invocations go on."""
         if self._user.is_authenticated:
-            live().sign_ins.unwatch(self._sign_in, self._viewer.on_signed_out)
+            self._sign_ins.unwatch(self._sign_in, self._viewer.on_signed_out)
             open_sockets().close(self._socket_id)
         self._viewer.leave()
 
@@ -103,7 +104,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _write(self, frame: AnyClientFrame) -> None:
         """Handle a frame that changes something, if its person is still signed in."""
         try:
-            if await live().sign_ins.is_valid(self._sign_in):
+            if await self._sign_ins.is_valid(self._sign_in):
                 await handle_frame(frame, self._user, self._session_id)
             else:
                 await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)

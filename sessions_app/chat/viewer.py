@@ -57,6 +57,8 @@ class Viewer:
         self._session_id = session_id
         self._user_id = user_id
         self._close = close
+        # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
+        self._hub = live().hub
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
         self.has_ended = False
@@ -87,7 +89,7 @@ class Viewer:
 
     async def greet(self, after: int) -> None:
         """Send the session's status, then the events after `after`, and watch the hub from now on."""
-        hub = live().hub
+        hub = self._hub
         streaming = hub.streaming_invocations(self._session_id)
         session_status = await event_log.session_status(self._session_id, self._user_id)
         if session_status is None:
@@ -118,7 +120,7 @@ class Viewer:
         if self._send_queue.post(frame):
             return True
         self._is_paused = True
-        live().hub.unwatch(self._session_id, self)
+        self._hub.unwatch(self._session_id, self)
         self._create_task(self._greet_when_drained())
         return False
 
@@ -152,7 +154,7 @@ class Viewer:
             task.cancel()
 
     def _stop_sending(self) -> None:
-        live().hub.unwatch(self._session_id, self)
+        self._hub.unwatch(self._session_id, self)
         self._send_queue.stop()
         self._is_paused = True
 
