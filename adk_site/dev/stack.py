@@ -29,13 +29,18 @@ def run_processes(address: Address, welcome: str) -> None:
     # Beat stores only its last send times in this file, and does not start with a file that a crash truncated.
     for file in settings.DATA_DIR.glob(f"{SCHEDULE_FILE}*"):
         file.unlink()
-    _import_for_all()
     terminal = Terminal(welcome)
     manager = Manager(terminal)
+    forks = sys.platform == "linux"  # The system libraries of macOS do not survive a fork.
+    if forks:
+        _import_for_all()
     environment = _environment()
     for name, arguments in _commands(address).items():
-        process = manager.add_process(name, shlex.join(arguments), env=environment)
-        process._child_ctor = ForkedProgram
+        command = shlex.join(arguments)
+        if forks:
+            manager.add_process(name, command, env=environment)._child_ctor = ForkedProgram
+        else:
+            manager.add_process(name, f"exec {shlex.quote(sys.executable)} -m {command}", env=environment)
     manager.loop()
     # While the embedded servers stop, the manager's handlers would signal processes that have already ended.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -48,15 +53,11 @@ def run_processes(address: Address, welcome: str) -> None:
 
 
 def _import_for_all() -> None:
-    """Import the largest modules of the programs here, once, and let the programs begin as forks of this process.
-
-    On macOS, where system libraries do not survive a fork, each program is started and imports them itself.
-    """
+    """Import the largest modules of the programs here, once: each program begins as a fork of this process."""
     for name in ("celery.apps.beat", "celery.apps.worker", "celery.bin.celery"):
         import_module(name)
     app.loader.import_default_modules()
-    if sys.platform == "linux":
-        multiprocessing.set_start_method("fork", force=True)
+    multiprocessing.set_start_method("fork", force=True)  # no longer the default of Python 3.14
 
 
 def _commands(address: Address) -> dict[str, list[str]]:
@@ -82,6 +83,7 @@ def _environment() -> dict[str, str]:
         "DATABASE_URL": settings.DATABASE_URL,
         "REDIS_URL": settings.REDIS_URL,
         "SECRET_KEY": settings.SECRET_KEY,
+        "PYTHONUNBUFFERED": "1",
         # A worker that gets SIGTERM returns its running jobs to the queue instead of finishing them.
         "REMAP_SIGTERM": "SIGQUIT",
     }

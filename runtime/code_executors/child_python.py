@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -78,10 +79,9 @@ class ChildPython:
 
 
 def _kill_group(leader: int) -> None:
-    try:
+    # Both errors mean that nothing is left: macOS does not permit to kill a group of zombies.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass  # Nothing is left; on macOS, a group of zombies is not permitted to be killed.
 
 
 def _result(stdout: str, stderr: str, status: int, problem: str | None) -> CodeExecutionResult:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from typing import Protocol, TypeVar
 
 from mcp import Client
-from mcp.types import BlobResourceContents, Resource, TextResourceContents, Tool
+from mcp.types import BlobResourceContents, PaginatedResult, Resource, TextResourceContents, Tool
 
 from runtime.context import ReadonlyContext
 from runtime.tools.mcp_tool.connection import McpConnectionError, Send, SessionEndedError
@@ -16,6 +17,8 @@ from runtime.tools.mcp_tool.headers import HeaderSource
 from runtime.tools.mcp_tool.transport import server_name
 
 T = TypeVar("T")
+Page = TypeVar("Page", bound=PaginatedResult)
+PageCo = TypeVar("PageCo", bound=PaginatedResult, covariant=True)
 ResourceContents = TextResourceContents | BlobResourceContents
 
 # A server decides how many pages it has.
@@ -47,14 +50,7 @@ class McpServer:
         """Return the tools of the server."""
 
         async def send(client: Client) -> list[Tool]:
-            page = await client.list_tools()
-            tools = list(page.tools)
-            for _ in range(MAX_PAGES):
-                if page.next_cursor is None:
-                    break
-                page = await client.list_tools(cursor=page.next_cursor)
-                tools += page.tools
-            return tools
+            return [tool async for page in _pages(client.list_tools) for tool in page.tools]
 
         return await self._list(context, send)
 
@@ -64,14 +60,7 @@ class McpServer:
         async def send(client: Client) -> list[Resource]:
             if client.server_capabilities.resources is None:
                 return []
-            page = await client.list_resources()
-            resources = list(page.resources)
-            for _ in range(MAX_PAGES):
-                if page.next_cursor is None:
-                    break
-                page = await client.list_resources(cursor=page.next_cursor)
-                resources += page.resources
-            return resources
+            return [resource async for page in _pages(client.list_resources) for resource in page.resources]
 
         return await self._list(context, send)
 
@@ -124,3 +113,18 @@ class McpServer:
     async def _headers_of(self, context: ReadonlyContext | None) -> dict[str, str]:
         # A program gets no headers, so that all people share it.
         return {} if isinstance(self.params, StdioConnectionParams) else await self._headers.headers(context)
+
+
+class _ListRequest(Protocol[PageCo]):
+    async def __call__(self, *, cursor: str | None = None) -> PageCo: ...
+
+
+async def _pages(request: _ListRequest[Page]) -> AsyncIterator[Page]:
+    """Yield the pages of a list, at most `MAX_PAGES`."""
+    cursor = None
+    for _ in range(MAX_PAGES):
+        page = await request(cursor=cursor)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
