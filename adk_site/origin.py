@@ -43,7 +43,7 @@ def from_own_pages(application: Application) -> Application:
         request = _http_request(scope)
         if not has_nul(request) and _OriginCheck(_no_response).accepts(request):
             return await application(scope, receive, send)
-        # Not by Channels' WebsocketDenier, whose sockets would each wait for Redis until the browser has left.
+        # WebsocketDenier of Channels would keep each refused socket waiting for Redis until the browser leaves.
         return await send({"type": "websocket.close"})
 
     return wrapped

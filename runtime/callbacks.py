@@ -19,7 +19,7 @@ def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:
     return callbacks if isinstance(callbacks, list) else [callbacks]
 
 
-async def call(function: Callback[T], **kwargs: Any) -> T | None:
+async def call(function: Callback[T], /, **kwargs: Any) -> T | None:
     """Call a callback that may be sync or async."""
     answer = function(**kwargs)
     if inspect.isawaitable(answer):

@@ -38,7 +38,7 @@ class ForkedProgram:
 
 
 def _run(arguments: list[str], env: Mapping[str, str], output: int) -> NoReturn:
-    """Run the program in this process, which exits with its code: honcho's `multiprocessing` sees to that."""
+    """Run the program in this process. `multiprocessing`, in whose process it runs, exits with its code."""
     os.setsid()
     for standard in (sys.stdout, sys.stderr):
         os.dup2(output, standard.fileno())

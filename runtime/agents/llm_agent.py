@@ -15,7 +15,6 @@ from runtime.callbacks import Callback
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import InvocationContext
 from runtime.engine.instructions import static_parts
-from runtime.engine.output import Output
 from runtime.engine.step import run_llm_agent
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
@@ -116,10 +115,8 @@ class LlmAgent(BaseAgent):
     _own_model: BaseLlm | None = None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        output = Output(self, ctx)
         async with aclosing(run_llm_agent(self, ctx)) as events:
             async for event in events:
-                output.record(event)
                 yield event
 
     @property

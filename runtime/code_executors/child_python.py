@@ -53,6 +53,8 @@ class ChildPython:
             finally:
                 self.kill()
                 process.wait()
+                with self._lock:
+                    self._process = None  # Another process may get its number.
             return _result(_text(out), _text(err), process.returncode, problem)
 
     def kill(self) -> None:

@@ -46,7 +46,7 @@ def _first_block(text: str, delimiters: Sequence[Delimiters]) -> tuple[str, str]
     for lead, trail in delimiters:
         start = text.find(lead)
         end = text.find(trail, start + len(lead)) if start >= 0 else -1
-        if end > start + len(lead) - 1 and end >= 0:
+        if end >= 0:
             blocks.append((start, text[start + len(lead) : end]))
     if not blocks:
         return None

@@ -17,6 +17,7 @@ import platform
 import resource
 import struct
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,11 +33,14 @@ _CAPSET_VERSION_3 = 0x20080522
 # Rights of Landlock on files and directories: https://docs.kernel.org/userspace-api/landlock.html
 _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _FS_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-_NO_EXECUTION = ~1
+_EXECUTE = 1
 _TCP_RIGHTS, _SCOPES = 0b11, 0b11
 
-_READABLE = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/random")
-_READABLE_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
+_READABLE = (
+    *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/random"),
+)
+_READABLE_SYSTEM_INFO = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 _DEVICES = ("/dev/null", "/dev/zero")
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -68,16 +72,78 @@ class _Calls:
 
 # Number on x86-64, number on ARM64 or None.
 _DENIED: dict[str, tuple[int, int | None]] = {
-    **{"socket": (41, 198), "io_uring_setup": (425, 425)},
-    **{"fork": (57, None), "vfork": (58, None)},
-    **{"ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271)},
-    **{"kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138)},
-    **{"rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "pidfd_open": (434, 434)},
-    **{"setpriority": (141, 140), "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122)},
-    **{"memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186)},
-    **{"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "chroot": (161, 51)},
-    **{"pivot_root": (155, 41), "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219)},
-    **{"bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282)},
+    # Network
+    "socket": (41, 198),
+    "io_uring_setup": (425, 425),
+    # Other processes
+    "fork": (57, None),
+    "vfork": (58, None),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_send_signal": (424, 424),
+    "pidfd_open": (434, 434),
+    # Priorities
+    "setpriority": (141, 140),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+    "sched_setaffinity": (203, 122),
+    "ioprio_set": (251, 30),
+    # Memory, semaphores and queues that processes share
+    "memfd_create": (319, 279),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    # Modes, owners, times and attributes of files, which Landlock leaves open
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+    # The kernel
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "chroot": (161, 51),
+    "pivot_root": (155, 41),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
 }
 _CALLS = {
     "x86_64": _Calls(0xC000003E, 126, 56, 302, tuple(x86 for x86, _ in _DENIED.values())),
@@ -160,14 +226,22 @@ def _allow_files(directory: str) -> None:
         : 8 if version < 4 else 16 if version < 6 else 24
     ]
     ruleset = _check(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
-    python = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
-    for path in (*_READABLE, *_READABLE_FACTS, *python):
+    for path in (*_READABLE, *_READABLE_SYSTEM_INFO, *_python_directories()):
         _allow(ruleset, path, _READ_FILE | _READ_DIR)
     for path in _DEVICES:
         _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
-    _allow(ruleset, directory, rights & _NO_EXECUTION)
+    _allow(ruleset, directory, rights & ~_EXECUTE)
     _check(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
+
+
+def _python_directories() -> set[str]:
+    """Return the directories of the standard library, the installed packages and Python's own libraries."""
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    paths = [sysconfig.get_path(kind) for kind in kinds]
+    paths += [sysconfig.get_path(kind, vars={"base": sys.base_prefix}) for kind in kinds]
+    paths.append(sysconfig.get_config_var("LIBDIR") or "")
+    return {os.path.realpath(path) for path in paths if path}
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

@@ -17,8 +17,9 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
     """Runs code in a process of its own that has few rights and limits of time, memory and size of files.
 
     On Linux (x86-64, ARM) the process has no network and no sockets, starts no other process, signals none, reads only
-    the Python installation and system libraries, and writes only to a directory that is deleted afterwards. Its
-    environment holds no variable of the site. The kernel enforces this by seccomp and Landlock (Linux 5.13).
+    the Python installation and system libraries, and writes only to a directory that is deleted afterwards. It changes
+    no file's mode, owner or times: `shutil.copy` fails, `shutil.copyfile` works. Its environment holds no variable of
+    the site. The kernel enforces this by seccomp and Landlock (Linux 5.13).
 
     The process does not protect against faults of the kernel, against side channels of a shared processor, or against
     code that fills the disk with many files until its time is over. It reads every installed Python package. Use
@@ -59,11 +60,10 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
         environment = {
             "PATH": os.defpath,
             "LANG": "C.UTF-8",
-            "PYTHONIOENCODING": "utf-8",
             # A thread for each processor would take much of the address space.
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
         }
-        # -I leaves out the user's packages and the directory of the script; -X utf8 replaces PYTHONIOENCODING.
+        # -I leaves out the user's packages and the directory of the script; -X utf8 sets the encoding.
         arguments = ["-I", "-X", "utf8", str(SCRIPT), json.dumps(asdict(limits))]
         return ChildPython(arguments, environment, self.timeout_seconds)

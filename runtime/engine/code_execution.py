@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from runtime import types
 from runtime._tasks import no_stray_cancellation
@@ -13,6 +14,13 @@ from runtime.context import Context, InvocationContext
 from runtime.engine.build_events import agent_event
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.events.event import Event
+
+
+class CodeToRun(NamedTuple):
+    """Code of the model, and the executor that runs it."""
+
+    executor: BaseCodeExecutor
+    code: str
 
 
 def parts_with_code(
@@ -31,16 +39,19 @@ def parts_with_code(
     return split
 
 
-def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -> str | None:
+def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -> CodeToRun | None:
     """Return the code at the end of an event, if it has to run."""
     parts = (event.content.parts or []) if event.content else []
-    code = trailing_code(event.content)
-    return code if code and not event.error_code and parts_with_code(agent, ctx, parts) else None
+    executor, code = agent.code_executor, trailing_code(event.content)
+    if executor is None or not code or event.error_code or not parts_with_code(agent, ctx, parts):
+        return None
+    return CodeToRun(executor, code)
 
 
-async def run_code(executor: BaseCodeExecutor, ctx: InvocationContext, code: str) -> Event:
+async def run_code(run: CodeToRun, ctx: InvocationContext) -> Event:
     """Run code and return the event with its result; output files become artifacts."""
-    given = CodeExecutionInput(code, execution_id=ctx.session.id if executor.stateful else None)
+    executor = run.executor
+    given = CodeExecutionInput(run.code, execution_id=ctx.session.id if executor.stateful else None)
     with no_stray_cancellation(f"{type(executor).__name__}"):
         result = await executor.execute_code_async(ctx, given)
     context = Context(ctx)

@@ -9,6 +9,7 @@ from runtime.context import AgentProtocol, InvocationContext, ReadonlyContext
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.errors import ConfigurationError
+from runtime.events.message import part_of
 from runtime.utils.instructions_utils import render_instruction
 
 
@@ -69,20 +70,10 @@ def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
         return []
     if isinstance(content, types.Content):
         return content.parts or []
-    return [_as_part(item) for item in (content if isinstance(content, list) else [content])]
-
-
-def _as_part(item: types.PartUnion) -> types.Part:
-    if isinstance(item, types.Part):
-        return item
-    if isinstance(item, str):
-        return types.Part(text=item)
-    if isinstance(item, types.File):
-        return types.Part(file_data=types.FileData(file_uri=item.uri, mime_type=item.mime_type))
-    raise ConfigurationError(
-        f"static_instruction cannot hold a {type(item).__name__}: give text, a types.Part, a types.File or a "
-        "types.Content."
-    )
+    try:
+        return [part_of(item) for item in (content if isinstance(content, list) else [content])]
+    except ValueError as error:
+        raise ConfigurationError(f"static_instruction cannot be sent to a model. {error}") from error
 
 
 def _is_user_message(content: types.Content) -> bool:

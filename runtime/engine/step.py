@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import request_event
-from runtime.engine.code_execution import code_to_run, run_code
+from runtime.engine.code_execution import CodeToRun, code_to_run, run_code
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.human_input.answers import (
     AlreadyAnswered,
@@ -20,7 +20,7 @@ from runtime.engine.human_input.answers import (
 )
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.model_call import stream_model_events
-from runtime.engine.output import structured_answer
+from runtime.engine.output import Output, structured_answer
 from runtime.engine.request import build_request, callable_tools
 from runtime.engine.resume.decide import (
     AskPerson,
@@ -33,7 +33,6 @@ from runtime.engine.resume.decide import (
     decide_resume,
 )
 from runtime.engine.tools import resolve_tools
-from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 
 
@@ -68,18 +67,21 @@ class Step:
 
 async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """Run steps until one stops or transfers; after a transfer, run the target agent."""
-    step = Step(agent, ctx, CallModel())
+    step, output = Step(agent, ctx, CallModel()), Output(agent, ctx)
     async with aclosing(run_answered_calls(step)) as events:
         async for event in events:
+            output.record(event)
             yield event
     if ctx.resuming and isinstance(step.next, CallModel):
         async with aclosing(run_resumed_step(step)) as events:
             async for event in events:
+                output.record(event)
                 yield event
     while isinstance(step.next, CallModel) and not ctx.end_invocation:
         step = Step(agent, ctx)
         async with aclosing(run_step(step)) as events:
             async for event in events:
+                output.record(event)
                 yield event
     if isinstance(step.next, Transfer) and not ctx.end_invocation:
         target = agent.root_agent.get_agent(step.next.agent_name)
@@ -113,8 +115,9 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
         case Pause() | Done():
             step.next = Stop()
         case RunCode(event):
+            step.next = Stop()
             if code := code_to_run(step.agent, step.ctx, event):
-                yield await execute(step, code)
+                yield await execute_code(step, code)
         case TransferTo(agent_name):
             step.next = Transfer(agent_name)
         case AskPerson(calls, actions):
@@ -146,17 +149,13 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                     async for answer in answers:
                         yield answer
             if code is not None:
-                yield await execute(step, code)
+                yield await execute_code(step, code)
 
 
-async def execute(step: Step, code: str) -> Event:
+async def execute_code(step: Step, code: CodeToRun) -> Event:
     """Run code of the model and return the event with its result; the model is called next."""
-    if step.agent.code_executor is None:
-        raise ConfigurationError(
-            f"Agent {step.agent.name!r} has no code_executor for the code in its events."
-        )
     step.next = CallModel()
-    return await run_code(step.agent.code_executor, step.ctx, code)
+    return await run_code(code, step.ctx)
 
 
 async def run_calls(

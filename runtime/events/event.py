@@ -56,7 +56,8 @@ class Event(LlmResponse):
             fields["content"] = content_of(message)
         if state is not None:
             actions = EventActions.model_validate(fields.get("actions") or {})
-            fields["actions"] = actions.model_copy(update={"state_delta": state})
+            given = EventActions(state_delta=state).state_delta
+            fields["actions"] = actions.model_copy(update={"state_delta": given})
         return fields
 
     @property

@@ -21,14 +21,22 @@ def content_of(
     if isinstance(message, dict) and "parts" in message:
         return types.Content.model_validate(message)
     items = message if isinstance(message, list) else [message]
-    return types.Content(parts=[_part_of(item) for item in items])
+    return types.Content(parts=[part_of(item) for item in items])
 
 
-def _part_of(item: object) -> types.Part:
+def part_of(item: object) -> types.Part:
+    """Return the part for a text, a part or a file.
+
+    Raises:
+        pydantic.ValidationError: a dict is no part.
+        ValueError: the item has another type.
+    """
     if isinstance(item, str):
         return types.Part(text=item)
+    if isinstance(item, types.File):
+        return types.Part(file_data=types.FileData(file_uri=item.uri, mime_type=item.mime_type))
     if isinstance(item, dict | types.Part):
         return types.Part.model_validate(item)
     raise ValueError(
-        f"A message cannot hold a {type(item).__name__}. Give text, a types.Part or a types.Content."
+        f"A content cannot hold a {type(item).__name__}: give text, a types.Part, a types.File or a types.Content."
     )

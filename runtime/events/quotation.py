@@ -45,6 +45,10 @@ def _quote_part(author: str, part: types.Part) -> list[types.Part]:
     if response := part.function_response:
         introduction = f"[{author}] `{response.name}` tool returned result"
         return [types.Part(text=quote(introduction, _json(response.response)))]
+    if code := part.executable_code:
+        return [types.Part(text=quote(f"[{author}] ran code", code.code or ""))]
+    if result := part.code_execution_result:
+        return [types.Part(text=quote(f"[{author}] ran code with the result", result.output or ""))]
     return [part]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import takewhile
+from typing import Any, Protocol
 
 from runtime import types
 from runtime.models.context_cache_config import ContextCacheConfig
@@ -72,6 +73,13 @@ class LlmRequest:
                 self.tools_dict[tool.name] = tool
         if declarations:
             self._declare(declarations)
+
+    def latest_responses(self, tool_name: str) -> list[dict[str, Any]]:
+        """Return the tool's responses since the model's last turn. Other tools may have added contents after them."""
+        since = list(takewhile(lambda content: content.role != "model", reversed(self.contents)))
+        parts = [part for content in reversed(since) for part in content.parts or []]
+        responses = [part.function_response for part in parts if part.function_response]
+        return [response.response or {} for response in responses if response.name == tool_name]
 
     def set_output_schema(self, schema: types.SchemaUnion) -> None:
         """Ask for JSON that follows a pydantic model, a type such as `list[Model]`, or a `types.Schema`."""

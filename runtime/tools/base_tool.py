@@ -7,6 +7,7 @@ from typing import Any
 from runtime import types
 from runtime.context import Context
 from runtime.models.llm_request import LlmRequest
+from runtime.tools.tool_result import ToolError
 
 
 class BaseTool:
@@ -60,8 +61,13 @@ class BaseTool:
         return None
 
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Execute a call as a background job, where an exception may cause a retry; by default as `run_async`."""
-        return await self.run_async(args=args, tool_context=tool_context)
+        """Execute a call as a background job, where an exception may cause a retry; by default as `run_async`.
+
+        A result that holds only an `error` is a failure of the job.
+        """
+        result = await self.run_async(args=args, tool_context=tool_context)
+        is_failure = isinstance(result, dict) and result.keys() == {"error"}
+        return ToolError(str(result["error"])) if is_failure else result
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         """Change the request before each model call; by default, declare the tool in it (contract Q13)."""

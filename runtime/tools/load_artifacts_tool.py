@@ -43,20 +43,9 @@ class LoadArtifactsTool(FunctionTool):
         llm_request.append_instructions(
             [f"This session has these files:\n{listed}\nTo read a file, call `{_NAME}` with its name."]
         )
-        for name in _requested_names(llm_request):
-            llm_request.contents.append(await _file_content(name, tool_context))
-
-
-def _requested_names(llm_request: LlmRequest) -> list[str]:
-    """Return the names in the function response at the end of the request."""
-    parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
-    responses = [part.function_response for part in parts if part.function_response]
-    return [
-        name
-        for response in responses
-        if response.name == _NAME and response.response
-        for name in response.response.get("artifact_names", [])
-    ]
+        for response in llm_request.latest_responses(_NAME):
+            for name in response.get("artifact_names", []):
+                llm_request.contents.append(await _file_content(name, tool_context))
 
 
 async def _file_content(name: str, tool_context: ToolContext) -> types.Content:

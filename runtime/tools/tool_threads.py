@@ -38,7 +38,7 @@ def one_after_another() -> Iterator[None]:
         _turn.reset(token)
 
 
-async def run_in_tool_thread(function: Callable[..., Any], **arguments: Any) -> Any:
+async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
     """Call the function in a tool thread, with the caller's context variables."""
     context = copy_context()
     context.run(_turn.set, None)  # A tool that runs other tools itself does not wait for its own end.

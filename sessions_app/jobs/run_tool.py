@@ -15,7 +15,7 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.progress import receiving_progress
-from sessions_app.agent_registry import get_app
+from sessions_app import agent_registry
 from sessions_app.db.threads import background_loop
 from sessions_app.jobs.api import JobCancelled, JobError, current_job
 from sessions_app.jobs.as_job import ToolAsJob, ToolsetAsJobs
@@ -69,8 +69,12 @@ def missing_tool_error(name: str) -> JobError:
 
 def _find_candidates(job: ToolJob) -> Candidates | None:
     """Return the first agent of the job's name with a source: the tool of the call's name, else its toolsets."""
-    root = get_app(job.session.app_name).root_agent
-    for agent in (agent for tree in trees_of(root) for agent in walk(tree) if agent.name == job.agent_name):
+    app = agent_registry.apps().get(job.session.app_name)
+    if app is None:
+        return None
+    for agent in (
+        agent for tree in trees_of(app.root_agent) for agent in walk(tree) if agent.name == job.agent_name
+    ):
         jobs = [
             tool for tool in tools_of(agent) if isinstance(tool, ToolAsJob) and tool.name == job.tool_name
         ]

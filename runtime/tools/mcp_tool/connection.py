@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from contextvars import Context
 from typing import TypeVar
 
+import httpx2
 from mcp import Client, MCPError
 from mcp.client import Transport
 from mcp.types import CONNECTION_CLOSED
@@ -90,7 +91,8 @@ class McpConnection:
             if error.code == CONNECTION_CLOSED:
                 self._stop.set()
                 raise McpConnectionError(
-                    f"The connection to the MCP server {self._server!r} was lost."
+                    f"The connection to the MCP server {self._server!r} was lost. It is not known if the call has "
+                    "taken effect."
                 ) from error
             raise
         finally:
@@ -146,4 +148,6 @@ def _reason(error: BaseException, timeout: float) -> str:
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
         return f"it did not answer within {timeout:g} seconds"
+    if isinstance(error, httpx2.HTTPStatusError):  # Its text has the URL, whose query may hold a key.
+        return f"it answered with status {error.response.status_code}"
     return str(error).rstrip(".") or type(error).__name__

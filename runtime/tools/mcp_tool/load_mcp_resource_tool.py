@@ -56,8 +56,9 @@ class LoadMcpResourceTool(BaseTool):
                 f"The MCP server has these resources: {names}. To read them, call `{self.name}` with their names."
             ]
         )
-        for name in _requested_names(llm_request, self.name):
-            llm_request.contents.append(await self._content_of(name, tool_context))
+        for response in llm_request.latest_responses(self.name):
+            for name in response.get(_NAMES, []):
+                llm_request.contents.append(await self._content_of(name, tool_context))
 
     async def _content_of(self, name: str, tool_context: Context) -> types.Content:
         try:
@@ -65,18 +66,6 @@ class LoadMcpResourceTool(BaseTool):
         except (McpConnectionError, MCPError, ValueError) as error:
             return types.UserContent(f"The resource {name!r} cannot be read: {error}")
         return types.UserContent([types.Part(text=f"The resource {name!r}:"), *map(_part_of, contents)])
-
-
-def _requested_names(llm_request: LlmRequest, tool_name: str) -> list[str]:
-    """Return the names in the function responses at the end of the request."""
-    parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
-    responses = [part.function_response for part in parts if part.function_response]
-    return [
-        name
-        for response in responses
-        if response.name == tool_name and response.response
-        for name in response.response.get(_NAMES, [])
-    ]
 
 
 def _part_of(contents: ResourceContents) -> types.Part:

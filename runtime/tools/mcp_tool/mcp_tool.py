@@ -11,6 +11,7 @@ from mcp.types import CallToolResult, Tool
 
 from runtime import types
 from runtime.context import Context
+from runtime.errors import AdkError
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.mcp_tool.connection import McpConnectionError
@@ -25,6 +26,10 @@ logger = logging.getLogger(__name__)
 # All providers accept these names.
 _LONGEST_NAME = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class UnreadableAnswerError(AdkError):
+    """The server's answer does not keep to the protocol or to the tool's own schema."""
 
 
 def callable_name(name: str) -> str:
@@ -68,14 +73,11 @@ class McpTool(BaseTool):
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         """Declare the tool, and show the model the images of the latest calls."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
-        parts = (llm_request.contents[-1].parts or []) if llm_request.contents else []
-        responses = [part.function_response for part in parts if part.function_response]
-        for response in responses:
-            if response.name == self.name:
-                for name in image_files(response.response or {}):
-                    if image := await tool_context.load_artifact(name):
-                        shown = [types.Part(text=f"The file {name!r}:"), image]
-                        llm_request.contents.append(types.Content(role="user", parts=shown))
+        for response in llm_request.latest_responses(self.name):
+            for name in image_files(response):
+                if image := await tool_context.load_artifact(name):
+                    shown = [types.Part(text=f"The file {name!r}:"), image]
+                    llm_request.contents.append(types.Content(role="user", parts=shown))
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Call the tool. A failure of the server or of the connection is an error response to the model.
@@ -87,9 +89,8 @@ class McpTool(BaseTool):
             result = await self._call(args, tool_context)
         except McpConnectionError as error:
             logger.warning("MCP tool %r: %s", self.name, error)
-            return {"error": f"{error} It is not known if the call has taken effect."}
-        except (MCPError, RuntimeError, ValueError) as error:
-            # The client raises the last two for an answer that does not keep to the protocol or the tool's own schema.
+            return {"error": str(error)}
+        except (MCPError, UnreadableAnswerError) as error:
             logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
             return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
         return await response_of(result, self.name, tool_context)
@@ -100,6 +101,7 @@ class McpTool(BaseTool):
         Raises:
             McpConnectionError: the server cannot be reached, or the connection was lost before it answered.
             MCPError: the server refuses the call, or did not answer in time.
+            UnreadableAnswerError: the answer does not keep to the protocol or to the tool's own schema.
         """
         result = await self._call(args, tool_context)
         response = await response_of(result, self.name, tool_context)
@@ -112,7 +114,10 @@ class McpTool(BaseTool):
         callback = on_progress(self._progress_callback, self.name, tool_context)
 
         async def send(client: Client) -> CallToolResult:
-            return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
+            try:
+                return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
+            except (RuntimeError, ValueError) as error:
+                raise UnreadableAnswerError(str(error)) from error
 
         return await self._server.request(tool_context, send)
 

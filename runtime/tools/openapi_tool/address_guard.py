@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 import httpx2
 
 _NAT64 = IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
 class InternalAddressError(httpx2.ConnectError):
@@ -72,6 +73,8 @@ def is_internal(address: str) -> bool:
     embedded = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
     if embedded is not None:
         return is_internal(str(embedded))
+    if isinstance(parsed, IPv6Address) and parsed not in _GLOBAL_UNICAST:
+        return True
     return not parsed.is_global or parsed.is_multicast
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +15,6 @@ from runtime.tools.openapi_tool.address_guard import GuardedTransport, public_ad
 DEFAULT_TIMEOUT = 60.0
 DEFAULT_MAX_RESPONSE_BYTES = 1_000_000
 MAX_REDIRECTS = 5
-
-log = logging.getLogger("httpx2")
 
 ClientFactory = Callable[[], httpx2.AsyncClient]
 Verify = bool | str | ssl.SSLContext | None
@@ -144,16 +141,3 @@ def _is_same_server(origin: httpx2.URL, target: httpx2.URL) -> bool:
         None,
     )
     return is_upgrade or (origin.scheme, origin.port) == (target.scheme, target.port)
-
-
-def _without_query(record: logging.LogRecord) -> bool:
-    """Shorten the URLs in a log record of the HTTP client: a query may hold an API key."""
-    if isinstance(record.args, tuple):
-        record.args = tuple(
-            argument.copy_with(query=None) if isinstance(argument, httpx2.URL) else argument
-            for argument in record.args
-        )
-    return True
-
-
-log.addFilter(_without_query)

@@ -12,6 +12,8 @@ from runtime.tools.tool_context import ToolContext
 class VertexAiRagRetrieval(BaseRetrievalTool):
     """Lets Gemini read texts of a corpus while it answers. Other models refuse the request."""
 
+    can_run_in_job = False
+
     def __init__(
         self,
         *,

@@ -27,7 +27,6 @@ class Authorizer:
         key: str | None,
         exchange: HttpExchange,
     ) -> None:
-        self._scheme = scheme
         self._credential = credential
         self._exchange = exchange
         self._config = (
@@ -35,6 +34,8 @@ class Authorizer:
             if scheme
             else None
         )
+        # Read by the config, which also takes the models of other libraries.
+        self._scheme = self._config.auth_scheme if self._config else None
 
     async def authorize(self, context: Context | None) -> Placement | None:
         """Return what the request carries; None when the person was asked for a credential.

@@ -21,6 +21,8 @@ from runtime.code_executors import (
 from runtime.code_executors.local_code_executor import LocalCodeExecutor
 from runtime.context import InvocationContext
 
+LIBC = "import ctypes; libc = ctypes.CDLL(None, use_errno=True)"
+RAISE = "raise OSError(ctypes.get_errno(), 'refused')"
 pytestmark = pytest.mark.skipif(
     confinement.missing_protection() is not None, reason=str(confinement.missing_protection())
 )
@@ -81,14 +83,28 @@ def test_t12_a_traceback_begins_in_the_code(invocation: InvocationContext) -> No
         "import resource; resource.prlimit({parent}, resource.RLIMIT_CPU)",
         "open('/tmp/left-behind', 'w')",
         "import os; os.memfd_create('m')",
-        "import os; os.chmod('/tmp', 0o700); open('/tmp/x', 'w')",
+        "import os; os.chmod({own!r}, 0)",
+        "import os; os.fchmod(os.open('f', os.O_CREAT), 0)",
+        "import os; os.chown({own!r}, {uid}, -1)",
+        "import os; os.utime({own!r}, (0, 0))",
+        "import os; os.setxattr({own!r}, 'user.x', b'1')",
+        f"{LIBC}; libc.shmat(0, None, 0); {RAISE}",
+        f"{LIBC}; libc.semget(1, 1, 0o1666); {RAISE}",
+        "open('/usr/bin/env', 'rb').read()",
     ],
 )
-def test_t12_code_reaches_nothing_of_the_site(invocation: InvocationContext, code: str) -> None:
+def test_t12_code_reaches_nothing_of_the_site(
+    invocation: InvocationContext, tmp_path: Path, code: str
+) -> None:
+    own = tmp_path / "own"
+    own.write_text("the site's")
+    before = own.stat()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         values = {"port": listener.getsockname()[1], "parent": os.getpid(), "here": __file__}
+        values |= {"own": str(own), "uid": os.getuid()}
         result = run(invocation, code.format(**values))
     assert "PermissionError" in result.stderr and result.exit_code == 1
+    assert own.stat() == before
 
 
 def test_t12_the_environment_of_the_site_is_not_passed_on(
