@@ -179,3 +179,20 @@ def test_a_tool_that_is_gone_fails_the_job(
 def test_a_tool_that_needs_the_invocation_is_refused(tool: Any) -> None:
     with pytest.raises(ConfigurationError, match="cannot be a job"):
         as_job(tool)
+
+
+def test_a_call_that_only_reports_an_error_is_a_failed_job(person: User, site: ScriptedModel) -> None:
+    job = start(person, site, "make_label", words="no such argument")
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED and "text" in job.error
+
+
+def test_a_job_of_an_app_that_is_gone_fails(
+    person: User, site: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = start(person, site, "make_label", text="tea")
+    monkeypatch.setattr(agent_registry, "apps", lambda: {})
+    run_task(job)
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED and "is not offered any more" in job.error

@@ -221,3 +221,13 @@ async def test_an_agents_own_tool_named_like_the_transfer_tool_is_called() -> No
     [tool] = model.requests[0].config.tools or []
     assert isinstance(tool, types.Tool)
     assert [declared.name for declared in tool.function_declarations or []] == ["transfer_to_agent"]
+
+
+async def test_the_output_of_an_agent_after_a_transfer_back_is_that_of_its_last_call() -> None:
+    """Contract A4: each call of the agent begins its output anew."""
+    helper = agent("helper", to("root"))
+    first = [types.Part(text="One moment. "), to("helper")]
+    root = agent("root", first, "Done.", output_key="said", sub_agents=[helper])
+    conversation = Conversation(root)
+    await conversation.say("help")
+    assert (await conversation.session()).state["said"] == "Done."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runtime import types
 from runtime.models import LlmRequest
 from runtime.tools.base_tool import BaseTool
+from tests.fakes import text_content
 
 
 class Declared(BaseTool):
@@ -89,3 +90,19 @@ def test_q13_an_output_schema_asks_for_json() -> None:
 def test_m1_contents_are_not_copied() -> None:
     contents = [types.Content(role="user", parts=[types.Part(text="Hi")])] * 5_000
     assert LlmRequest(contents=contents).contents is contents
+
+
+def test_each_tool_finds_its_latest_responses_whatever_others_have_added() -> None:
+    def response(name: str, value: int) -> types.Part:
+        return types.Part.from_function_response(name=name, response={"value": value})
+
+    request = LlmRequest(
+        contents=[
+            types.Content(role="user", parts=[response("one", 0)]),
+            text_content("Again."),
+            types.Content(role="user", parts=[response("one", 1), response("two", 2)]),
+            text_content("Added by a tool.", role="user"),
+        ]
+    )
+    assert request.latest_responses("one") == [{"value": 1}]
+    assert request.latest_responses("two") == [{"value": 2}]

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+from runtime import callbacks
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools.crewai_tool import CrewaiTool
 from runtime.tools.langchain_tool import LangchainTool
+from runtime.tools.tool_threads import run_in_tool_thread
 
 
 class Search(BaseModel):
@@ -131,3 +133,9 @@ async def test_tools_of_langchain_itself(context: Context) -> None:
         schema = wrapped._get_declaration().parameters_json_schema
         assert isinstance(schema, dict) and set(schema["properties"]) == {"a", "b"}
         assert await wrapped.run_async(args={"a": 2, "b": 3}, tool_context=context) == result
+
+
+async def test_an_argument_may_be_called_function() -> None:
+    """Schemas of others name their arguments as they like."""
+    assert await run_in_tool_thread(lambda **given: given, function="f") == {"function": "f"}
+    assert await callbacks.call(lambda **given: given, function="f") == {"function": "f"}

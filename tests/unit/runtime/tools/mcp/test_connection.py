@@ -11,10 +11,16 @@ import pytest
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
-from runtime.tools.mcp_tool import McpToolset, StdioConnectionParams, StdioServerParameters
+from runtime.tools.mcp_tool import (
+    McpToolset,
+    SseConnectionParams,
+    StdioConnectionParams,
+    StdioServerParameters,
+)
 from runtime.tools.mcp_tool import connections as open_connections
 from runtime.tools.mcp_tool.connection import McpConnectionError
 from tests.mcp_process import STDIO, free_port, http_params, running_server, stdio_params
+from tests.unit.runtime.openapi.echo_server import EchoServer, Reply
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 
 
@@ -147,3 +153,13 @@ async def test_a_server_that_is_not_on_the_list_is_not_started(allowed: list[str
             await McpToolset(connection_params=stdio_params()).get_tools()
     finally:
         set_allowed_mcp_servers(None)
+
+
+async def test_an_address_with_a_key_is_not_shown_when_the_server_refuses_it() -> None:
+    with EchoServer() as server:
+        server.routes["/sse"] = lambda _: Reply(403)
+        toolset = McpToolset(connection_params=SseConnectionParams(url=f"{server.url}/sse?key=s3cr3t"))
+        with pytest.raises(McpConnectionError) as caught:
+            await toolset.get_tools()
+        await toolset.close()
+    assert "status 403" in str(caught.value) and "s3cr3t" not in str(caught.value)
