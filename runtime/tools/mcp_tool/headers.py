@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Awaitable, Callable
-
 from runtime.auth.auth_credential import AuthCredential
-from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, AuthScheme
+from runtime.auth.auth_schemes import AuthScheme
+from runtime.auth.placement import place
 from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
-
-Headers = dict[str, str]
-HeaderProvider = Callable[[ReadonlyContext], Headers | Awaitable[Headers]]
+from runtime.tools.header_provider import HeaderProvider, Headers, provided_headers
 
 
 def credential_headers(scheme: AuthScheme | None, credential: AuthCredential | None) -> Headers:
@@ -22,21 +18,13 @@ def credential_headers(scheme: AuthScheme | None, credential: AuthCredential | N
     """
     if credential is None:
         return {}
-    if credential.oauth2 and credential.oauth2.access_token:
-        return {"Authorization": f"Bearer {credential.oauth2.access_token}"}
-    if credential.api_key and isinstance(scheme, APIKey) and scheme.in_ is ApiKeyLocation.HEADER:
-        return {scheme.name: credential.api_key}
-    if credential.http:
-        given = credential.http.credentials
-        if given.token:
-            return {"Authorization": f"{credential.http.scheme.title()} {given.token}"}
-        if given.username is not None and given.password is not None:
-            pair = base64.b64encode(f"{given.username}:{given.password}".encode()).decode()
-            return {"Authorization": f"Basic {pair}"}
-    raise ConfigurationError(
-        f"An MCP server gets its credential in a header, but the {credential.auth_type.value} credential of the "
-        "toolset has no key or token for one. Give the toolset a header_provider that returns the headers."
-    )
+    placed = place(scheme, credential)
+    if placed is None or not placed.headers:
+        raise ConfigurationError(
+            f"An MCP server gets its credential in a header, but the {credential.auth_type.value} credential of the "
+            "toolset has no key or token for one. Give the toolset a header_provider that returns the headers."
+        )
+    return placed.headers
 
 
 class HeaderSource:
@@ -50,9 +38,4 @@ class HeaderSource:
 
     async def headers(self, context: ReadonlyContext | None) -> Headers:
         """Return the headers for an invocation. Without one, the provider is not asked."""
-        provided: Headers | None = None
-        if self._provider and context is not None:
-            # The parameter of a provider has no fixed name.
-            answer = self._provider(context)
-            provided = await answer if isinstance(answer, Awaitable) else answer
-        return {**(provided or {}), **self._credential_headers}
+        return {**await provided_headers(self._provider, context), **self._credential_headers}

@@ -14,6 +14,7 @@ from runtime.context import ReadonlyContext
 from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
+from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.mcp_allow_list import refused_server_problem
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
@@ -21,7 +22,7 @@ from runtime.tools.mcp_tool.connection_params import (
     StdioConnectionParams,
     StreamableHTTPConnectionParams,
 )
-from runtime.tools.mcp_tool.headers import HeaderProvider, HeaderSource
+from runtime.tools.mcp_tool.headers import HeaderSource
 from runtime.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
 from runtime.tools.mcp_tool.mcp_tool import McpTool, callable_name
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory

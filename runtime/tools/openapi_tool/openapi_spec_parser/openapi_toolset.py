@@ -12,6 +12,7 @@ from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
+from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.openapi_tool.http_exchange import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT,
@@ -20,7 +21,7 @@ from runtime.tools.openapi_tool.http_exchange import (
 )
 from runtime.tools.openapi_tool.openapi_spec_parser.operations import read_operations
 from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, UnresolvedReferenceError
-from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import HeaderProvider, RestApiTool
+from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import RestApiTool
 from runtime.tools.openapi_tool.openapi_spec_parser.spec_text import SpecFormat, parse_spec
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import unique_tool_names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.tools.openapi_tool.auth.placement import Placement
+from runtime.auth.placement import Placement
 from runtime.tools.openapi_tool.http_exchange import HttpRequest
 from runtime.tools.openapi_tool.openapi_spec_parser.bodies import encode_body
 from runtime.tools.openapi_tool.openapi_spec_parser.operations import OperationEndpoint

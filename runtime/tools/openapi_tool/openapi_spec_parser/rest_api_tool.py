@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 from runtime import types
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
-from runtime.context import Context, ReadonlyContext
+from runtime.context import Context
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.header_provider import HeaderProvider, provided_headers
 from runtime.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from runtime.tools.openapi_tool.auth.authorize import Authorizer
 from runtime.tools.openapi_tool.http_exchange import (
@@ -30,8 +30,6 @@ from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, Refe
 from runtime.tools.openapi_tool.openapi_spec_parser.request import BadArgumentsError, build_request
 from runtime.tools.openapi_tool.openapi_spec_parser.results import as_result, failure
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import MAX_TOOL_NAME_LENGTH
-
-HeaderProvider = Callable[[ReadonlyContext], dict[str, str]]
 
 
 class RestApiTool(BaseTool):
@@ -120,14 +118,14 @@ class RestApiTool(BaseTool):
             if auth is None:
                 return None
             request = build_request(self.endpoint, self._parameters, self._body, args, auth)
-            answer = await self._exchange.send(self._with_headers(request, tool_context))
+            answer = await self._exchange.send(await self._with_headers(request, tool_context))
         except (BadArgumentsError, ExchangeError) as error:
             return failure(self.name, str(error))
         if answer.status == 401:
             authorizer.forget(tool_context)
         return as_result(self.name, answer)
 
-    def _with_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
-        provided = self._header_provider(tool_context) if self._header_provider and tool_context else {}
+    async def _with_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
+        provided = await provided_headers(self._header_provider, tool_context)
         headers = {**self._default_headers, **request.headers, **provided}
         return HttpRequest(request.method, request.url, headers, request.content)

@@ -1,0 +1,18 @@
+"""Headers that an author computes for each call of a tool, such as those of its user."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from runtime.context import ReadonlyContext
+
+Headers = dict[str, str]
+HeaderProvider = Callable[[ReadonlyContext], Headers | Awaitable[Headers]]
+
+
+async def provided_headers(provider: HeaderProvider | None, context: ReadonlyContext | None) -> Headers:
+    """Return the provider's headers; none without an invocation or a provider."""
+    if provider is None or context is None:
+        return {}
+    answer = provider(context)  # The parameter of a provider has no fixed name.
+    return await answer if isinstance(answer, Awaitable) else answer
