@@ -203,6 +203,8 @@ async def test_another_process_resumes_with_the_credential(
     session, call_id = await ask_for_weather(person)
     stall = asyncio.Event()
     weather.behave = lambda: _wait(stall)
+    if when == "queued":
+        await lease(session, "elsewhere")
     await give_key(person, session.pk, call_id)
     if when == "running":
         await weather.has_begun.wait()
