@@ -15,6 +15,8 @@ class BaseTool:
 
     Attributes:
         name: the name that the model calls; unique among the tools of an agent.
+        title: a phrase for people, in the imperative and with arguments in braces: "Look up order {order_id}". Not
+            part of the declaration.
         description: the text by which the model decides whether to call the tool.
         is_long_running: True when a call may be answered later, from outside (contract T5).
         answered_by: the party that may answer a long-running call from outside: see `LongRunningFunctionTool`.
@@ -22,6 +24,7 @@ class BaseTool:
         can_run_in_job: False for a tool that works on the request or on the running invocation.
     """
 
+    title: str | None = None
     answered_by: str = "site"
     can_run_in_job: bool = True
 

@@ -25,6 +25,7 @@ class FunctionTool(BaseTool):
 
     Args:
         func: the function; its name, type hints and docstring are declared to the model.
+        title: a phrase for people: see `BaseTool`.
         require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets those of
             the call's arguments that it has parameters for, and optionally `tool_context` (contract T7).
 
@@ -32,8 +33,15 @@ class FunctionTool(BaseTool):
         ConfigurationError: the function cannot be called by a model.
     """
 
-    def __init__(self, func: Callable[..., Any], *, require_confirmation: bool | Predicate = False) -> None:
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        *,
+        title: str | None = None,
+        require_confirmation: bool | Predicate = False,
+    ) -> None:
         self.func = func
+        self.title = title
         self._signature = read_signature(func)
         self._require_confirmation = require_confirmation
         super().__init__(name=self._signature.name, description=self._signature.description)

@@ -25,6 +25,7 @@ class LongRunningFunctionTool(FunctionTool):
     start the work returns `ToolError`, and the invocation does not pause.
 
     Args:
+        title: a phrase for people: see `BaseTool`.
         answered_by: the party that may answer a call (contract T10): `person`, the user of the session;
             `staff:<permission>`, staff with that permission; `site`, the application's code alone.
 
@@ -32,8 +33,10 @@ class LongRunningFunctionTool(FunctionTool):
         ConfigurationError: `answered_by` is none of these.
     """
 
-    def __init__(self, func: Callable[..., Any], *, answered_by: str = SITE) -> None:
-        super().__init__(func)
+    def __init__(
+        self, func: Callable[..., Any], *, title: str | None = None, answered_by: str = SITE
+    ) -> None:
+        super().__init__(func, title=title)
         if answered_by not in (PERSON, SITE) and not _STAFF_RULE.fullmatch(answered_by):
             raise ConfigurationError(
                 f"answered_by={answered_by!r} of tool {self.name!r} names nobody. "

@@ -63,6 +63,7 @@ class Viewer:
         self._is_paused = False
         self.has_ended = False
         self._seq = self._log_position = 0
+        self._app_name = ""
         self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
         self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -103,6 +104,7 @@ class Viewer:
         hub.drop_text_of_older_leases(self._session_id, session_status)
         # Events that were sent while the status was read are not sent again.
         self._seq = max(self._seq, min(after, session_status.last_seq))
+        self._app_name = session_status.app_name
         self._active = set(session_status.active)
         invocation = session_status.invocation
         ready = ReadyFrame(self._session_id, session_status.last_seq, invocation, jobs, schedules)
@@ -216,7 +218,7 @@ class Viewer:
                 event = event_to_show(json.loads(body))
                 is_rewind = event.actions.rewind_before_invocation_id is not None
                 rewound = await rewound_from(self._session_id, seq) if is_rewind else None
-                html = await event_html(self._session_id, seq, event, body)
+                html = await event_html(self._session_id, self._app_name, seq, event, body)
                 if seq != self._seq + 1:
                     break  # The hub brought this event meanwhile, or the browser asked for earlier ones.
                 if not self.post(EventFrame(seq, body, html, rewound).json()):

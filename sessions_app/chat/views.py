@@ -77,6 +77,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "sessions": await fetch_rows(_session_list(person)[:SESSIONS_ON_A_PAGE]),
         "log_page": await newest_page(session),
         "state": await _visible_state(session),
+        "shows_details": conf().show_details,
         "message_limit": conf().message_limit,
     }
     return render(request, "chat/session.html", context)
@@ -99,7 +100,12 @@ def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
-    """Return the session's and the person's state as pairs of words. The app's state is everybody's and left out."""
+    """Return the session's and the person's state as pairs of words, if the site shows it.
+
+    The app's state is everybody's and left out.
+    """
+    if not conf().show_details:
+        return []
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
     shared = await in_thread(rows.first)
     state: dict[str, Any] = (

@@ -257,6 +257,7 @@ class SessionStatus:
         active: the ids of the invocations and jobs that are queued or running.
     """
 
+    app_name: str
     last_seq: int
     lease_token: int
     invocation: tuple[str, str] | None
@@ -277,17 +278,17 @@ async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionSta
 
 
 def _session_status(
-    last_seq: int, lease_token: int, running: str | None, queued: list[str], jobs: list[str]
+    app_name: str, last_seq: int, lease_token: int, running: str | None, queued: list[str], jobs: list[str]
 ) -> SessionStatus:
     first = (running, "running") if running else (queued[0], "queued") if queued else None
     return SessionStatus(
-        last_seq, lease_token, first, frozenset(([running] if running else []) + queued + jobs)
+        app_name, last_seq, lease_token, first, frozenset(([running] if running else []) + queued + jobs)
     )
 
 
 # Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.
 _SESSION_STATUS = f"""
-SELECT s.id, s.last_seq, s.lease_token,
+SELECT s.id, s.app_name, s.last_seq, s.lease_token,
     (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
     ARRAY(
         SELECT i.invocation_id FROM sessions_app_invocation i

@@ -15,6 +15,9 @@ RESUMED = "adk_resumed"
 STOPPED_BY = "adk_stopped_by"
 SCHEDULED = "adk_scheduled"
 
+INTERRUPTED_CALL = "The call was interrupted; it may have had effects."
+"""The response of a call that ran when its invocation was stopped."""
+
 IT_IS_TIME = (
     "It is time for a task that was scheduled earlier in this conversation. Nobody has typed this just now: "
     "do the task, and tell what came of it. The task:"

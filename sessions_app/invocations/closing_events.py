@@ -14,7 +14,6 @@ from sessions_app.history.event_marks import resumed_mark, stopped_by_staff_mark
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
 
-SEAL = "The call was interrupted; it may have had effects."
 
 
 def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
@@ -65,7 +64,7 @@ def closing_events(
         for chunk in uncommitted
     ]
     event_invocation_id = message_event.invocation_id if message_event else invocation_id
-    closing += [*texts, *seal_events(events, event_invocation_id, SEAL)]
+    closing += [*texts, *seal_events(events, event_invocation_id, INTERRUPTED_CALL)]
     if not outcome.is_failure:
         if not texts and not _is_closed(events, invocation_id):
             closing.append(interrupted_event(author, invocation_id))

@@ -117,6 +117,7 @@ def job_tool(func: Callable[..., Any], /) -> JobTool: ...
 @overload
 def job_tool(
     *,
+    title: str | None = None,
     retry_on: tuple[type[Exception], ...] = (),
     max_retries: int = 3,
     soft_time_limit: float | None = None,
@@ -129,6 +130,7 @@ def job_tool(
     func: Callable[..., Any] | None = None,
     /,
     *,
+    title: str | None = None,
     retry_on: tuple[type[Exception], ...] = (),
     max_retries: int = 3,
     soft_time_limit: float | None = None,
@@ -138,6 +140,7 @@ def job_tool(
     """Turn a long-running function into a tool.
 
     Args:
+        title: Phrase for people, such as "Write the report of {month}": see `BaseTool`.
         retry_on: Exceptions after which the job is retried, with increasing delays.
         max_retries: Maximum number of retries.
         soft_time_limit: Seconds after which Celery raises SoftTimeLimitExceeded in the function.
@@ -148,6 +151,8 @@ def job_tool(
     set_limits = {name: limit for name, limit in limits.items() if limit is not None}
 
     def make(function: Callable[..., Any]) -> JobTool:
-        return JobTool(function, RetryPolicy(retry_on, max_retries), set_limits, is_delayable=delayable)
+        tool = JobTool(function, RetryPolicy(retry_on, max_retries), set_limits, is_delayable=delayable)
+        tool.title = title
+        return tool
 
     return make if func is None else make(func)

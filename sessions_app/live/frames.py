@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
+from runtime.sessions.state import State
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.statuses import InvocationStatus, JobStatus
 
@@ -42,10 +43,14 @@ class EventFrame(ServerFrame):
     rewound_from: int | None = None
 
     def json(self) -> str:
-        """Return the websocket message. The body is JSON already and is not parsed for it."""
+        """Return the websocket message, without state of the app, which is everybody's.
+
+        The body is JSON already, and is parsed only if it may have such state.
+        """
+        body = _without_app_state(self.body) if f'"{State.APP_PREFIX}' in self.body else self.body
         rewound = "" if self.rewound_from is None else f',"rewound_from":{self.rewound_from}'
         return (
-            f'{{"v":{VERSION},"type":"{self.type}","seq":{self.seq},"event":{self.body},'
+            f'{{"v":{VERSION},"type":"{self.type}","seq":{self.seq},"event":{body},'
             f'"html":{json.dumps(self.html)}{rewound}}}'
         )
 
@@ -204,3 +209,12 @@ class PongFrame(ServerFrame):
     """The answer to `ping`."""
 
     type = "pong"
+
+
+def _without_app_state(body: str) -> str:
+    event = json.loads(body)
+    delta = event.get("actions", {}).get("stateDelta", {})
+    event["actions"]["stateDelta"] = {
+        key: value for key, value in delta.items() if not key.startswith(State.APP_PREFIX)
+    }
+    return json.dumps(event, ensure_ascii=False)

@@ -9,14 +9,20 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from runtime import types
+from runtime.engine.human_input.confirmation import REJECTED
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.history.event_marks import scheduled_task_in
+from sessions_app.conf import conf
+from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
+from sessions_app.rendering.call_words import CallWords, describe_call, find_tool, parameter_names
+from sessions_app.rendering.outline import outline
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
 LONGEST_VALUE = 200
+UNFINISHED = (REJECTED.message, INTERRUPTED_CALL)
+"""Errors that a person caused: a rejected call, and one that ran when the answer was stopped."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class CallBlock:
     kind: ClassVar = "call"
     call_id: str
     name: str
+    words: CallWords
     args: list[tuple[str, str]]
     is_long_running: bool
     job: ToolJob | None
@@ -57,12 +64,18 @@ class CallBlock:
 
 @dataclass(frozen=True)
 class ConfirmationRequestBlock:
-    """A function call that runs only after the user confirms it."""
+    """A function call that runs only after the user confirms it.
+
+    Attributes:
+        call_id: id of the request.
+        asking_call_id: id of the call that waits.
+    """
 
     kind: ClassVar = "confirmation_request"
     call_id: str
+    asking_call_id: str
     hint: str
-    name: str
+    words: CallWords
     args: list[tuple[str, str]]
 
 
@@ -77,14 +90,19 @@ class ConfirmationBlock:
 
 @dataclass(frozen=True)
 class ResponseBlock:
-    """A function response; `hidden` is the number of omitted characters."""
+    """A function response.
+
+    Attributes:
+        hidden: number of omitted characters.
+        state: `ok`, `failed`, or `declined` when a person did not let the call end.
+    """
 
     kind: ClassVar = "response"
     call_id: str
     name: str
     text: str
     hidden: int
-    has_failed: bool
+    state: str
 
 
 @dataclass(frozen=True)
@@ -117,8 +135,8 @@ Block = (
 )
 
 
-def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
-    """Return the blocks of the event in order. Adjacent texts are joined; transfers are rendered from the actions."""
+def blocks_of(app_name: str, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
+    """Return the blocks of an app's event in order. Adjacent texts are joined; transfers are rendered from the actions."""
     task = scheduled_task_in(event)
     if task is not None:
         return [ScheduledTaskBlock(task)]
@@ -128,7 +146,7 @@ def blocks_of(event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
         if block_type:
             blocks.append(block_type("".join(part.text or "" for part in group)))
         else:
-            blocks.extend(block for part in group for block in _blocks_of_part(part, event, jobs))
+            blocks.extend(block for part in group for block in _blocks_of_part(part, app_name, event, jobs))
     return [
         block
         for block in blocks
@@ -155,11 +173,14 @@ def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] |
     return ThoughtBlock if part.thought else TextBlock
 
 
-def _blocks_of_part(part: types.Part, event: Event, jobs: Mapping[str, ToolJob]) -> Iterator[Block]:
+def _blocks_of_part(
+    part: types.Part, app_name: str, event: Event, jobs: Mapping[str, ToolJob]
+) -> Iterator[Block]:
     if part.function_call and part.function_call.name == REQUEST_CONFIRMATION:
-        yield _confirmation_request_block(part.function_call) or _call_block(part.function_call, event, jobs)
+        request = _confirmation_request_block(part.function_call, app_name, event.author)
+        yield request or _call_block(part.function_call, app_name, event, jobs)
     elif part.function_call and part.function_call.name != TRANSFER_TOOL:
-        yield _call_block(part.function_call, event, jobs)
+        yield _call_block(part.function_call, app_name, event, jobs)
     if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
         is_confirmed = bool((part.function_response.response or {}).get("confirmed"))
         yield ConfirmationBlock(part.function_response.id or "", is_confirmed)
@@ -182,18 +203,24 @@ def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
     return response.id in event.actions.requested_tool_confirmations
 
 
-def _call_block(call: types.FunctionCall, event: Event, jobs: Mapping[str, ToolJob]) -> CallBlock:
+def _call_block(
+    call: types.FunctionCall, app_name: str, event: Event, jobs: Mapping[str, ToolJob]
+) -> CallBlock:
     call_id = call.id or ""
+    words, args = _described(app_name, event.author, call.name or "", call.args or {})
     return CallBlock(
         call_id=call_id,
         name=call.name or "",
-        args=_readable_args(call.args),
+        words=words,
+        args=args,
         is_long_running=call_id in (event.long_running_tool_ids or ()),
         job=jobs.get(call_id),
     )
 
 
-def _confirmation_request_block(call: types.FunctionCall) -> ConfirmationRequestBlock | None:
+def _confirmation_request_block(
+    call: types.FunctionCall, app_name: str, author: str
+) -> ConfirmationRequestBlock | None:
     """Return the block of a request that the engine made; None for a call by which the model imitates one."""
     request = call.args or {}
     original, confirmation = request.get("originalFunctionCall"), request.get("toolConfirmation") or {}
@@ -202,26 +229,45 @@ def _confirmation_request_block(call: types.FunctionCall) -> ConfirmationRequest
     args = original.get("args") or {}
     if not isinstance(args, Mapping):
         return None
+    words, readable_args = _described(app_name, author, str(original.get("name") or ""), args)
+    hint = str(confirmation.get("hint") or "")
     return ConfirmationRequestBlock(
-        call.id or "",
-        str(confirmation.get("hint") or ""),
-        str(original.get("name") or ""),
-        _readable_args(args),
+        call.id or "", str(original.get("id") or ""), hint, words, readable_args
     )
 
 
-def _readable_args(args: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Return pairs, because a template would take an argument named `items` for the method of a dict."""
-    return [(name, readable(value)) for name, value in sorted((args or {}).items())]
+def _described(
+    app_name: str, agent_name: str, tool_name: str, args: Mapping[str, Any]
+) -> tuple[CallWords, list[tuple[str, str]]]:
+    """Return the words for a call, and its arguments in the order of the tool's declaration.
+
+    The arguments are pairs, because a template would take an argument named `items` for the method of a dict.
+    """
+    tool = find_tool(app_name, agent_name, tool_name)
+    order = {name: place for place, name in enumerate(parameter_names(tool))} if tool else {}
+    names = sorted(args, key=lambda name: (order.get(name, len(order)), name))
+    return describe_call(tool, tool_name, args), [(name, _shown(args[name])) for name in names]
+
+
+def _shown(value: Any) -> str:
+    """Return a value for the page: as JSON where the site shows details, else in words."""
+    return readable(value) if conf().show_details else outline(value)
 
 
 def _response_block(response: types.FunctionResponse) -> ResponseBlock:
     content = response.response or {}
-    text = readable(content["result"] if content.keys() == {"result"} else content)
+    text = _shown(content["result"] if content.keys() == {"result"} else content)
     return ResponseBlock(
         call_id=response.id or "",
         name=response.name or "",
         text=text[:LONGEST_RESPONSE],
         hidden=max(0, len(text) - LONGEST_RESPONSE),
-        has_failed=bool(content.get("error")) or content.get("status") in ("error", "failed"),
+        state=_state(content),
     )
+
+
+def _state(response: Mapping[str, Any]) -> str:
+    error = response.get("error")
+    if error in UNFINISHED:
+        return "declined"
+    return "failed" if error or response.get("status") in ("error", "failed") else "ok"

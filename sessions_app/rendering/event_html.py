@@ -67,7 +67,7 @@ class HtmlCache:
 cache = HtmlCache()
 
 
-def html_now(session_id: UUID, seq: int, event: Event, body: str) -> str | None:
+def html_now(session_id: UUID, app_name: str, seq: int, event: Event, body: str) -> str | None:
     """Return the HTML of an event from the cache, or rendered here; None when that would take long.
 
     Args:
@@ -75,12 +75,12 @@ def html_now(session_id: UUID, seq: int, event: Event, body: str) -> str | None:
     """
     html = cache.get(session_id, seq)
     if html is None and seconds_to_render(body) <= conf().inline_render_seconds:
-        html = _render_and_keep(session_id, seq, event)
+        html = _render_and_keep(session_id, app_name, seq, event)
     return html
 
 
 async def event_html(
-    session_id: UUID, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
+    session_id: UUID, app_name: str, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> str:
     """Return the HTML of an event. Other tasks run before this returns if the event has to be rendered.
 
@@ -95,8 +95,8 @@ async def event_html(
     render = _render if has_jobs else _render_and_keep
     if seconds_to_render(body) > conf().inline_render_seconds:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_renderer, render, session_id, seq, event, jobs)
-    html = render(session_id, seq, event, jobs)
+        return await loop.run_in_executor(_renderer, render, session_id, app_name, seq, event, jobs)
+    html = render(session_id, app_name, seq, event, jobs)
     await asyncio.sleep(0)
     return html
 
@@ -118,16 +118,20 @@ def _most_cells(body: str) -> int:
     return min(columns * len(lines), conf().markdown_cells)
 
 
-def _render(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
-    return str(render_event(session_id, seq, event, jobs))
+def _render(
+    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
+) -> str:
+    return str(render_event(session_id, app_name, seq, event, jobs))
 
 
-def _render_and_keep(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+def _render_and_keep(
+    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
+) -> str:
     html = cache.get(
         session_id, seq
     )  # Another tab's request may have rendered the event while this one waited.
     if html is None:
-        html = _render(session_id, seq, event)
+        html = _render(session_id, app_name, seq, event)
         cache.keep(session_id, seq, html)
     return html
 

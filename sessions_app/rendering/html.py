@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
+from sessions_app.conf import conf
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
@@ -40,7 +41,7 @@ class FileLink:
 
 
 def render_event(
-    session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
+    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> SafeString:
     """Render an event as `<article id="event-<seq>">`; empty when there is nothing to show.
 
@@ -50,7 +51,7 @@ def render_event(
         jobs: Jobs of the session by call id; each is rendered below its call.
     """
     try:
-        return _render_event(session_id, seq, event, jobs)
+        return _render_event(session_id, app_name, seq, event, jobs)
     except Exception:  # One odd event must not take down the page or the socket.
         logger.exception("Event %s of session %s cannot be rendered", seq, session_id)
         return format_html(
@@ -92,13 +93,15 @@ def render_schedule(task: ScheduledTask) -> SafeString:
         )
 
 
-def _render_event(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
-    blocks = blocks_of(event, jobs)
+def _render_event(
+    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob]
+) -> SafeString:
+    blocks = blocks_of(app_name, event, jobs)
     actions = event.actions
     content = {
         "blocks": blocks,
         "transfer": actions.transfer_to_agent,
-        "changes": list(_state_changes(actions.state_delta)),
+        "changes": list(_state_changes(actions.state_delta)) if conf().show_details else [],
         "files": file_links(session_id, actions.artifact_delta),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
@@ -114,6 +117,7 @@ def _render_event(session_id: UUID, seq: int, event: Event, jobs: Mapping[str, T
         "is_editable": event.author == "user" and all(isinstance(block, TextBlock) for block in blocks),
         "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
+        "shows_details": conf().show_details,
     }
     return render_to_string("chat/event.html", context)
 
@@ -158,7 +162,7 @@ def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:
 
 def _state_changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in sorted(state_delta.items()):
-        if not key.startswith(State.TEMP_PREFIX):
+        if not key.startswith((State.TEMP_PREFIX, State.APP_PREFIX)):
             yield key, one_line(value)
 
 

@@ -36,6 +36,7 @@ class CommittedEvent:
     """An event that was just committed, with its JSON and the jobs created with it."""
 
     session_id: UUID
+    app_name: str
     seq: int
     event: Event
     body: str
@@ -176,7 +177,11 @@ class DjangoSessionService(BaseSessionService):
         cache.extend(name, committed.session_id, committed.seq - 1, [body])
         session.last_seq = committed.seq
         if self._on_commit:
-            self._on_commit(CommittedEvent(committed.session_id, committed.seq, event, body, append.jobs))
+            self._on_commit(
+                CommittedEvent(
+                    committed.session_id, session.app_name, committed.seq, event, body, append.jobs
+                )
+            )
 
     async def _catch_up(self, session: Session, committed: event_log.Committed) -> None:
         """Add the events that other writers appended between the load of the session and the new event."""

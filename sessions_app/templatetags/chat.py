@@ -5,6 +5,7 @@ from django.utils.safestring import SafeString
 
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_job, render_markdown
+from sessions_app.rendering.outline import label
 
 register = template.Library()
 
@@ -24,5 +25,4 @@ def job_card(job: ToolJob) -> SafeString:
 @register.filter
 def as_words(name: str) -> str:
     """Return an identifier as words: `help_desk` becomes "Help desk"."""
-    words = name.replace("_", " ").replace("-", " ").strip()
-    return words[:1].upper() + words[1:]
+    return label(name)

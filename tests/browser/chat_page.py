@@ -149,8 +149,8 @@ class ChatPage:
         return self.log.locator("a.file")
 
     def tool(self, name: str) -> Locator:
-        """Return the cards of a tool's calls; their `data-state` is open, ok or failed."""
-        return self.log.locator(".tool[data-call-id]").filter(has=self.page.locator("code", has_text=name))
+        """Return the cards of a tool's calls; their `data-state` is open, ok, failed or declined."""
+        return self.log.locator(f'.tool[data-call-id][data-tool="{name}"]')
 
     def job(self, name: str) -> Locator:
         """Return the cards of a tool's jobs; their `data-status` is the job's status."""

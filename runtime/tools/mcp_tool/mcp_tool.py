@@ -54,6 +54,7 @@ class McpTool(BaseTool):
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
     ) -> None:
         super().__init__(name=callable_name(mcp_tool.name), description=mcp_tool.description or "")
+        self.title = mcp_tool.title
         self.mcp_tool = mcp_tool
         self._server = server
         self._require_confirmation = require_confirmation

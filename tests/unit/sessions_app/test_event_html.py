@@ -92,7 +92,7 @@ def seconds_on_the_loop(event: Event) -> float:
     """Return the longest time that the loop's thread works without a pause while the event is rendered."""
 
     async def measure() -> float:
-        rendering = asyncio.create_task(event_html(uuid4(), 1, event, event_to_json(event)))
+        rendering = asyncio.create_task(event_html(uuid4(), "help_desk", 1, event, event_to_json(event)))
         longest = 0.0
         while not rendering.done():
             before = time.thread_time()
@@ -142,9 +142,9 @@ def test_text_beyond_the_limit_of_length_is_shown_as_it_is(settings: Settings) -
 def test_what_takes_long_is_not_rendered_at_once_and_then_comes_from_the_cache() -> None:
     event, session_id = answer("[" * LARGEST), uuid4()
     body = event_to_json(event)
-    assert html_now(session_id, 1, event, body) is None
-    html = asyncio.run(event_html(session_id, 1, event, body))
-    assert "[" * LARGEST in html and html_now(session_id, 1, event, body) == html
+    assert html_now(session_id, "help_desk", 1, event, body) is None
+    html = asyncio.run(event_html(session_id, "help_desk", 1, event, body))
+    assert "[" * LARGEST in html and html_now(session_id, "help_desk", 1, event, body) == html
 
 
 def test_an_event_is_rendered_once_and_the_cache_is_bounded_by_bytes(

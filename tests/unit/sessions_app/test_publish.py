@@ -17,7 +17,7 @@ from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
 
 EVENT = Event(id="event", author="agent", invocation_id="e-1", content=text_content("Hello."))
-COMMITTED = CommittedEvent(uuid4(), 7, EVENT, event_to_json(EVENT), jobs=())
+COMMITTED = CommittedEvent(uuid4(), "help_desk", 7, EVENT, event_to_json(EVENT), jobs=())
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def event_html(
         **content,
         **body,
     }
-    return render_event(SESSION, 7, Event.model_validate(given))
+    return render_event(SESSION, "help_desk", 7, Event.model_validate(given))
 
 
 def assert_harmless(html: str) -> None:

@@ -6,10 +6,18 @@ import { formatDuration } from "./times.js";
 export function placeResponses(...roots) {
   const findAll = (selector) => new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]));
   const cards = new Map([...findAll(".tool[data-call-id]")].map((card) => [card.dataset.callId, card]));
+  const approvals = approvalTimes(findAll);
   for (const response of findAll(".lone-result")) {
     const card = cards.get(response.dataset.responseTo);
-    if (card) placeResponse(card, response);
+    if (card) placeResponse(card, response, approvals);
   }
+}
+
+// Map from a call's id to the time at which a person approved it.
+function approvalTimes(findAll) {
+  const verdicts = new Map([...findAll(".verdict[data-answers]")].map((verdict) => [verdict.dataset.answers, verdict]));
+  const requests = [...findAll(".question[data-asks-for]")].filter((request) => verdicts.has(request.dataset.callId));
+  return new Map(requests.map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId).dataset.time]));
 }
 
 /** Remove the responses of rewound events, from seq `first` on, from the cards of earlier calls. */
@@ -23,7 +31,7 @@ export function removeResponsesFrom(log, first) {
   }
 }
 
-function placeResponse(card, response) {
+function placeResponse(card, response, approvals) {
   const article = response.closest("article");
   const result = response.querySelector(".result");
   result.dataset.seq = article.dataset.seq;
@@ -35,11 +43,15 @@ function placeResponse(card, response) {
   // The first response of a long-running call says only that the call has started.
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
   card.dataset.state = response.dataset.state;
-  card.querySelector(".tool-outcome").textContent = describeOutcome(card, article);
+  card.querySelector(".tool-outcome").textContent = describeOutcome(card, article, approvals);
 }
 
-function describeOutcome(card, article) {
-  const seconds = article.dataset.time - card.closest("article").dataset.time;
-  const took = seconds < 1 ? `${Math.round(seconds * 1000)} ms` : formatDuration(Math.round(seconds));
-  return card.dataset.state === "failed" ? `Failed, ${took}` : took;
+// Time that a person took to approve the call is not its duration.
+function describeOutcome(card, article, approvals) {
+  if (card.dataset.state === "declined") return "Not done";
+  const begun = approvals.get(card.dataset.callId) ?? card.closest("article").dataset.time;
+  const seconds = article.dataset.time - begun;
+  const short = "precise" in card.dataset ? `${Math.round(seconds * 1000)} ms` : "";
+  const took = seconds < 1 ? short : formatDuration(Math.round(seconds));
+  return [card.dataset.state === "failed" ? "Failed" : "", took].filter(Boolean).join(", ");
 }

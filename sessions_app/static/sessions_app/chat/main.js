@@ -82,7 +82,9 @@ const handlers = {
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
     jobs.showPending();
-    showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
+    if (byId("state")) {
+      showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
+    }
     setTitle(conversation.messageOf(frame.event.invocationId));
     if (byId(`event-${frame.seq}`)) scroll.offerNewest();
   },

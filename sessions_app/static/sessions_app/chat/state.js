@@ -2,13 +2,10 @@
 
 import { make } from "./dom.js";
 
-const APP_PREFIX = "app:";
-
 /** Apply a state delta to the panel. The values to display are in the HTML of the event. */
 export function showStateDelta(panel, eventHtml, delta) {
   for (const chip of eventHtml.querySelectorAll(".chips > li")) {
     const { key } = chip.dataset;
-    if (key.startsWith(APP_PREFIX)) continue;
     const row = findOrAddRow(panel, key);
     row.querySelector("dd").textContent = chip.querySelector("span").textContent;
     if (delta[key] === null) row.remove();

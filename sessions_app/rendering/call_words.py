@@ -1,0 +1,124 @@
+"""Words for a function call on the page: "Looking up order" while it runs, "Looked up order" afterwards.
+
+A tool's `title` is such a phrase in the imperative, with arguments in braces: "Look up order {order_id}". Without a
+title the tool's name serves. Only English phrases that begin with a known verb get tenses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.tools.base_tool import BaseTool
+from sessions_app import agent_registry
+
+LONGEST_ARGUMENT = 60
+ARGUMENT = re.compile(r"\{(\w+)\}")
+CONSONANT, VOWEL = "[bcdfghjklmnpqrstvwxyz]", "[aeiou]"
+REGULAR_VERBS = frozenset(
+    """add adjust analyze answer approve archive ask assign attach book browse calculate call cancel change charge
+    check classify clean clear close collect compare compute configure confirm convert copy count crawl create delete
+    deploy describe detect divide download edit email escalate estimate evaluate execute explain export extract fetch
+    fill filter fix forecast format generate identify import index inspect install invite launch list load locate log
+    look mark match measure merge monitor move multiply notify open order parse pause ping plan plot post predict
+    prepare preview print process publish query rank recommend record refund register reject remember remind remove
+    rename render replace reply request reserve reset resolve restart restore retrieve return review roll round save
+    scan schedule score scrape search select share show simulate sort start stop store submit subtract subscribe
+    suggest summarize sync tag test track transcribe transform translate turn update upgrade upload validate verify
+    view visit wait""".split()
+)
+IRREGULAR_PAST = {
+    **{"build": "built", "buy": "bought", "choose": "chose", "cut": "cut", "do": "did", "draw": "drew"},
+    **{"find": "found", "forget": "forgot", "get": "got", "give": "gave", "hold": "held", "keep": "kept"},
+    **{"make": "made", "pay": "paid", "put": "put", "read": "read", "run": "ran", "reset": "reset"},
+    **{"sell": "sold", "send": "sent", "set": "set", "take": "took", "tell": "told", "think": "thought"},
+    **{"undo": "undid", "write": "wrote"},
+}
+STRESSED_AT_THE_END = frozenset({"forget", "submit", "reset"})
+
+
+@dataclass(frozen=True)
+class CallWords:
+    """A call as a phrase: plain, while the call runs, and after it.
+
+    Attributes:
+        names_arguments: True when the phrase contains arguments, so that they need not be listed beside it.
+    """
+
+    plain: str
+    running: str
+    done: str
+    names_arguments: bool
+
+
+def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
+    """Return the words for a call of the tool; of an unknown tool only the name is known."""
+    title = (tool and tool.title) or name.replace("_", " ").replace("-", " ").strip()
+    phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
+    verb, _, rest = phrase.partition(" ")
+    running, done = tenses(verb.lower())
+    return CallWords(
+        plain=_sentence(verb, rest),
+        running=_sentence(running or verb, rest),
+        done=_sentence(done or verb, rest),
+        names_arguments=ARGUMENT.search(title) is not None,
+    )
+
+
+def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
+    """Return a tool of an agent of the site. The tools of toolsets are not known here: asking may need a network."""
+    app = agent_registry.apps().get(app_name)
+    if app is None:
+        return None
+    agents = (agent for tree in trees_of(app.root_agent) for agent in walk(tree) if agent.name == agent_name)
+    tools = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseTool))
+    return next((tool for tool in tools if tool.name == tool_name), None)
+
+
+@lru_cache(maxsize=1_000)
+def parameter_names(tool: BaseTool) -> tuple[str, ...]:
+    """Return the names of the tool's parameters in the order of its declaration."""
+    declaration = tool._get_declaration()
+    if declaration is None:
+        return ()
+    if declaration.parameters is not None:
+        return tuple(declaration.parameters.properties or ())
+    schema = declaration.parameters_json_schema
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return tuple(properties) if isinstance(properties, Mapping) else ()
+
+
+def tenses(verb: str) -> tuple[str | None, str | None]:
+    """Return the present participle and the past tense of a verb; None for a word that is not a known verb."""
+    if verb not in REGULAR_VERBS and verb not in IRREGULAR_PAST:
+        return None, None
+    doubled = verb + verb[-1] if _doubles_its_end(verb) else verb
+    participle = (verb[:-1] if verb.endswith("e") else doubled) + "ing"
+    if verb in IRREGULAR_PAST:
+        return participle, IRREGULAR_PAST[verb]
+    if verb.endswith("e"):
+        return participle, f"{verb}d"
+    if re.search(f"{CONSONANT}y$", verb):
+        return participle, f"{verb[:-1]}ied"
+    return participle, f"{doubled}ed"
+
+
+def _doubles_its_end(verb: str) -> bool:
+    """True for one syllable that ends in one vowel and one consonant, such as "plan", and for stressed ends."""
+    one_syllable = re.fullmatch(f"{CONSONANT}*{VOWEL}[bdglmnprt]", verb)
+    return one_syllable is not None or verb in STRESSED_AT_THE_END
+
+
+def _argument(args: Mapping[str, Any], name: str) -> str:
+    value = args.get(name)
+    text = "…" if value is None else " ".join(str(value).split())
+    return text if len(text) <= LONGEST_ARGUMENT else f"{text[:LONGEST_ARGUMENT]}…"
+
+
+def _sentence(verb: str, rest: str) -> str:
+    words = f"{verb} {rest}".strip()
+    return words[:1].upper() + words[1:]
