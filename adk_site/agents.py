@@ -84,7 +84,7 @@ def close_ticket(tool_context: ToolContext) -> dict[str, str]:
     return {"message": f"Closed ticket {ticket}"}
 
 
-@job_tool(max_retries=2, retry_on=(OSError,), soft_time_limit=300, delayable=True)
+@job_tool(title="Write a report", max_retries=2, retry_on=(OSError,), soft_time_limit=300, delayable=True)
 def write_report(
     topic: Topic = "sales", group_by: Grouping = "region", precise: bool = False
 ) -> dict[str, object]:
@@ -187,7 +187,11 @@ orders = LlmAgent(
         "You look after orders and billing. Look an order up before you say anything about it. "
         "The order that was looked up last: {order?}. Never promise a refund: call the tool, and report its result."
     ),
-    tools=[order_status, FunctionTool(refund_order, require_confirmation=True), write_invoice],
+    tools=[
+        FunctionTool(order_status, title="Look up order {order_number}"),
+        FunctionTool(refund_order, title="Refund order {order_number}", require_confirmation=True),
+        FunctionTool(write_invoice, title="Write the invoice of order {order_number}"),
+    ],
 )
 
 technical = LlmAgent(
@@ -197,7 +201,7 @@ technical = LlmAgent(
         "You solve technical problems. Look for a guide first and give its steps one by one. "
         "The guide that was found last: {guide?}. When no guide helps, transfer to the help desk for a ticket."
     ),
-    tools=[find_guide],
+    tools=[FunctionTool(find_guide, title="Look for a guide")],
 )
 
 

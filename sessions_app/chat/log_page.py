@@ -84,14 +84,18 @@ async def _log_page(session: Session, newest_first: list[Event], others: Q) -> L
     shown = _invocation_ids(events)
     rows = session.invocations.filter(Q(invocation_id__in=shown) | others).order_by("id")
     return LogPage(
-        articles=[await _article(session, row, event, jobs) for row, event in zip(events, readable, strict=True)],
+        articles=[
+            await _article(session, row, event, jobs) for row, event in zip(events, readable, strict=True)
+        ],
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
     )
 
 
-async def _article(session: Session, row: Event, event: runtime.events.Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+async def _article(
+    session: Session, row: Event, event: runtime.events.Event, jobs: Mapping[str, ToolJob]
+) -> SafeString:
     body = json.dumps(row.body, ensure_ascii=False)
     html = await event_html(session.pk, session.app_name, row.seq, event, body, jobs)
     return mark_safe(html)  # noqa: S308 - made by a template

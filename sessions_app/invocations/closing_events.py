@@ -10,10 +10,9 @@ from runtime.engine.seal import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim
-from sessions_app.history.event_marks import resumed_mark, stopped_by_staff_mark
+from sessions_app.history.event_marks import INTERRUPTED_CALL, resumed_mark, stopped_by_staff_mark
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
-
 
 
 def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:

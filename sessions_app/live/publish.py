@@ -61,7 +61,5 @@ def publish_notice_from_thread(session_id: UUID, notice: Notice) -> None:
 
 
 def _event_frame(committed: CommittedEvent, rewound_from: int | None) -> EventFrame | None:
-    html = html_now(
-        committed.session_id, committed.app_name, committed.seq, committed.event, committed.body
-    )
+    html = html_now(committed.session_id, committed.app_name, committed.seq, committed.event, committed.body)
     return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from)

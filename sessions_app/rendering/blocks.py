@@ -136,7 +136,10 @@ Block = (
 
 
 def blocks_of(app_name: str, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
-    """Return the blocks of an app's event in order. Adjacent texts are joined; transfers are rendered from the actions."""
+    """Return the blocks of an app's event in order.
+
+    Adjacent texts are joined; transfers are rendered from the actions.
+    """
     task = scheduled_task_in(event)
     if task is not None:
         return [ScheduledTaskBlock(task)]
@@ -231,9 +234,7 @@ def _confirmation_request_block(
         return None
     words, readable_args = _described(app_name, author, str(original.get("name") or ""), args)
     hint = str(confirmation.get("hint") or "")
-    return ConfirmationRequestBlock(
-        call.id or "", str(original.get("id") or ""), hint, words, readable_args
-    )
+    return ConfirmationRequestBlock(call.id or "", str(original.get("id") or ""), hint, words, readable_args)
 
 
 def _described(

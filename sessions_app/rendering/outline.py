@@ -11,7 +11,10 @@ INDENT = "  "
 
 
 def outline(value: Any) -> str:
-    """Return a text unchanged, and any other JSON value as labelled lines. Keys are sorted: storage loses their order."""
+    """Return a text unchanged, and any other JSON value as labelled lines.
+
+    Keys are sorted: storage loses their order.
+    """
     return "\n".join(_lines(value, 0))
 
 

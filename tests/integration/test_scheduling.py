@@ -84,7 +84,9 @@ def test_a_due_task_starts_an_invocation_with_its_text(person: User, model: Scri
     assert texts == [IT_IS_TIME, WATER]
     message, answer = Event.objects.filter(session_id=task.session_id).order_by("-seq")[:2][::-1]
     assert (message.author, answer.text) == ("user", "Water the plants!")
-    article = render_event(task.session_id, task.session.app_name, message.seq, RuntimeEvent.model_validate(message.body))
+    article = render_event(
+        task.session_id, task.session.app_name, message.seq, RuntimeEvent.model_validate(message.body)
+    )
     assert WATER in article and "Scheduled" in article
     assert IT_IS_TIME not in article and "You" not in article
     task.refresh_from_db()

@@ -236,10 +236,11 @@ async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any,
         allowance = [Allowance("frames:person:1", 100, 60)]
         frames.count(allowance)
         flushing.start()
+        counted = 0
         while flushing.is_alive():
-            began = time.monotonic()
             frames.count(allowance)
-            assert time.monotonic() - began < 0.5
+            counted += 1
+        assert counted > 100  # None of them waited for Redis.
         assert frames.count(allowance) is not None
 
 

@@ -3,13 +3,17 @@
 Text of a model or a person is escaped or sanitised: it never becomes active HTML.
 """
 
+import re
 from html.parser import HTMLParser
 from typing import Any
 from uuid import UUID
 
 import pytest
+from pytest_django import Settings
 
+from runtime.engine.human_input.confirmation import REJECTED
 from runtime.events import Event
+from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_event, render_job, render_markdown
 
@@ -180,6 +184,51 @@ def test_thoughts_are_collapsed_and_separate_from_the_text() -> None:
     assert html.index("<summary>Thoughts</summary>") < html.index("Let me see.") < html.index("It is so.")
 
 
+@pytest.fixture
+def details(settings: Settings) -> None:
+    settings.ADK = {"show_details": True}
+
+
+def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration() -> None:
+    args = {"topic": "sales", "group_by": "region", "precise": True, "also_for": {"days": [3, None]}}
+    html = event_html({"functionCall": {"id": "c1", "name": "write_report", "args": args}})
+    (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
+    assert card["data-tool"] == "write_report"
+    names = [span for span in re.findall(r'<span class="tool-\w+">([^<]+)</span>', html)]
+    assert names == ["Write a report", "Writing a report…", "Wrote a report"]
+    assert re.findall(r"<dt>(.*?)</dt>", html) == ["Topic", "Group by", "Precise", "Also for"]
+    assert "<code>" not in html
+    assert "Days:\n  - 3\n  - none</dd>" in html
+
+
+def test_a_declined_call_has_not_failed() -> None:
+    for response in (REJECTED.as_response(), {"status": "error", "error": INTERRUPTED_CALL}):
+        html = event_html({"functionResponse": {"id": "c1", "name": "refund_order", "response": response}})
+        assert Tags(html).all("details")[0]["data-state"] == "declined"
+
+
+def test_a_request_for_approval_asks_in_words() -> None:
+    call = {"id": "c1", "name": "refund_order", "args": {"order_number": 1007}}
+    for hint, question in (("", "Refund order 1007?"), ("Refund 5 EUR?", "Refund 5 EUR?")):
+        args = {"originalFunctionCall": call, "toolConfirmation": {"hint": hint}}
+        html = event_html(
+            {"functionCall": {"id": "r1", "name": "adk_request_confirmation", "args": args}}, author="orders"
+        )
+        (section,) = Tags(html).all("section")
+        assert (section["data-call-id"], section["data-asks-for"]) == ("r1", "c1")
+        assert section["aria-label"] == "Approval: Refund order 1007"
+        assert f"<b>{question}</b>" in html
+
+
+def test_state_results_as_json_and_names_are_not_shown_without_details() -> None:
+    html = event_html(
+        {"functionResponse": {"id": "c1", "name": "find_order", "response": {"status": "shipped"}}},
+        actions={"stateDelta": {"order": "A-1"}},
+    )
+    assert "Status: shipped</pre>" in html and "A-1" not in html
+
+
+@pytest.mark.usefixtures("details")
 def test_a_call_shows_its_name_and_arguments() -> None:
     html = event_html(
         {"functionCall": {"id": "c1", "name": "find_order", "args": {"order": "A-1", "deep": True}}}
@@ -187,9 +236,10 @@ def test_a_call_shows_its_name_and_arguments() -> None:
     (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
     assert (card["data-call-id"], card["data-state"]) == ("c1", "open")
     assert "<code>find_order</code>" in html
-    assert "<dt>deep</dt><dd>true</dd><dt>order</dt><dd>A-1</dd>" in html
+    assert '<dt>deep</dt><dd dir="auto">true</dd><dt>order</dt><dd dir="auto">A-1</dd>' in html
 
 
+@pytest.mark.usefixtures("details")
 @pytest.mark.parametrize(
     ("response", "state", "shown"),
     [
@@ -232,8 +282,10 @@ def test_a_transfer_that_was_refused_shows_its_result() -> None:
     assert "Unknown agent" in html
 
 
-def test_state_changes_are_shown_but_not_the_temporary_ones() -> None:
-    html = event_html(actions={"stateDelta": {"order": "A-1", "user:likes": [1, "é"], "temp:secret": "s"}})
+@pytest.mark.usefixtures("details")
+def test_state_changes_are_shown_but_not_the_temporary_ones_and_the_apps() -> None:
+    delta = {"order": "A-1", "user:likes": [1, "é"], "temp:secret": "s", "app:secret": 1}
+    html = event_html(actions={"stateDelta": delta})
     text = Tags(html).text
     assert "state: order = A-1" in text
     assert 'state: user:likes = [1, "é"]' in text
@@ -307,9 +359,9 @@ def test_a_job_is_placed_under_its_call() -> None:
         "actions": {},
     }
     called = Event.model_validate(body)
-    html = render_event(SESSION, 1, called, {"c1": job})
+    html = render_event(SESSION, "help_desk", 1, called, {"c1": job})
     assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
-    assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, 1, called)
+    assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, "help_desk", 1, called)
 
 
 def test_a_running_job_shows_its_progress() -> None:
