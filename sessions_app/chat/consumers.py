@@ -40,7 +40,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         """Accept the session's owner. Everyone else gets a close code and nothing more."""
         self._session_id: UUID = self.scope["url_route"]["kwargs"]["session_id"]
         self._user = self.scope["user"]
-        self._viewer = Viewer(self._session_id, self._user.pk, send=self._send_frame, close=self.close)
+        self._viewer = Viewer(self._session_id, self._user, send=self._send_frame, close=self.close)
         self._network = client_network(self.scope)
         self._socket_id = ""
         await self.accept()

@@ -19,7 +19,9 @@ from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import RewoundRange, rewound_ranges
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
+from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
+from sessions_app.rendering.session_view import SessionView
 
 PAGE_EVENTS = 50
 
@@ -40,20 +42,22 @@ class LogPage:
     invocations: list[dict[str, Any]]
 
 
-async def newest_page(session: Session) -> LogPage:
+async def newest_page(session: Session, reader: User) -> LogPage:
     """Return the end of the log up to `session.last_seq`, and also the invocations without events."""
     rewound = await in_thread(rewound_ranges, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewound)
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
     since = oldest or session.created_at
     recent = Q(created_at__gte=since) & ~_is_rewound(rewound)
-    return await _log_page(session, events, Q(status__in=InvocationStatus.open()) | recent)
+    view = SessionView.of(session, reader)
+    return await _log_page(session, view, events, Q(status__in=InvocationStatus.open()) | recent)
 
 
-async def older_page(session: Session, before: int) -> LogPage:
+async def older_page(session: Session, reader: User, before: int) -> LogPage:
     """Return the page before the event with `seq` `before`."""
     rewound = await in_thread(rewound_ranges, session.pk)
-    return await _log_page(session, await _last_events(session, before - 1, rewound), Q(pk__in=()))
+    events = await _last_events(session, before - 1, rewound)
+    return await _log_page(session, SessionView.of(session, reader), events, Q(pk__in=()))
 
 
 async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRange]) -> list[Event]:
@@ -76,7 +80,7 @@ def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
     return is_rewound
 
 
-async def _log_page(session: Session, newest_first: list[Event], others: Q) -> LogPage:
+async def _log_page(session: Session, view: SessionView, newest_first: list[Event], others: Q) -> LogPage:
     """Return the page of some events, with their invocations and others."""
     events = newest_first[:PAGE_EVENTS][::-1]
     readable = [event_to_show(event.body) for event in events]
@@ -85,7 +89,7 @@ async def _log_page(session: Session, newest_first: list[Event], others: Q) -> L
     rows = session.invocations.filter(Q(invocation_id__in=shown) | others).order_by("id")
     return LogPage(
         articles=[
-            await _article(session, row, event, jobs) for row, event in zip(events, readable, strict=True)
+            await _article(view, row, event, jobs) for row, event in zip(events, readable, strict=True)
         ],
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
@@ -94,10 +98,10 @@ async def _log_page(session: Session, newest_first: list[Event], others: Q) -> L
 
 
 async def _article(
-    session: Session, row: Event, event: runtime.events.Event, jobs: Mapping[str, ToolJob]
+    view: SessionView, row: Event, event: runtime.events.Event, jobs: Mapping[str, ToolJob]
 ) -> SafeString:
     body = json.dumps(row.body, ensure_ascii=False)
-    html = await event_html(session.pk, session.app_name, row.seq, event, body, jobs)
+    html = await event_html(view, row.seq, event, body, jobs)
     return mark_safe(html)  # noqa: S308 - made by a template
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,7 +22,9 @@ from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.frames import EventFrame, Notice, ReadyFrame
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
+from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
+from sessions_app.rendering.session_view import SessionView, may_see_details
 from sessions_app.scheduling.listing import tasks_of_session
 
 logger = logging.getLogger(__name__)
@@ -49,13 +52,14 @@ class Viewer:
     def __init__(
         self,
         session_id: UUID,
-        user_id: Any,
+        user: User,
         *,
         send: Callable[[str], Awaitable[None]],
         close: Callable[[int], Coroutine[Any, Any, None]],
     ) -> None:
         self._session_id = session_id
-        self._user_id = user_id
+        self._user_id = user.pk
+        self.shows_details = may_see_details(user)
         self._close = close
         # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
         self._hub = live().hub
@@ -63,7 +67,7 @@ class Viewer:
         self._is_paused = False
         self.has_ended = False
         self._seq = self._log_position = 0
-        self._app_name = ""
+        self._view = SessionView(session_id, "", self.shows_details)
         self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
         self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -104,7 +108,7 @@ class Viewer:
         hub.drop_text_of_older_leases(self._session_id, session_status)
         # Events that were sent while the status was read are not sent again.
         self._seq = max(self._seq, min(after, session_status.last_seq))
-        self._app_name = session_status.app_name
+        self._view = replace(self._view, app_name=session_status.app_name)
         self._active = set(session_status.active)
         invocation = session_status.invocation
         ready = ReadyFrame(self._session_id, session_status.last_seq, invocation, jobs, schedules)
@@ -218,7 +222,7 @@ class Viewer:
                 event = event_to_show(json.loads(body))
                 is_rewind = event.actions.rewind_before_invocation_id is not None
                 rewound = await rewound_from(self._session_id, seq) if is_rewind else None
-                html = await event_html(self._session_id, self._app_name, seq, event, body)
+                html = await event_html(self._view, seq, event, body)
                 if seq != self._seq + 1:
                     break  # The hub brought this event meanwhile, or the browser asked for earlier ones.
                 if not self.post(EventFrame(seq, body, html, rewound).json()):

@@ -26,6 +26,7 @@ from sessions_app.models import Invocation, Session, UserState
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.blocks import one_line
+from sessions_app.rendering.session_view import may_see_details
 
 SESSIONS_ON_A_PAGE = 20
 
@@ -75,9 +76,9 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "banner": _banner(),
         "session": session,
         "sessions": await fetch_rows(_session_list(person)[:SESSIONS_ON_A_PAGE]),
-        "log_page": await newest_page(session),
-        "state": await _visible_state(session),
-        "shows_details": conf().show_details,
+        "log_page": await newest_page(session, person),
+        "state": await _visible_state(session) if may_see_details(person) else [],
+        "shows_details": may_see_details(person),
         "message_limit": conf().message_limit,
     }
     return render(request, "chat/session.html", context)
@@ -90,8 +91,10 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
     before = request.GET.get("before", "")
     if not before.isdecimal() or len(before) > 18:  # a larger number fits no column
         return HttpResponseBadRequest("Add ?before=<seq>, the number of the oldest event that the page has.")
-    session = await own_session_or_404(await request.auser(), session_id)
-    return render(request, "chat/log_page.html", {"log_page": await older_page(session, int(before))})
+    person = await request.auser()
+    session = await own_session_or_404(person, session_id)
+    page = await older_page(session, person, int(before))
+    return render(request, "chat/log_page.html", {"log_page": page})
 
 
 def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
@@ -100,12 +103,7 @@ def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
-    """Return the session's and the person's state as pairs of words, if the site shows it.
-
-    The app's state is everybody's and left out.
-    """
-    if not conf().show_details:
-        return []
+    """Return the session's and the person's state as pairs of words. The app's state is everybody's and left out."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
     shared = await in_thread(rows.first)
     state: dict[str, Any] = (

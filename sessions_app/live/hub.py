@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Protocol
 from uuid import UUID
 
@@ -26,6 +26,10 @@ SECONDS_PER_GROWING_SESSION = 0.0005
 
 class Watcher(Protocol):
     """A viewer of one session in this process. No method may block. `frame` is a whole websocket message."""
+
+    @property
+    def shows_details(self) -> bool:
+        """True when the viewer's person sees details: see `SessionView`."""
 
     def on_event(self, seq: int, frame: str) -> None:
         """Handle an event that this process committed."""
@@ -95,7 +99,7 @@ class Hub:
         """Return the sessions with a watcher in this process."""
         return list(self._watchers)
 
-    def watchers(self, session_id: UUID) -> Iterable[Watcher]:
+    def watchers(self, session_id: UUID) -> tuple[Watcher, ...]:
         """Return the session's watchers in this process."""
         return tuple(self._watchers.get(session_id, ()))
 
@@ -107,18 +111,18 @@ class Hub:
     # News of this process
 
     def publish_event(
-        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[], EventFrame | None]
+        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[bool], EventFrame | None]
     ) -> None:
         """Publish a committed event, which replaces its streamed text.
 
         Args:
-            make_frame: called once for all watchers, and not at all when there are none. None when the frame takes
-                long to make: the watchers read the event from PostgreSQL.
+            make_frame: called once for all watchers, who are one person, with their `shows_details`; not at all when
+                there are none. None when the frame takes long to make: the watchers read the event from PostgreSQL.
         """
         self._keep_texts(session_id, lambda stream: stream.event_id != event_id)
         self._outbox.send_log_position(session_id, seq)
         watchers = self.watchers(session_id)
-        frame = make_frame() if watchers else None
+        frame = make_frame(watchers[0].shows_details) if watchers else None
         if frame is None:
             self.receive_log_position(session_id, seq)
             return

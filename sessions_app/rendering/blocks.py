@@ -9,14 +9,14 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from runtime import types
-from runtime.engine.human_input.confirmation import REJECTED
+from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.conf import conf
 from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call, find_tool, parameter_names
 from sessions_app.rendering.outline import outline
+from sessions_app.rendering.session_view import SessionView
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
@@ -135,8 +135,8 @@ Block = (
 )
 
 
-def blocks_of(app_name: str, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
-    """Return the blocks of an app's event in order.
+def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
+    """Return the blocks of an event in order.
 
     Adjacent texts are joined; transfers are rendered from the actions.
     """
@@ -149,7 +149,7 @@ def blocks_of(app_name: str, event: Event, jobs: Mapping[str, ToolJob]) -> list[
         if block_type:
             blocks.append(block_type("".join(part.text or "" for part in group)))
         else:
-            blocks.extend(block for part in group for block in _blocks_of_part(part, app_name, event, jobs))
+            blocks.extend(block for part in group for block in _blocks_of_part(part, view, event, jobs))
     return [
         block
         for block in blocks
@@ -177,18 +177,18 @@ def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] |
 
 
 def _blocks_of_part(
-    part: types.Part, app_name: str, event: Event, jobs: Mapping[str, ToolJob]
+    part: types.Part, view: SessionView, event: Event, jobs: Mapping[str, ToolJob]
 ) -> Iterator[Block]:
     if part.function_call and part.function_call.name == REQUEST_CONFIRMATION:
-        request = _confirmation_request_block(part.function_call, app_name, event.author)
-        yield request or _call_block(part.function_call, app_name, event, jobs)
+        request = _confirmation_request_block(part.function_call, view, event.author)
+        yield request or _call_block(part.function_call, view, event, jobs)
     elif part.function_call and part.function_call.name != TRANSFER_TOOL:
-        yield _call_block(part.function_call, app_name, event, jobs)
+        yield _call_block(part.function_call, view, event, jobs)
     if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
         is_confirmed = bool((part.function_response.response or {}).get("confirmed"))
         yield ConfirmationBlock(part.function_response.id or "", is_confirmed)
     elif part.function_response and not _is_redundant(part.function_response, event):
-        yield _response_block(part.function_response)
+        yield _response_block(part.function_response, view)
     if part.executable_code:
         yield CodeBlock("Code", part.executable_code.code or "")
     if part.code_execution_result:
@@ -207,10 +207,10 @@ def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
 
 
 def _call_block(
-    call: types.FunctionCall, app_name: str, event: Event, jobs: Mapping[str, ToolJob]
+    call: types.FunctionCall, view: SessionView, event: Event, jobs: Mapping[str, ToolJob]
 ) -> CallBlock:
     call_id = call.id or ""
-    words, args = _described(app_name, event.author, call.name or "", call.args or {})
+    words, args = _described(view, event.author, call.name or "", call.args or {})
     return CallBlock(
         call_id=call_id,
         name=call.name or "",
@@ -222,7 +222,7 @@ def _call_block(
 
 
 def _confirmation_request_block(
-    call: types.FunctionCall, app_name: str, author: str
+    call: types.FunctionCall, view: SessionView, author: str
 ) -> ConfirmationRequestBlock | None:
     """Return the block of a request that the engine made; None for a call by which the model imitates one."""
     request = call.args or {}
@@ -232,32 +232,33 @@ def _confirmation_request_block(
     args = original.get("args") or {}
     if not isinstance(args, Mapping):
         return None
-    words, readable_args = _described(app_name, author, str(original.get("name") or ""), args)
+    words, readable_args = _described(view, author, str(original.get("name") or ""), args)
     hint = str(confirmation.get("hint") or "")
+    hint = "" if hint == default_hint(str(original.get("name"))) else hint
     return ConfirmationRequestBlock(call.id or "", str(original.get("id") or ""), hint, words, readable_args)
 
 
 def _described(
-    app_name: str, agent_name: str, tool_name: str, args: Mapping[str, Any]
+    view: SessionView, agent_name: str, tool_name: str, args: Mapping[str, Any]
 ) -> tuple[CallWords, list[tuple[str, str]]]:
     """Return the words for a call, and its arguments in the order of the tool's declaration.
 
     The arguments are pairs, because a template would take an argument named `items` for the method of a dict.
     """
-    tool = find_tool(app_name, agent_name, tool_name)
+    tool = find_tool(view.app_name, agent_name, tool_name)
     order = {name: place for place, name in enumerate(parameter_names(tool))} if tool else {}
     names = sorted(args, key=lambda name: (order.get(name, len(order)), name))
-    return describe_call(tool, tool_name, args), [(name, _shown(args[name])) for name in names]
+    return describe_call(tool, tool_name, args), [(name, _shown(args[name], view)) for name in names]
 
 
-def _shown(value: Any) -> str:
-    """Return a value for the page: as JSON where the site shows details, else in words."""
-    return readable(value) if conf().show_details else outline(value)
+def _shown(value: Any, view: SessionView) -> str:
+    """Return a value for the page: as JSON for a reader of details, else in words."""
+    return readable(value) if view.shows_details else outline(value)
 
 
-def _response_block(response: types.FunctionResponse) -> ResponseBlock:
+def _response_block(response: types.FunctionResponse, view: SessionView) -> ResponseBlock:
     content = response.response or {}
-    text = _shown(content["result"] if content.keys() == {"result"} else content)
+    text = _shown(content["result"] if content.keys() == {"result"} else content, view)
     return ResponseBlock(
         call_id=response.id or "",
         name=response.name or "",

@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from uuid import UUID
 
 from runtime.events import Event
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import NO_JOBS, render_event
+from sessions_app.rendering.session_view import SessionView
 
 SECONDS_PER_CHARACTER = 3e-7
 SECONDS_PER_FURTHER_CHARACTER = 1e-8
@@ -23,6 +23,7 @@ SECONDS_PER_MARK = {
     "<": 6e-5,
     "\\n": 5e-5,
     "{": 1e-4,
+    "://": 6e-5,
     '":': 5e-5,
     **dict.fromkeys("*_`~&!\\#", 3e-5),
 }
@@ -34,26 +35,26 @@ _renderer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="render")
 
 
 class HtmlCache:
-    """Least recently used cache of the HTML of events, by session and `seq`. Events never change."""
+    """Least recently used cache of the HTML of events, by view and `seq`. Events never change."""
 
     def __init__(self) -> None:
-        self._html: OrderedDict[tuple[UUID, int], str] = OrderedDict()
+        self._html: OrderedDict[tuple[SessionView, int], str] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
-    def get(self, session_id: UUID, seq: int) -> str | None:
+    def get(self, view: SessionView, seq: int) -> str | None:
         """Return the cached HTML of an event."""
         with self._lock:
-            html = self._html.get((session_id, seq))
+            html = self._html.get((view, seq))
             if html is not None:
-                self._html.move_to_end((session_id, seq))
+                self._html.move_to_end((view, seq))
             return html
 
-    def keep(self, session_id: UUID, seq: int, html: str) -> None:
+    def keep(self, view: SessionView, seq: int, html: str) -> None:
         """Cache the HTML of an event."""
         with self._lock:
-            self._bytes += _size(html) - _size(self._html.pop((session_id, seq), None))
-            self._html[session_id, seq] = html
+            self._bytes += _size(html) - _size(self._html.pop((view, seq), None))
+            self._html[view, seq] = html
             while self._bytes > conf().cached_html_bytes:
                 self._bytes -= _size(self._html.popitem(last=False)[1])
 
@@ -67,20 +68,20 @@ class HtmlCache:
 cache = HtmlCache()
 
 
-def html_now(session_id: UUID, app_name: str, seq: int, event: Event, body: str) -> str | None:
+def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None:
     """Return the HTML of an event from the cache, or rendered here; None when that would take long.
 
     Args:
         body: JSON of the event.
     """
-    html = cache.get(session_id, seq)
+    html = cache.get(view, seq)
     if html is None and seconds_to_render(body) <= conf().inline_render_seconds:
-        html = _render_and_keep(session_id, app_name, seq, event)
+        html = _render_and_keep(view, seq, event)
     return html
 
 
 async def event_html(
-    session_id: UUID, app_name: str, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
+    view: SessionView, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> str:
     """Return the HTML of an event. Other tasks run before this returns if the event has to be rendered.
 
@@ -89,14 +90,14 @@ async def event_html(
         jobs: jobs of the session by call id; HTML with the card of a job is not cached, because jobs change.
     """
     has_jobs = not jobs.keys().isdisjoint(event.long_running_tool_ids or ())
-    html = None if has_jobs else cache.get(session_id, seq)
+    html = None if has_jobs else cache.get(view, seq)
     if html is not None:
         return html
     render = _render if has_jobs else _render_and_keep
     if seconds_to_render(body) > conf().inline_render_seconds:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_renderer, render, session_id, app_name, seq, event, jobs)
-    html = render(session_id, app_name, seq, event, jobs)
+        return await loop.run_in_executor(_renderer, render, view, seq, event, jobs)
+    html = render(view, seq, event, jobs)
     await asyncio.sleep(0)
     return html
 
@@ -118,21 +119,15 @@ def _most_cells(body: str) -> int:
     return min(columns * len(lines), conf().markdown_cells)
 
 
-def _render(
-    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
-) -> str:
-    return str(render_event(session_id, app_name, seq, event, jobs))
+def _render(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+    return str(render_event(view, seq, event, jobs))
 
 
-def _render_and_keep(
-    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
-) -> str:
-    html = cache.get(
-        session_id, seq
-    )  # Another tab's request may have rendered the event while this one waited.
+def _render_and_keep(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+    html = cache.get(view, seq)  # Another tab's request may have rendered the event while this one waited.
     if html is None:
-        html = _render(session_id, app_name, seq, event)
-        cache.keep(session_id, seq, html)
+        html = _render(view, seq, event)
+        cache.keep(view, seq, html)
     return html
 
 

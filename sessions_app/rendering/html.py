@@ -18,11 +18,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
-from sessions_app.conf import conf
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
 from sessions_app.rendering.failures import once
+from sessions_app.rendering.session_view import SessionView
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -41,7 +41,7 @@ class FileLink:
 
 
 def render_event(
-    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
+    view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> SafeString:
     """Render an event as `<article id="event-<seq>">`; empty when there is nothing to show.
 
@@ -51,9 +51,9 @@ def render_event(
         jobs: Jobs of the session by call id; each is rendered below its call.
     """
     try:
-        return _render_event(session_id, app_name, seq, event, jobs)
+        return _render_event(view, seq, event, jobs)
     except Exception:  # One odd event must not take down the page or the socket.
-        logger.exception("Event %s of session %s cannot be rendered", seq, session_id)
+        logger.exception("Event %s of session %s cannot be rendered", seq, view.session_id)
         return format_html(
             '<article id="event-{0}" class="event quiet" data-seq="{0}" data-event-id="{1}" data-invocation="{2}"'
             ' data-time="{3}">\n<p class="error">Event {0} ({1}) cannot be shown. It is kept.</p>\n</article>',
@@ -93,16 +93,14 @@ def render_schedule(task: ScheduledTask) -> SafeString:
         )
 
 
-def _render_event(
-    session_id: UUID, app_name: str, seq: int, event: Event, jobs: Mapping[str, ToolJob]
-) -> SafeString:
-    blocks = blocks_of(app_name, event, jobs)
+def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+    blocks = blocks_of(view, event, jobs)
     actions = event.actions
     content = {
         "blocks": blocks,
         "transfer": actions.transfer_to_agent,
-        "changes": list(_state_changes(actions.state_delta)) if conf().show_details else [],
-        "files": file_links(session_id, actions.artifact_delta),
+        "changes": list(_state_changes(actions.state_delta)) if view.shows_details else [],
+        "files": file_links(view.session_id, actions.artifact_delta),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
         "is_resumed": is_resumed(event),
@@ -117,7 +115,7 @@ def _render_event(
         "is_editable": event.author == "user" and all(isinstance(block, TextBlock) for block in blocks),
         "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
-        "shows_details": conf().show_details,
+        "shows_details": view.shows_details,
     }
     return render_to_string("chat/event.html", context)
 

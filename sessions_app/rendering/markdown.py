@@ -19,6 +19,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from sessions_app.codec import storable
+from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
@@ -102,7 +103,8 @@ def _table_close(
 
 
 def _make_markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    link_bare_urls(markdown)
     rules = {
         "fence": _fence,
         "code_block": _fence,

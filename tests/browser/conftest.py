@@ -105,7 +105,16 @@ def open_tab(browser: Browser, site: Stack, signed_in: Callable[[str], StorageSt
 @pytest.fixture
 def chat(open_tab: OpenTab) -> ChatPage:
     """A tab with a new chat of the demo user."""
-    tab = open_tab()
+    return _new_chat(open_tab())
+
+
+@pytest.fixture
+def staff_chat(open_tab: OpenTab) -> ChatPage:
+    """A tab with a new chat of a staff user, who sees details."""
+    return _new_chat(open_tab(STAFF))
+
+
+def _new_chat(tab: ChatPage) -> ChatPage:
     tab.page.goto(tab.base_url)
     tab.new_chat()
     return tab

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
@@ -47,12 +47,13 @@ def talk(chat: ChatPage, *texts: str) -> None:
 
 
 def test_an_edited_message_replaces_the_old_one_in_every_tab(
-    chat: ChatPage, open_tab: OpenTab, model: Model
+    staff_chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
+    chat = staff_chat  # Staff see the state.
     transfer = Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})])
     answers = [Turn(text=[text]) for text in ("And more.", "You are welcome.", "From the beginning.")]
     model.play(transfer, *order_turns(1001), *order_turns(1002), *answers)
-    other = open_tab()
+    other = open_tab(STAFF)
     other.open(chat.page.url)
     talk(chat, "Look up 1001", "Look up 1002", "And now?")
     expect(other.answers).to_have_count(3)
@@ -238,7 +239,7 @@ def test_a_confirmation_that_was_answered_after_the_edited_message_is_open_again
         Turn(text=["It is not refunded after all."]),
     )
     chat.send("Refund order 1001")
-    question = chat.log.get_by_role("region", name="Approval of refund_order")
+    question = chat.log.get_by_role("region", name="Approval: Refund order 1001")
     expect(question).to_be_visible()
     chat.wait_until_idle()
     chat.send("What does it cost?")

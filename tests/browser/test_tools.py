@@ -16,7 +16,9 @@ from tests.model_server import Call, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
-def test_a_call_is_a_line_in_words_that_opens_to_its_arguments_and_result(chat: ChatPage, model: Model) -> None:
+def test_a_call_is_a_line_in_words_that_opens_to_its_arguments_and_result(
+    chat: ChatPage, model: Model
+) -> None:
     model.play(Turn(calls=[Call(name="remember_name", args={"name": "Ada"})]), Turn(text=["Hello Ada!"]))
     chat.send("Call me Ada")
     chat.wait_for_answer("Hello Ada!")
@@ -29,6 +31,23 @@ def test_a_call_is_a_line_in_words_that_opens_to_its_arguments_and_result(chat: 
     expect(card.locator(".result")).to_contain_text("From now on this help desk calls you Ada.")
     expect(chat.log).not_to_contain_text("user:name")
     expect(chat.log).not_to_contain_text("remember_name")
+
+
+def test_staff_see_names_results_as_json_and_the_state(staff_chat: ChatPage, model: Model) -> None:
+    chat = staff_chat
+    model.play(Turn(calls=[Call(name="remember_name", args={"name": "Ada"})]), Turn(text=["Hello Ada!"]))
+    chat.send("Call me Ada")
+    chat.wait_for_answer("Hello Ada!")
+    card = chat.tool("remember_name")
+    expect(card.locator("code")).to_have_text("remember_name")
+    expect(card.locator(".tool-outcome")).to_have_text(re.compile(r"^\d+ m?s$"))
+    card.locator("summary").click()
+    expect(card.locator(".result")).to_contain_text('"message": ')
+    expect(chat.state_changes).to_have_text(["state: user:name = Ada"])
+    chat.known_state.locator("summary").click()
+    expect(chat.known_state.locator("dl > div")).to_have_text(["user:nameAda"])
+    chat.reload()
+    expect(chat.known_state.locator("dl > div")).to_have_text(["user:nameAda"])
 
 
 def test_a_failed_call_is_marked_and_shows_the_reason(chat: ChatPage, model: Model) -> None:

@@ -16,6 +16,7 @@ from runtime.events import Event
 from sessions_app.codec import event_to_json
 from sessions_app.conf import conf
 from sessions_app.rendering import event_html, render_markdown
+from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fuzz.profile import examples
 from tests.fuzz.values import texts
@@ -102,6 +103,10 @@ UNITS = [
         "<b>",
         "</b>",
         "http://a.b ",
+        "http://a.b/(",
+        "http://",
+        "http://a)",
+        ")",
         "www.a.b ",
     ),
     *(
@@ -149,7 +154,7 @@ def calls_of(work: Callable[[], object]) -> int:
 def in_the_loop(event: Event, body: str) -> None:
     """Do what the event loop does for a committed event."""
     event_html.cache.clear()
-    event_html.html_now(uuid4(), "help_desk", 1, event, body)
+    event_html.html_now(SessionView(uuid4(), "help_desk"), 1, event, body)
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -39,6 +39,8 @@ class Reader:
     def on_text(self, frame: str) -> None:
         self.frames.put_nowait(frame)
 
+    shows_details = False
+
     def on_event(self, seq: int, frame: str) -> None: ...
 
     def on_log_position(self, seq: int) -> None: ...

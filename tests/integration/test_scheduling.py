@@ -28,6 +28,7 @@ from sessions_app.history.event_marks import IT_IS_TIME
 from sessions_app.invocations import rewind
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.rendering import render_event
+from sessions_app.rendering.session_view import SessionView
 from sessions_app.scheduling import (
     cancel_scheduled_task,
     current_time_instruction,
@@ -85,7 +86,7 @@ def test_a_due_task_starts_an_invocation_with_its_text(person: User, model: Scri
     message, answer = Event.objects.filter(session_id=task.session_id).order_by("-seq")[:2][::-1]
     assert (message.author, answer.text) == ("user", "Water the plants!")
     article = render_event(
-        task.session_id, task.session.app_name, message.seq, RuntimeEvent.model_validate(message.body)
+        SessionView(task.session_id, "help_desk"), message.seq, RuntimeEvent.model_validate(message.body)
     )
     assert WATER in article and "Scheduled" in article
     assert IT_IS_TIME not in article and "You" not in article
@@ -375,4 +376,4 @@ def test_only_a_marked_message_is_rendered_as_a_scheduled_task() -> None:
     """A user's message with the same words is not mistaken for a scheduled task."""
     content = types.UserContent(parts=[types.Part(text=IT_IS_TIME), types.Part(text=WATER)])
     message = RuntimeEvent(author="user", content=content)
-    assert "You" in render_event(UUID(int=1), "help_desk", 1, message)
+    assert "You" in render_event(SessionView(UUID(int=1), "help_desk"), 1, message)

@@ -40,9 +40,14 @@ async def unconfirmed_response(
         return None
     answer = context.tool_confirmation
     if answer is None:
-        context.request_confirmation(hint=f"May {tool.name} run with these arguments?")
+        context.request_confirmation(hint=default_hint(tool.name))
         return dict(PENDING)
     return None if answer.confirmed else REJECTED.as_response()
+
+
+def default_hint(tool_name: str) -> str:
+    """Return the question about a call whose tool asks none."""
+    return f"May {tool_name} run with these arguments?"
 
 
 def confirmation_requests(

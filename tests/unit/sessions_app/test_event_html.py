@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html as html_module
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +17,7 @@ from sessions_app.codec import event_to_json
 from sessions_app.rendering import event_html as module
 from sessions_app.rendering import render_markdown
 from sessions_app.rendering.event_html import cache, event_html, html_now
+from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fakes import text_content
 from tests.unit.sessions_app.test_rendering import Tags
@@ -83,7 +84,9 @@ def calls_on_the_loop(event: Event) -> int:
     """Return the largest number of function calls in the loop's thread without a pause while an event is rendered."""
 
     async def measure() -> int:
-        rendering = asyncio.create_task(event_html(uuid4(), "help_desk", 1, event, event_to_json(event)))
+        rendering = asyncio.create_task(
+            event_html(SessionView(uuid4(), "help_desk"), 1, event, event_to_json(event))
+        )
         longest = 0
         while not rendering.done():
             with counted_calls() as count:
@@ -130,11 +133,11 @@ def test_text_beyond_the_limit_of_length_is_shown_as_it_is(settings: Settings) -
 
 
 def test_what_takes_long_is_not_rendered_at_once_and_then_comes_from_the_cache() -> None:
-    event, session_id = answer("[" * LARGEST), uuid4()
+    event, view = answer("[" * LARGEST), SessionView(uuid4(), "help_desk")
     body = event_to_json(event)
-    assert html_now(session_id, "help_desk", 1, event, body) is None
-    html = asyncio.run(event_html(session_id, "help_desk", 1, event, body))
-    assert "[" * LARGEST in html and html_now(session_id, "help_desk", 1, event, body) == html
+    assert html_now(view, 1, event, body) is None
+    html = asyncio.run(event_html(view, 1, event, body))
+    assert "[" * LARGEST in html and html_now(view, 1, event, body) == html
 
 
 def test_an_event_is_rendered_once_and_the_cache_is_bounded_by_bytes(
@@ -143,12 +146,12 @@ def test_an_event_is_rendered_once_and_the_cache_is_bounded_by_bytes(
     settings.ADK = {"cached_html_bytes": 50_000}
     rendered = []
 
-    def render(session_id: UUID, app_name: str, seq: int, event: Event, jobs: Any) -> str:
+    def render(view: SessionView, seq: int, event: Event, jobs: Any) -> str:
         rendered.append(seq)
         return "x" * 10_000
 
     monkeypatch.setattr(module, "render_event", render)
-    session_id, event = uuid4(), answer("hi")
+    view, event = SessionView(uuid4(), "help_desk"), answer("hi")
     for seq in (1, 1, 2, 3, 4, 5, 6, 6, 1):
-        html_now(session_id, "help_desk", seq, event, "{}")
+        html_now(view, seq, event, "{}")
     assert rendered == [1, 2, 3, 4, 5, 6, 1]

@@ -9,15 +9,17 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from pytest_django import Settings
 
-from runtime.engine.human_input.confirmation import REJECTED
+from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
 from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_event, render_job, render_markdown
+from sessions_app.rendering.session_view import SessionView
 
 SESSION = UUID("11111111-2222-3333-4444-555555555555")
+VIEW = SessionView(SESSION, "help_desk")
+DETAILS = SessionView(SESSION, "help_desk", shows_details=True)
 FILES = f"/chat/{SESSION}/artifacts/"
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -73,7 +75,11 @@ class Tags(HTMLParser):
 
 
 def event_html(
-    *parts: dict[str, Any], author: str = "help_desk", actions: dict[str, Any] | None = None, **body: Any
+    *parts: dict[str, Any],
+    view: SessionView = VIEW,
+    author: str = "help_desk",
+    actions: dict[str, Any] | None = None,
+    **body: Any,
 ) -> str:
     content = {"content": {"role": "user" if author == "user" else "model", "parts": parts}} if parts else {}
     given = {
@@ -85,7 +91,7 @@ def event_html(
         **content,
         **body,
     }
-    return render_event(SESSION, "help_desk", 7, Event.model_validate(given))
+    return render_event(view, 7, Event.model_validate(given))
 
 
 def assert_harmless(html: str) -> None:
@@ -143,6 +149,7 @@ def test_names_values_and_errors_are_escaped(text: str) -> None:
         ),
         ("    x = 1\n", '<pre tabindex="0"><code>x = 1\n</code></pre>'),
         ("| n |\n|--:|\n| 1 |", '<td class="right">1</td>'),
+        ("one\ntwo", "<p>one<br>\ntwo</p>"),
     ],
 )
 def test_markdown_becomes_html(text: str, wanted: str) -> None:
@@ -156,6 +163,21 @@ def test_links_open_in_a_new_tab_without_a_referrer() -> None:
         "target": "_blank",
         "rel": "noopener noreferrer nofollow",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("See https://example.org/a_b?c=1&d=2.", ["https://example.org/a_b?c=1&d=2"]),
+        ("(http://a.example/x_(y)), HTTPS://B.example!", ["http://a.example/x_(y)", "HTTPS://B.example"]),
+        ("[https://a.example](https://b.example)", ["https://b.example"]),
+        ("`https://a.example` xhttps://a.example ftp://a.example https://", []),
+        ("https://例え.example/ä", ["https://xn--r8jz45g.example/%C3%A4"]),
+        ("https://a.example/…)]", ["https://a.example/%E2%80%A6"]),
+    ],
+)
+def test_bare_urls_become_links(text: str, urls: list[str]) -> None:
+    assert [link["href"] for link in Tags(render_markdown(text)).all("a")] == urls
 
 
 def test_images_in_markdown_become_links() -> None:
@@ -184,11 +206,6 @@ def test_thoughts_are_collapsed_and_separate_from_the_text() -> None:
     assert html.index("<summary>Thoughts</summary>") < html.index("Let me see.") < html.index("It is so.")
 
 
-@pytest.fixture
-def details(settings: Settings) -> None:
-    settings.ADK = {"show_details": True}
-
-
 def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration() -> None:
     args = {"topic": "sales", "group_by": "region", "precise": True, "also_for": {"days": [3, None]}}
     html = event_html({"functionCall": {"id": "c1", "name": "write_report", "args": args}})
@@ -209,7 +226,10 @@ def test_a_declined_call_has_not_failed() -> None:
 
 def test_a_request_for_approval_asks_in_words() -> None:
     call = {"id": "c1", "name": "refund_order", "args": {"order_number": 1007}}
-    for hint, question in (("", "Refund order 1007?"), ("Refund 5 EUR?", "Refund 5 EUR?")):
+    for hint, question in (
+        (default_hint("refund_order"), "Refund order 1007?"),
+        ("Refund 5 EUR?", "Refund 5 EUR?"),
+    ):
         args = {"originalFunctionCall": call, "toolConfirmation": {"hint": hint}}
         html = event_html(
             {"functionCall": {"id": "r1", "name": "adk_request_confirmation", "args": args}}, author="orders"
@@ -228,10 +248,10 @@ def test_state_results_as_json_and_names_are_not_shown_without_details() -> None
     assert "Status: shipped</pre>" in html and "A-1" not in html
 
 
-@pytest.mark.usefixtures("details")
 def test_a_call_shows_its_name_and_arguments() -> None:
     html = event_html(
-        {"functionCall": {"id": "c1", "name": "find_order", "args": {"order": "A-1", "deep": True}}}
+        {"functionCall": {"id": "c1", "name": "find_order", "args": {"order": "A-1", "deep": True}}},
+        view=DETAILS,
     )
     (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
     assert (card["data-call-id"], card["data-state"]) == ("c1", "open")
@@ -239,7 +259,6 @@ def test_a_call_shows_its_name_and_arguments() -> None:
     assert '<dt>deep</dt><dd dir="auto">true</dd><dt>order</dt><dd dir="auto">A-1</dd>' in html
 
 
-@pytest.mark.usefixtures("details")
 @pytest.mark.parametrize(
     ("response", "state", "shown"),
     [
@@ -251,7 +270,9 @@ def test_a_call_shows_its_name_and_arguments() -> None:
     ],
 )
 def test_a_result_names_its_call_and_its_outcome(response: dict[str, Any], state: str, shown: str) -> None:
-    html = event_html({"functionResponse": {"id": "c1", "name": "find_order", "response": response}})
+    html = event_html(
+        {"functionResponse": {"id": "c1", "name": "find_order", "response": response}}, view=DETAILS
+    )
     (card,) = Tags(html).all("details")
     assert (card["data-response-to"], card["data-state"]) == ("c1", state)
     assert shown in html
@@ -282,10 +303,9 @@ def test_a_transfer_that_was_refused_shows_its_result() -> None:
     assert "Unknown agent" in html
 
 
-@pytest.mark.usefixtures("details")
 def test_state_changes_are_shown_but_not_the_temporary_ones_and_the_apps() -> None:
     delta = {"order": "A-1", "user:likes": [1, "é"], "temp:secret": "s", "app:secret": 1}
-    html = event_html(actions={"stateDelta": delta})
+    html = event_html(actions={"stateDelta": delta}, view=DETAILS)
     text = Tags(html).text
     assert "state: order = A-1" in text
     assert 'state: user:likes = [1, "é"]' in text
@@ -359,9 +379,9 @@ def test_a_job_is_placed_under_its_call() -> None:
         "actions": {},
     }
     called = Event.model_validate(body)
-    html = render_event(SESSION, "help_desk", 1, called, {"c1": job})
+    html = render_event(VIEW, 1, called, {"c1": job})
     assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
-    assert 'class="job-place" data-call-id="c1"' in render_event(SESSION, "help_desk", 1, called)
+    assert 'class="job-place" data-call-id="c1"' in render_event(VIEW, 1, called)
 
 
 def test_a_running_job_shows_its_progress() -> None:

@@ -62,10 +62,11 @@ export class Conversation {
     reopenConfirmations(this.log, first);
   }
 
+  // Times first: what is placed elsewhere leaves the root.
   #decorate(root) {
+    showLocalTimes(root);
     placeResponses(this.log, root);
     placeConfirmations(this.log, root);
-    showLocalTimes(root);
     addCopyButtons(root);
   }
 }

@@ -1,0 +1,66 @@
+"""Links for bare http URLs in Markdown.
+
+`linkify-it-py`, markdown-it's own extension, is not used: it takes seconds for 30 KB of "http://a.b/(".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+URL = re.compile(r"\bhttps?://[^\s<>\"`{}|\\^]+", re.IGNORECASE)
+AFTER_A_URL = ".,;:!?'*_~"
+BRACKETS = {")": "(", "]": "["}
+
+
+def link_bare_urls(markdown: MarkdownIt) -> None:
+    """Make the parser turn http and https URLs into links, outside of code and other links."""
+    markdown.core.ruler.push("bare_urls", _link_urls)
+
+
+def _link_urls(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline" and token.children and "://" in token.content:
+            token.children = list(_with_links(state.md, token.children))
+
+
+def _with_links(markdown: MarkdownIt, tokens: list[Token]) -> Iterator[Token]:
+    open_links = 0
+    for token in tokens:
+        open_links += (token.type == "link_open") - (token.type == "link_close")
+        if token.type == "text" and not open_links:
+            yield from _split(markdown, token)
+        else:
+            yield token
+
+
+def _split(markdown: MarkdownIt, token: Token) -> Iterator[Token]:
+    end = 0
+    for match in URL.finditer(token.content):
+        url = _without_punctuation(match[0])
+        if not markdown.validateLink(url):
+            continue
+        yield _text(token.content[end : match.start()], token.level)
+        yield Token("link_open", "a", 1, attrs={"href": markdown.normalizeLink(url)}, level=token.level)
+        yield _text(url, token.level + 1)
+        yield Token("link_close", "a", -1, level=token.level)
+        end = match.start() + len(url)
+    yield _text(token.content[end:], token.level)
+
+
+def _without_punctuation(url: str) -> str:
+    """Return the URL without what belongs to the sentence: punctuation, and brackets that open outside of it."""
+    surplus = {closing: url.count(closing) - url.count(opening) for closing, opening in BRACKETS.items()}
+    end = len(url)
+    while url[end - 1] in AFTER_A_URL or surplus.get(url[end - 1], 0) > 0:
+        surplus[url[end - 1]] = surplus.get(url[end - 1], 0) - 1
+        end -= 1
+    return url[:end]
+
+
+def _text(content: str, level: int) -> Token:
+    return Token("text", "", 0, content=content, level=level)
