@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from runtime.events import Event
+from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import NO_JOBS, render_event
@@ -120,7 +121,7 @@ def _most_cells(body: str) -> int:
 
 
 def _render(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
-    return str(render_event(view, seq, event, jobs))
+    return storable(render_event(view, seq, event, jobs))
 
 
 def _render_and_keep(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:

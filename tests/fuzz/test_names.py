@@ -11,6 +11,7 @@ from django.utils.html import conditional_escape, escape
 from hypothesis import given
 
 from sessions_app.models import Session, ToolJob
+from sessions_app.rendering.call_words import describe_call
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import NAMES, json_values, names, storable
@@ -50,9 +51,9 @@ def test_a_name_is_shown_as_the_text_that_it_is(
     add_event(session, event_about(name, "some value"))
     html = read(browser, session)
     shown = html["chat:session"]
-    assert f"<dt>{escape(name)}</dt><dd>some value</dd>" in shown
-    assert "<dt>other</dt><dd>1</dd>" in shown
-    assert f'aria-label="Approval of {escape(name)}"' in shown
+    assert f'<dt>{escape(name)}</dt><dd dir="auto">some value</dd>' in shown
+    assert '<dt>other</dt><dd dir="auto">1</dd>' in shown
+    assert f'aria-label="Approval: {escape(describe_call(None, name, {}).plain)}"' in shown
     assert conditional_escape(name) in html["admin:sessions_app_session_change"]
     assert "<script>alert" not in "".join(html.values())
 

@@ -13,6 +13,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -54,6 +55,11 @@ QUESTION = {
         "args": {"originalFunctionCall": {"name": "get", "args": VALUES}, "toolConfirmation": {"hint": ""}},
     }
 }
+
+
+@pytest.fixture(autouse=True)
+def details(settings: Settings) -> None:
+    settings.ADK = {"show_details": True}
 
 
 @pytest.fixture
@@ -134,7 +140,7 @@ def test_names_of_arguments_keys_and_files_break_no_page_and_no_frame(
         html = client.get(url).content.decode()
         assert "cannot be shown" not in html
         for value in VALUES.values():
-            assert f"<dd>{value}</dd>" in html
+            assert f'<dd dir="auto">{value}</dd>' in html
     client.force_login(User.objects.create_superuser("root"))
     for url in admin_pages(session, job, task):
         response = client.get(url)
@@ -166,7 +172,8 @@ async def test_names_of_arguments_and_keys_break_no_live_frame(
         if frame["type"] == "event":
             html[frame["seq"]] = frame["html"]
     await socket.disconnect()
-    assert "<dt>items</dt><dd>1</dd>" in html[2] and 'data-key="keys"' in html[3] and "done" in html[4]
+    assert '<dt>items</dt><dd dir="auto">1</dd>' in html[2]
+    assert 'data-key="keys"' in html[3] and "done" in html[4]
     assert not [seq for seq, shown in html.items() if "cannot be shown" in shown]
 
 

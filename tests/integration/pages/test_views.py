@@ -127,9 +127,7 @@ def test_a_session_page_needs_the_same_queries_however_much_it_shows(
             tool_name="write_report",
             task_name="t",
         )
-    with django_assert_num_queries(
-        LOGIN_QUERIES + 7
-    ):  # session, list, rewinds, events, jobs, invocations, the person's state
+    with django_assert_num_queries(LOGIN_QUERIES + 6):  # session, list, rewinds, events, jobs, invocations
         html = browser_of_person.get(page(session)).content.decode()
     assert html.count('class="job"') == 50
 
@@ -206,7 +204,7 @@ def test_pages_of_a_rewound_session_are_full_and_need_one_more_query(
     for number in range(4):
         rewind(session, f"e-{59 - number}")
     with django_assert_num_queries(
-        LOGIN_QUERIES + 7
+        LOGIN_QUERIES + 6
     ):  # all of the others, and the numbers of the rewound; no jobs
         html = browser_of_person.get(page(session)).content.decode()
     assert seqs(html) == list(range(7, 57))
@@ -264,8 +262,9 @@ def test_a_message_that_closes_a_script_tag_stays_data(browser_of_person: Client
 
 
 def test_the_page_shows_the_state_of_the_session_and_the_person(
-    browser_of_person: Client, session: Session
+    browser_of_person: Client, session: Session, settings: Settings
 ) -> None:
+    settings.ADK = {"show_details": True}
     session.state = {"order": "A-1", "closed": None}
     session.save()
     UserState.objects.filter(app_name="help_desk", user=session.user).update(state={"language": "en"})
