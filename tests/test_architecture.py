@@ -23,6 +23,7 @@ LONGEST_FILE = 400
 RUNTIME_ORDER = (
     "types",
     "errors",
+    "google_adk",
     "_platform",
     "_write_scope",
     "_tasks",
@@ -58,6 +59,8 @@ SESSIONS_APP_ORDER = (
     "loop_local",
     "thread_pools",
     "limits",
+    "load_errors",
+    "agent_folders",
     "agent_registry",
     "codec",
     "error_detail",

@@ -96,7 +96,7 @@ def test_the_command_lists_apps_with_module_agents_models_and_tools(install: Ins
                 seller  LlmAgent, model demo
                   tools: critic (agent)
               critic  LlmAgent, model demo
-            2 agents.py, 0 errors, 0 warnings.
+            2 apps, 0 errors, 0 warnings.
             """
         )
     )
@@ -143,7 +143,7 @@ def test_a_toolset_of_an_mcp_server_that_is_not_allowed_is_an_error(install: Ins
 def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:
     install("import no_such_package")
     out, err = StringIO(), StringIO()
-    with pytest.raises(CommandError, match=r"2 agents.py, 1 errors, 0 warnings\."):
+    with pytest.raises(CommandError, match=r"2 apps, 1 errors, 0 warnings\."):
         call_command("adk_check", stdout=out, stderr=err, no_color=True)
     assert "(no app)  shop.agents" in out.getvalue()
     assert "help_desk  adk_site.agents" in out.getvalue()
@@ -250,7 +250,7 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     )
     expected = "sessions_app.W001 No API key is set for the model 'gemini-2.5-flash' of clerk, helper."
     assert problems() == [expected]
-    assert "2 agents.py, 0 errors, 1 warnings." in adk_check()[0]
+    assert "2 apps, 0 errors, 1 warnings." in adk_check()[0]
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
     assert problems() == []
 
@@ -278,7 +278,9 @@ def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> N
     configure(apps={"shoe_shop": {}, "help_desk": {"invocation_tokens": "many"}})
     unusable, unknown = sorted(problems())
     assert unusable.startswith("sessions_app.E007 settings.ADK['apps']['help_desk']['invocation_tokens']")
-    assert unknown == "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py defines."
+    assert unknown == (
+        "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py or agent folder defines."
+    )
 
 
 def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> None:

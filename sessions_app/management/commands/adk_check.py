@@ -21,7 +21,7 @@ from sessions_app.checks import problems_of
 class Command(BaseCommand):
     """Lists and checks the site's agents; the exit code is 1 for errors and 0 for warnings."""
 
-    help = "List the apps that the agents.py of installed apps define and their agents, then check them."
+    help = "List the apps of the site and their agents, then check them."
     requires_system_checks: list[str] = []  # this command runs the check of the agents after the list
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             style = self.style.ERROR if problem.level >= ERROR else self.style.WARNING
             self.stderr.write(f"{problem}", style)
         errors = sum(problem.level >= ERROR for problem in problems)
-        summary = f"{len(modules)} agents.py, {errors} errors, {len(problems) - errors} warnings."
+        summary = f"{len(modules)} apps, {errors} errors, {len(problems) - errors} warnings."
         if errors:
             raise CommandError(summary)
         self.stdout.write(summary)
