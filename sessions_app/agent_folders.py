@@ -53,7 +53,7 @@ def is_agent_folder(folder: Path) -> bool:
         return False
     try:
         nodes = ast.walk(ast.parse(init.read_bytes()))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     return any(_name_in(node) in NAMES for node in nodes)
 

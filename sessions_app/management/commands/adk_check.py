@@ -9,13 +9,10 @@ from django.core.checks import ERROR
 from django.core.management.base import BaseCommand, CommandError
 
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import tools_of, trees_of
-from runtime.tools.agent_tool import AgentTool
-from runtime.tools.base_tool import BaseTool
-from runtime.tools.base_toolset import BaseToolset
 from sessions_app.agent_registry import discover
 from sessions_app.checks import problems_of
+from sessions_app.management.tool_text import agent_title, tool_name
 
 
 class Command(BaseCommand):
@@ -47,17 +44,8 @@ class Command(BaseCommand):
 
 
 def _agent_lines(agent: BaseAgent, indent: str) -> Iterator[str]:
-    model = f", model {agent.canonical_model.model}" if isinstance(agent, LlmAgent) else ""
-    yield f"{indent}{agent.name}  {type(agent).__name__}{model}"
+    yield f"{indent}{agent_title(agent)}"
     if tools := tools_of(agent):
-        yield f"{indent}  tools: {', '.join(map(_tool_text, tools))}"
+        yield f"{indent}  tools: {', '.join(map(tool_name, tools))}"
     for child in agent.sub_agents:
         yield from _agent_lines(child, f"{indent}  ")
-
-
-def _tool_text(tool: BaseTool | BaseToolset) -> str:
-    if isinstance(tool, BaseToolset):
-        return f"{type(tool).__name__} (lists its tools at run time)"
-    if isinstance(tool, AgentTool):
-        return f"{tool.name} (agent)"
-    return f"{tool.name} (long-running)" if tool.is_long_running else tool.name
