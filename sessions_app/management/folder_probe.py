@@ -33,7 +33,7 @@ def probe(folder: Path, seconds: float) -> Probe:
     """Load a folder in a child process, which is killed after a time."""
     with TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"
-        child = subprocess.Popen(
+        child = subprocess.Popen(  # noqa: S603 (this module)
             [sys.executable, "-m", __name__, str(folder), str(result)],
             env={
                 **os.environ,

@@ -154,7 +154,7 @@ def test_a_file_that_is_not_utf_8_is_named(folder: Folder) -> None:
     weather = folder(agent="")
     (weather / "agent.py").write_bytes(b"name = '\xff'")
     out, error = refusal(weather)
-    assert f"not Python: (unicode error) 'utf-8' codec can't decode byte 0xff" in out
+    assert "not Python: (unicode error) 'utf-8' codec can't decode byte 0xff" in out
     assert "utf-8" in error
 
 
