@@ -48,6 +48,7 @@ RUNTIME_ORDER = (
     "plugins",
     "apps",
     "runners",
+    "testing",
 )
 SESSIONS_APP_ORDER = (
     "client_ids",
