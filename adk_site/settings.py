@@ -60,6 +60,7 @@ if env.bool("BEHIND_HTTPS_PROXY", default=False):
 ADK: dict[str, Any] = {
     "trusted_proxies": env.int("TRUSTED_PROXIES", default=0),
     "agent_dirs": env.list("AGENT_DIRS", default=[]),
+    "reload_agents": DEV,
 }
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY: dict[str, Any] = {

@@ -111,6 +111,7 @@ class Conf:
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
         agent_dirs: directories of agent folders: each folder is an app, see docs/authoring.md. A relative one begins at
             the working directory.
+        reload_agents: import changed agents again while the site runs; for development.
         replace_google_adk: let `google.adk` name this runtime in agent folders although google-adk is installed.
         mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
             below them; None allows all.
@@ -181,6 +182,7 @@ class Conf:
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
     agent_dirs: tuple[Path, ...] = ()
+    reload_agents: bool = False
     replace_google_adk: bool = False
     mcp_servers: tuple[str, ...] | None = None
 

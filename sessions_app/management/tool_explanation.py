@@ -148,4 +148,8 @@ def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> A
 
 
 def _written(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation).replace("typing.", "")
+    return (
+        annotation
+        if isinstance(annotation, str)
+        else inspect.formatannotation(annotation).replace("typing.", "")
+    )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,47 +12,12 @@ from django.test import Client
 
 from runtime.agents import LlmAgent
 from sessions_app import agent_registry
-
-Write = Callable[..., Path]
+from tests.integration.conftest import WriteFolder
 
 AGENT = """
 from google.adk.agents import Agent
 root_agent = Agent(name="forecaster", model="demo")
 """
-
-
-@pytest.fixture
-def agent_dir(
-    tmp_path: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
-    """A directory of agent folders that the site serves; the process is as before afterwards."""
-    directory = tmp_path / "agents"
-    directory.mkdir()
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    modules, variables = set(sys.modules), set(os.environ)
-    configure(agent_dirs=[str(directory)])
-    agent_registry.apps.cache_clear()
-    yield directory
-    for name in set(sys.modules) - modules:
-        if name.startswith("google.adk") or str(directory) in repr(sys.modules[name].__spec__):
-            del sys.modules[name]
-    for variable in set(os.environ) - variables:
-        del os.environ[variable]
-    agent_registry.apps.cache_clear()
-
-
-@pytest.fixture
-def write(agent_dir: Path) -> Write:
-    """Write the files of an agent folder; `agent` stands for `agent.py`."""
-
-    def write_folder(folder: str, /, **files: str) -> Path:
-        (agent_dir / folder).mkdir()
-        for name, text in files.items():
-            (agent_dir / folder / f"{name}.py").write_text(dedent(text))
-        return agent_dir / folder
-
-    return write_folder
 
 
 def problems() -> list[str]:
@@ -83,16 +45,16 @@ def root_of(app_name: str) -> LlmAgent:
     ],
 )
 def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
-    write: Write, files: dict[str, str]
+    write_folder: WriteFolder, files: dict[str, str]
 ) -> None:
-    write("weather", **files)
+    write_folder("weather", **files)
     assert problems() == []
     assert list(agent_registry.apps()) == ["help_desk", "weather"]
     assert root_of("weather").name == "forecaster"
 
 
-def test_modules_of_a_folder_import_each_other_both_ways(write: Write) -> None:
-    write(
+def test_modules_of_a_folder_import_each_other_both_ways(write_folder: WriteFolder) -> None:
+    write_folder(
         "weather",
         __init__="",
         sky="COLOUR = 'blue'",
@@ -102,10 +64,10 @@ def test_modules_of_a_folder_import_each_other_both_ways(write: Write) -> None:
     assert root_of("weather").instruction == "blueblue"
 
 
-def test_folders_without_an_agent_are_left_out(agent_dir: Path, write: Write) -> None:
-    write("library", __init__="'Helpers of agents.'\nVALUE = 1")
-    write("notes", todo="")
-    write(".hidden", agent=AGENT)
+def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: WriteFolder) -> None:
+    write_folder("library", __init__="'Helpers of agents.'\nVALUE = 1")
+    write_folder("notes", todo="")
+    write_folder(".hidden", agent=AGENT)
     (agent_dir / "loose.py").write_text(AGENT)
     assert problems() == []
     assert list(agent_registry.apps()) == ["help_desk"]
@@ -148,10 +110,10 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write: Write) ->
     ],
 )
 def test_a_broken_folder_is_a_warning_with_file_and_line_and_the_other_apps_are_served(
-    write: Write, person: User, folder: str, files: dict[str, str], expected: str
+    write_folder: WriteFolder, person: User, folder: str, files: dict[str, str], expected: str
 ) -> None:
-    write("climate", agent=AGENT)
-    broken = write(folder, **files)
+    write_folder("climate", agent=AGENT)
+    broken = write_folder(folder, **files)
     (warning,) = problems()
     assert warning.startswith(f"sessions_app.W004 The agent folder '{broken}' is not served: ")
     assert expected.format(broken) in warning
@@ -161,17 +123,17 @@ def test_a_broken_folder_is_a_warning_with_file_and_line_and_the_other_apps_are_
     assert "climate" in page and "help_desk" in page
 
 
-def test_a_file_that_is_not_utf_8_is_a_broken_folder(write: Write) -> None:
-    folder = write("weather", agent="")
+def test_a_file_that_is_not_utf_8_is_a_broken_folder(write_folder: WriteFolder) -> None:
+    folder = write_folder("weather", agent="")
     (folder / "agent.py").write_bytes(b"name = '\xff'")
     (warning,) = problems()
     assert "W004" in warning and "utf-8" in warning and "agent.py" in warning
 
 
 def test_settings_of_a_broken_folder_are_no_further_problem(
-    agent_dir: Path, write: Write, configure: Callable[..., None]
+    agent_dir: Path, write_folder: WriteFolder, configure: Callable[..., None]
 ) -> None:
-    write("weather", agent="import no_such_package")
+    write_folder("weather", agent="import no_such_package")
     configure(agent_dirs=[str(agent_dir)], apps={"weather": {"queue_policy": "reject"}})
     assert [problem.split()[0] for problem in problems()] == ["sessions_app.W004"]
 
@@ -187,16 +149,16 @@ def test_settings_of_a_broken_folder_are_no_further_problem(
     ],
 )
 def test_a_directory_that_cannot_hold_folders_is_named(
-    tmp_path: Path, write: Write, configure: Callable[..., None], name: str, expected: str
+    tmp_path: Path, write_folder: WriteFolder, configure: Callable[..., None], name: str, expected: str
 ) -> None:
-    write("weather", agent=AGENT)
+    write_folder("weather", agent=AGENT)
     configure(agent_dirs=[str(tmp_path / name)])
     assert problems() == [f"sessions_app.W004 {expected.format(tmp_path / name)}"]
     assert list(agent_registry.apps()) == ["help_desk"]
 
 
 def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
-    agent_dir: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    agent_dir: Path, write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CITY", "Oslo")
     for name in ("REGION", "COUNTRY"):
@@ -204,8 +166,8 @@ def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
     (agent_dir / ".env").write_text("COUNTRY=Norway\nREGION=everywhere\n")
     source = f"{AGENT}\nimport os\nroot_agent.instruction = ' '.join(map(str, map(os.environ.get, {{}})))"
     names = ["CITY", "REGION", "COUNTRY"]
-    (write("own", agent=source.format(names)) / ".env").write_text("CITY=Paris\nREGION='the north'\n")
+    (write_folder("own", agent=source.format(names)) / ".env").write_text("CITY=Paris\nREGION='the north'\n")
     assert root_of("own").instruction == "Oslo the north None"
-    write("shared", agent=source.format(names))
-    agent_registry.apps.cache_clear()
+    write_folder("shared", agent=source.format(names))
+    agent_registry.replace_registry(None)
     assert root_of("shared").instruction == "Oslo the north Norway"
