@@ -1,4 +1,8 @@
-"""Reload of changed agents in every process of a development site: `ADK["reload_agents"]`."""
+"""Reload of changed agents in every process of a development site: `ADK["reload_agents"]`.
+
+The processes follow one after the other, so that none is sent work that it does not know yet: first those that run the
+functions of job tools, then those that accept messages of Celery, last those that serve pages.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ from typing import Any
 from celery import current_app, signals
 from celery.app.trace import build_tracer
 
-from sessions_app.agent_reload import reload_if_changed
+from sessions_app.agent_reload import Reload, has_changes, reload_if_changed
 from sessions_app.conf import conf
 
 logger = logging.getLogger(__name__)
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.3
+MAIN_PROCESS_SECONDS, WEB_SECONDS = 0.5, 1.0
+"""Pauses between a change and the reload."""
 
 
 def reload_in_web_process() -> None:
@@ -33,20 +39,28 @@ def _poll_in_web_process() -> None:
     while True:
         time.sleep(POLL_SECONDS)
         try:
-            reload = reload_if_changed()
+            if has_changes():
+                time.sleep(WEB_SECONDS)
+                _log(reload_if_changed())
         except Exception:  # the next poll tries again
             logger.exception("Changed agents cannot be reloaded")
-            continue
-        for name in reload.reloaded:
-            logger.info("%s was reloaded.", name)
-        for problem in reload.problems:
-            logger.error("%s", problem)
+
+
+def _log(reload: Reload) -> None:
+    for name in reload.reloaded:
+        logger.info("%s was reloaded.", name)
+    for problem in reload.problems:
+        logger.error("%s", problem)
 
 
 def _poll_in_main_process(sender: Any, **kwargs: Any) -> None:
     """Poll on the timer of the consumer: a process that forks must not hold locks of another thread."""
 
     def poll() -> None:
+        if has_changes():
+            sender.timer.call_after(MAIN_PROCESS_SECONDS, reload)
+
+    def reload() -> None:
         if reload_if_changed().reloaded:
             sender.update_strategies()  # Celery accepts messages of these tasks only.
 

@@ -37,6 +37,11 @@ class Reload:
     problems: list[str] = field(default_factory=list)
 
 
+def has_changes() -> bool:
+    """True when a file of an agent has changed since the agents were imported."""
+    return source_files() != registry().files
+
+
 def reload_if_changed() -> Reload:
     """Import the agents again whose files have changed since they were imported."""
     with _lock:
