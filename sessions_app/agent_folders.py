@@ -68,6 +68,11 @@ def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
         AgentFolderError: the folder cannot be served. The message names the reason, with file and line.
     """
     try:
+        if google_adk.is_google_adk_installed() and not replace_google_adk:
+            raise AgentFolderError(
+                "google-adk is installed: uninstall it, or let google.adk be this runtime by "
+                "ADK['replace_google_adk'] = True"
+            )
         google_adk.install(replace=replace_google_adk)
         _check_name(folder)
         _read_env(folder)

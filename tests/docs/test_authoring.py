@@ -17,7 +17,9 @@ AGENTS_PY = re.compile(r"^```python\n(# shop/agents\.py\n.*?)^```$", re.MULTILIN
 EXPLANATION = re.compile(r"^```text\n(  tool  .*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_tool_of_the_page_is_explained_as_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tool_of_the_page_is_explained_as_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (source,), (explanation,) = AGENTS_PY.findall(PAGE), EXPLANATION.findall(PAGE)
     file = tmp_path / "shop" / "agents.py"
     file.parent.mkdir()

@@ -157,6 +157,27 @@ def test_a_directory_that_cannot_hold_folders_is_named(
     assert list(agent_registry.apps()) == ["help_desk"]
 
 
+def test_beside_an_installed_google_adk_a_setting_decides(
+    tmp_path: Path,
+    agent_dir: Path,
+    write_folder: WriteFolder,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed = tmp_path / "installed"
+    (installed / "google" / "adk").mkdir(parents=True)
+    (installed / "google" / "adk" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(installed)
+    folder = write_folder("weather", agent=AGENT)
+    assert problems() == [
+        f"sessions_app.W004 The agent folder '{folder}' is not served: google-adk is installed: uninstall it, or let "
+        "google.adk be this runtime by ADK['replace_google_adk'] = True."
+    ]
+    configure(agent_dirs=[str(agent_dir)], replace_google_adk=True)
+    assert problems() == []
+    assert root_of("weather").name == "forecaster"
+
+
 def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
     agent_dir: Path, write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from runtime.google_adk import is_google_adk_installed
 from sessions_app.agent_folders import agent_folders, env_file_of, is_agent_folder
 from sessions_app.errors import AgentFolderError
 from sessions_app.management.folder_imports import flaws_of
@@ -41,19 +42,29 @@ class Command(BaseCommand):
         self._write_section(
             "Differences from google-adk", ["docs/adk-differences.md lists what behaves otherwise here"]
         )
-        served = [other.name for other in agent_folders(folder.parent)]
-        self._write_section(
-            f"This setting serves {', '.join(served)}",
-            [
-                f'ADK["agent_dirs"] = ["{folder.parent}"]',
-                f"or, without an edit: AGENT_DIRS={folder.parent} make run",
-            ],
-        )
+        self._write_section(*_setting(folder.parent))
 
     def _write_section(self, title: str, lines: list[str]) -> None:
         self.stdout.write(title, self.style.MIGRATE_HEADING)
         for line in lines:
             self.stdout.write(f"  {line}")
+
+
+def _setting(directory: Path) -> tuple[str, list[str]]:
+    """Return a title with the folders of a directory, and the settings that serve them.
+
+    Raises:
+        CommandError: the directory cannot be named in the settings.
+    """
+    try:
+        served = ", ".join(folder.name for folder in agent_folders(directory))
+    except (AgentFolderError, OSError) as error:
+        raise CommandError(str(error)) from error
+    lines = [f'ADK["agent_dirs"] = ["{directory}"]']
+    if is_google_adk_installed():
+        lines.append('ADK["replace_google_adk"] = True, because google-adk is installed')
+    lines.append(f"or, without an edit: AGENT_DIRS={directory} make run")
+    return f"This setting serves {served}", lines
 
 
 def _agent_folder(path: Path) -> Path:

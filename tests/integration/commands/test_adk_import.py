@@ -166,4 +166,9 @@ def test_a_path_that_is_no_agent_folder_is_refused_with_the_remedy(folder: Folde
     assert refusal(tmp_path)[1].endswith(
         "is no agent folder. It holds agent folders: weather. Name one of them."
     )
+    (weather / "inner").mkdir()
+    (weather / "inner" / "agent.py").write_text(
+        WEATHER.replace("from .cities", "from math").replace("CITIES", "pi")
+    )
+    assert refusal(weather / "inner")[1].endswith("is itself an agent folder: name the directory above it.")
     assert refusal(tmp_path / "empty")[1].endswith("is no agent folder. Define root_agent in its agent.py.")
