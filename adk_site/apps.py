@@ -3,14 +3,16 @@
 from django.apps import AppConfig
 
 from adk_site.demo.model import DemoModel
+from adk_site.reloading import reload_in_workers
 from runtime.models import LLMRegistry
 
 
 class AdkSiteConfig(AppConfig):
-    """Registers the demo model before any `agents.py` is imported, independent of the order of INSTALLED_APPS."""
+    """Registers the demo model before any `agents.py` is imported, and the reload of agents in development."""
 
     name = "adk_site"
     verbose_name = "Site"
 
     def ready(self) -> None:
         LLMRegistry.register(DemoModel)
+        reload_in_workers()

@@ -14,6 +14,7 @@ from adk_site.backpressure import with_backpressure  # noqa: E402
 from adk_site.garbage_collection import exclude_permanent_objects  # noqa: E402
 from adk_site.health import with_health  # noqa: E402
 from adk_site.origin import from_own_pages  # noqa: E402
+from adk_site.reloading import reload_in_web_process  # noqa: E402
 from adk_site.shutdown import shut_down_before_reactor  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 
@@ -21,3 +22,4 @@ shut_down_before_reactor()
 websocket = from_own_pages(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 application = ProtocolTypeRouter({"http": with_health(http), "websocket": with_backpressure(websocket)})
 exclude_permanent_objects()
+reload_in_web_process()

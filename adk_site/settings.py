@@ -57,7 +57,11 @@ SILENCED_SYSTEM_CHECKS = ["security.W021"]  # asks for HSTS preload
 if env.bool("BEHIND_HTTPS_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Settings of `sessions_app/conf.py`. Each trusted proxy appends the address of its client to X-Forwarded-For.
-ADK: dict[str, Any] = {"trusted_proxies": env.int("TRUSTED_PROXIES", default=0)}
+ADK: dict[str, Any] = {
+    "trusted_proxies": env.int("TRUSTED_PROXIES", default=0),
+    "agent_dirs": env.list("AGENT_DIRS", default=[]),
+    "reload_agents": DEV,
+}
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {

@@ -1,11 +1,14 @@
-"""Registry of the site's apps: each installed Django app may define one in its `agents.py`."""
+"""Registry of the site's apps: those that installed Django apps define in their `agents.py`, and agent folders."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from functools import lru_cache
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from django.apps import apps as django_apps
@@ -13,38 +16,74 @@ from django.apps import apps as django_apps
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError
-from sessions_app.errors import NotFoundError
+from sessions_app.agent_folders import agent_folders, load_folder
+from sessions_app.agent_sources import agent_dirs, source_files
+from sessions_app.conf import conf
+from sessions_app.errors import AgentFolderError, NotFoundError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The apps that this process serves. A registry never changes; another one takes its place.
+
+    Attributes:
+        modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`.
+        problems: a sentence for each module that is not served, or not in its newest version, by the same name.
+        files: source files with the time of their last change before they were imported; empty unless
+            `ADK["reload_agents"]` is set.
+        retired: apps that a newer version has replaced; invocations that began with them may still run.
+    """
+
+    modules: Mapping[str, App]
+    problems: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[Path, int] = field(default_factory=dict)
+    retired: tuple[App, ...] = ()
+
+
+_registry: Registry | None = None
+first_imports: dict[str, set[str]] = {}
+"""For each `agents.py` module: itself and the modules that were first imported by it."""
 
 
 def discover() -> Iterator[tuple[str, App | Exception]]:
-    """Yield every `agents.py` module's name with its app, or with the error that loading it raised.
+    """Yield the name of every `agents.py` module and agent folder with its app, or with the error of loading it.
 
-    The order is that of INSTALLED_APPS.
+    The order is that of INSTALLED_APPS, then that of `ADK["agent_dirs"]`. The error of a folder is an AgentFolderError.
     """
+    taken = set()
     for config in django_apps.get_app_configs():
         module_name = f"{config.name}.agents"
         if find_spec(module_name) is not None:
-            yield module_name, _load(module_name, config.label)
+            app = _load(module_name, config.label)
+            taken.add(app.name if isinstance(app, App) else config.label)
+            yield module_name, app
+    yield from _folder_apps(taken)
 
 
-@lru_cache(maxsize=1)
-def apps() -> dict[str, App]:
-    """Return the apps by name, in the order of INSTALLED_APPS.
+def registry() -> Registry:
+    """Return the registry of this process; the first call loads all agents and logs folders that are not served.
 
     Raises:
         ConfigurationError: an `agents.py` defines no app, or two define the same name.
         Exception: any error that importing an `agents.py` raised, unchanged.
     """
-    by_name: dict[str, App] = {}
-    for module_name, app in discover():
-        if isinstance(app, Exception):
-            raise app
-        if app.name in by_name:
-            raise ConfigurationError(
-                f"Two agents.py define an app {app.name!r}; {module_name} is the second. Rename one."
-            )
-        by_name[app.name] = app
-    return by_name
+    global _registry
+    if _registry is None:
+        _registry = _load_all()
+    return _registry
+
+
+def replace_registry(newer: Registry | None) -> None:
+    """Let a newer registry take the place of the present one; with None, the next use loads all agents again."""
+    global _registry
+    _registry = newer
+
+
+def apps() -> dict[str, App]:
+    """Return the apps by name, in the order of `discover`; raises as `registry` does."""
+    return {app.name: app for app in registry().modules.values()}
 
 
 def get_app(name: str) -> App:
@@ -55,16 +94,67 @@ def get_app(name: str) -> App:
     """
     app = apps().get(name)
     if app is None:
-        names = ", ".join(apps()) or "none; write an agents.py in an installed app"
+        names = ", ".join(apps()) or "none; see docs/authoring.md"
         raise NotFoundError(f"There is no app {name!r}. The apps of this site: {names}.")
     return app
 
 
+def _load_all() -> Registry:
+    files = source_files() if conf().reload_agents else {}
+    modules: dict[str, App] = {}
+    problems: dict[str, str] = {}
+    for module_name, app in discover():
+        if isinstance(app, AgentFolderError):
+            logger.error("%s", app)
+            problems[module_name] = str(app)
+            continue
+        if isinstance(app, Exception):
+            raise app
+        if app.name in {known.name for known in modules.values()}:
+            raise ConfigurationError(
+                f"Two agents.py define an app {app.name!r}; {module_name} is the second. Rename one."
+            )
+        modules[module_name] = app
+    return Registry(modules, problems, files)
+
+
+def _folder_apps(taken: set[str]) -> Iterator[tuple[str, App | AgentFolderError]]:
+    """Yield the agent folders, except that of a name in `taken`, which is an error."""
+    for directory in agent_dirs():
+        try:
+            folders = list(agent_folders(directory))
+        except (AgentFolderError, OSError) as error:
+            yield str(directory), AgentFolderError(str(error))
+            continue
+        for folder in folders:
+            yield folder.name, _folder_app(folder, taken)
+            taken.add(folder.name)
+
+
+def _folder_app(folder: Path, taken: set[str]) -> App | AgentFolderError:
+    if folder.name in taken:
+        return AgentFolderError(
+            f"The agent folder '{folder}' is not served: the site has an app {folder.name!r} already. Rename it."
+        )
+    try:
+        return load_folder(folder, replace_google_adk=conf().replace_google_adk)
+    except AgentFolderError as error:
+        return error
+
+
 def _load(module_name: str, label: str) -> App | Exception:
+    before = set(sys.modules)
     try:
         return _app_of(importlib.import_module(module_name), label)
-    except Exception as error:  # noqa: BLE001 - apps() raises the error, the system check reports it
+    except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
         return error
+    except SystemExit as error:
+        message = f"{module_name} ends the process: SystemExit: {error}"
+        return ConfigurationError(message).with_traceback(error.__traceback__)
+    finally:
+        package = module_name.rpartition(".")[0]
+        own = {name for name in set(sys.modules) - before if name.startswith(f"{package}.")}
+        first_imports.setdefault(module_name, {module_name}).update(own)
 
 
 def _app_of(module: ModuleType, label: str) -> App:

@@ -9,41 +9,45 @@
 - E009  a toolset cannot be used
 - W001  a model is unknown, or lacks its API key or its package
 - W003  two agents of a tree have one name
+- W004  an agent folder is not served
 """
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
-from pydantic import ValidationError
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.apps.app import App
-from runtime.errors import AdkError
 from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from sessions_app.agent_registry import discover
+from sessions_app.errors import AgentFolderError
+from sessions_app.load_errors import line_of, reason_of
 
 
 def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check every `agents.py`; the check imports the modules and runs no agent."""
+    """Check every `agents.py` and agent folder; the check imports the modules and runs no agent."""
     return list(problems_of(discover()))
 
 
 def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckMessage]:
-    """Yield the problems of the modules that `agent_registry.discover` found."""
+    """Yield the problems of the modules and folders that `agent_registry.discover` found."""
     modules: dict[str, str] = {}
     for module_name, app in found:
+        if isinstance(app, AgentFolderError):  # A warning: the other apps are served.
+            yield Warning(str(app), obj=module_name, id="sessions_app.W004")
+            continue
         if isinstance(app, Exception):
-            yield _error("E001", module_name, _reason(app), _location_hint(app))
+            yield _error("E001", module_name, reason_of(app), _location_hint(app, module_name))
             continue
         if app.name in modules:
             message = f"The app {app.name!r} is also defined in {modules[app.name]}."
@@ -95,7 +99,7 @@ def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMess
         try:
             tool._get_declaration()
         except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the check reports it
-            message = f"Tool {tool.name!r} of agent {agent.name!r} cannot be declared: {_reason(error)}"
+            message = f"Tool {tool.name!r} of agent {agent.name!r} cannot be declared: {reason_of(error)}"
             yield _error("E004", module_name, message, None)
 
 
@@ -110,21 +114,11 @@ def _repeated(names: Iterable[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def _reason(error: Exception) -> str:
-    """Return an error as one sentence; errors of other libraries are prefixed with their class name."""
-    if isinstance(error, ValidationError):
-        return "; ".join(
-            f"{'.'.join([error.title, *map(str, detail['loc'])])}: {detail['msg'].removeprefix('Value error, ')}"
-            for detail in error.errors()
-        )
-    return str(error) if isinstance(error, AdkError) else f"{type(error).__name__}: {error}"
-
-
-def _location_hint(error: Exception) -> str | None:
-    """Return a hint with the line of the `agents.py` in the error's traceback; None when there is no such line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    in_agents = [frame for frame in frames if Path(frame.filename).name == "agents.py"]
-    return f"Look at line {in_agents[-1].lineno} of {in_agents[-1].filename}." if in_agents else None
+def _location_hint(error: Exception, module_name: str) -> str | None:
+    """Return a hint with the line of the package in the error's traceback; None when there is no such line."""
+    spec = find_spec(module_name)
+    line = line_of(error, Path(spec.origin).parent) if spec and spec.origin else None
+    return f"Look at {line}." if line else None
 
 
 def _error(code: str, module_name: str, message: str, hint: str | None) -> Error:

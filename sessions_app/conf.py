@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
@@ -110,6 +111,10 @@ class Conf:
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
             decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
+        agent_dirs: directories of agent folders: each folder is an app, see docs/authoring.md. A relative one begins at
+            the working directory.
+        reload_agents: import changed agents again while the site runs; for development.
+        replace_google_adk: let `google.adk` name this runtime in agent folders although google-adk is installed.
         mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
             below them; None allows all.
     """
@@ -179,6 +184,9 @@ class Conf:
     error_detail_limit: int = 8_000
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
+    agent_dirs: tuple[Path, ...] = ()
+    reload_agents: bool = False
+    replace_google_adk: bool = False
     mcp_servers: tuple[str, ...] | None = None
 
     def of_app(self, app_name: str) -> Conf:

@@ -1,7 +1,7 @@
 """Django system check of `settings.ADK`.
 
 - E007  a setting is unknown or has an invalid value
-- E008  settings are given for an app that no agents.py defines
+- E008  settings are given for an app that no agents.py or agent folder defines
 - W002  the cost of invocations or people is limited, but a model has no price
 """
 
@@ -18,6 +18,7 @@ from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
 from sessions_app.agent_registry import discover
 from sessions_app.conf import Conf, conf
+from sessions_app.errors import AgentFolderError
 
 HINT = "sessions_app/conf.py lists the settings."
 
@@ -28,13 +29,16 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
         settings = conf()
     except ValidationError as error:
         return list(_errors(error, "settings.ADK"))
-    apps = {app.name: app for _, app in discover() if isinstance(app, App)}
-    return [problem for name in {*apps, *settings.apps} for problem in _problems_of_app(settings, name, apps)]
+    found = list(discover())
+    apps = {app.name: app for _, app in found if isinstance(app, App)}
+    unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
+    named = {*apps, *settings.apps} - unserved
+    return [problem for name in named for problem in _problems_of_app(settings, name, apps)]
 
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:
     if name not in apps:
-        message = f"settings.ADK['apps'] names {name!r}, which no agents.py defines."
+        message = f"settings.ADK['apps'] names {name!r}, which no agents.py or agent folder defines."
         yield Error(
             message,
             hint=f"The apps of the site: {', '.join(sorted(apps)) or 'none'}.",

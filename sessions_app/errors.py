@@ -37,3 +37,7 @@ class LimitExceededError(AdkError):
 
 class NotResumableError(AdkError):
     """An interrupted invocation cannot be resumed from its events."""
+
+
+class AgentFolderError(AdkError):
+    """An agent folder cannot be served; the other apps of the site are."""

@@ -26,7 +26,7 @@ async def shut_down() -> None:
 
 async def _close_toolsets() -> None:
     """Close what the agents' toolsets hold open in this loop, such as connections to MCP servers."""
-    for app in agent_registry.apps().values():
+    for app in [*agent_registry.apps().values(), *agent_registry.registry().retired]:
         try:
             await close_toolsets(app.root_agent)
         except ToolsetError:  # the process ends all the same

@@ -1,13 +1,10 @@
-"""Fake models that follow a script, and helpers for the contents that tests send and expect."""
+"""Fake models, and helpers for the contents that tests send and expect."""
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator
 from typing import Any
-
-from pydantic import Field, PrivateAttr
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
@@ -15,44 +12,10 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-
-Turn = str | types.Part | list[types.Part] | LlmResponse | Exception | asyncio.Event
-Rule = Callable[[LlmRequest], Turn]
-
-
-class ScriptedModel(BaseLlm):
-    """Answers each call with the next turn of a script and records the requests.
-
-    A turn is a text, one or several parts, a response, an exception to raise, or an `asyncio.Event` to wait for. With
-    `stream`, a text is also sent word by word as partial responses. A `rule`, if given, computes the turn from the
-    request and replaces the script.
-    """
-
-    model: str = "scripted"
-    turns: list[Any] = Field(default_factory=list)
-    rule: Any = None
-    pause: float = 0.0
-    _requests: list[LlmRequest] = PrivateAttr(default_factory=list)
-
-    @property
-    def requests(self) -> list[LlmRequest]:
-        return self._requests
-
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        self._requests.append(llm_request)
-        turn = self.rule(llm_request) if self.rule else self.turns.pop(0)
-        if isinstance(turn, asyncio.Event):
-            await turn.wait()
-            turn = "released"
-        if isinstance(turn, Exception):
-            raise turn
-        if stream and isinstance(turn, str):
-            for word in turn.split(" "):
-                await asyncio.sleep(self.pause)
-                yield LlmResponse(content=text_content(word + " "), partial=True)
-        yield turn if isinstance(turn, LlmResponse) else LlmResponse(content=model_content(turn))
+from runtime.testing.scripted_model import ScriptedModel as ScriptedModel
+from runtime.testing.scripted_model import Turn as Turn
+from runtime.testing.scripted_model import call as call
+from runtime.testing.scripted_model import model_content as model_content
 
 
 class StreamingModel(BaseLlm):
@@ -97,15 +60,3 @@ def text_content(text: str, role: str = "model") -> types.Content:
 def say(text: str) -> types.Content:
     """Return a person's message."""
     return text_content(text, role="user")
-
-
-def call(name: str, call_id: str | None = None, /, **args: Any) -> types.Part:
-    """Return a part with a function call."""
-    return types.Part(function_call=types.FunctionCall(name=name, args=args, id=call_id))
-
-
-def model_content(turn: str | types.Part | Iterable[types.Part]) -> types.Content:
-    """Return a model's content for a text, a part or several parts."""
-    if isinstance(turn, str):
-        return text_content(turn)
-    return types.Content(role="model", parts=[turn] if isinstance(turn, types.Part) else list(turn))

@@ -18,4 +18,5 @@ if url := os.environ.get("REDIS_URL"):
 
 from adk_site.settings import *  # noqa: F403
 
+ADK = {**ADK, "reload_agents": False}  # noqa: F405  # a test that changes agents asks for the reload itself
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

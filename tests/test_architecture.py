@@ -23,6 +23,7 @@ LONGEST_FILE = 400
 RUNTIME_ORDER = (
     "types",
     "errors",
+    "google_adk",
     "_platform",
     "_write_scope",
     "_tasks",
@@ -47,6 +48,7 @@ RUNTIME_ORDER = (
     "plugins",
     "apps",
     "runners",
+    "testing",
 )
 SESSIONS_APP_ORDER = (
     "client_ids",
@@ -58,7 +60,11 @@ SESSIONS_APP_ORDER = (
     "loop_local",
     "thread_pools",
     "limits",
+    "load_errors",
+    "agent_folders",
+    "agent_sources",
     "agent_registry",
+    "agent_reload",
     "codec",
     "error_detail",
     "timing",

@@ -43,6 +43,7 @@ async def home(request: HttpRequest) -> HttpResponse:
     context = {
         "person": person,
         "banner": _banner(),
+        "agent_problems": _agent_problems(person),
         "apps": apps,
         "several_apps": len(apps) > 1,
         "sessions": listed[:SESSIONS_ON_A_PAGE],
@@ -74,6 +75,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     context = {
         "person": person,
         "banner": _banner(),
+        "agent_problems": _agent_problems(person),
         "session": session,
         "sessions": await fetch_rows(_session_list(person)[:SESSIONS_ON_A_PAGE]),
         "log_page": await newest_page(session, person),
@@ -124,6 +126,13 @@ def _banner() -> str:
     """Return the site's sentence for every page."""
     banner: str = getattr(settings, "ADK_BANNER", "")
     return banner
+
+
+def _agent_problems(person: AbstractBaseUser | AnonymousUser) -> list[str]:
+    """Return a sentence for each agent that cannot be loaded, for staff, and for everybody in development."""
+    if conf().reload_agents or getattr(person, "is_staff", False):
+        return list(agent_registry.registry().problems.values())
+    return []
 
 
 def _page_number(text: str) -> int:

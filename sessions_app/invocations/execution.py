@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.conf import settings
 from runtime import types
 from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
+from runtime.apps.app import App
 from runtime.errors import SessionNotFoundError
 from runtime.events.calls import events_of_invocation, made_calls, pending_calls
 from runtime.events.event import Event
@@ -72,6 +74,11 @@ class Execution:
         self._spending = Spending(self._conf)
         self._model_calls = 0
 
+    @cached_property
+    def app(self) -> App:
+        """The app of the session, the same from beginning to end although agents may be reloaded meanwhile."""
+        return get_app(self.claim.app_name)
+
     @property
     def used(self) -> Used:
         """Tokens and cost of the invocation so far, earlier attempts included."""
@@ -116,7 +123,7 @@ class Execution:
             await self._run_message()
             return
         events = events_of_invocation(session.events, message_event.invocation_id)
-        root = get_app(claim.app_name).root_agent
+        root = self.app.root_agent
         problem = reason_not_resumable(root, events)
         if problem:
             raise NotResumableError(problem)
@@ -133,7 +140,7 @@ class Execution:
         """Run the agents; publish partial events and record the others."""
         claim = self.claim
         runner = Runner(
-            app=get_app(claim.app_name),
+            app=self.app,
             session_service=self._sessions,
             artifact_service=DjangoArtifactService(),
             memory_service=DjangoMemoryService(),
@@ -179,7 +186,7 @@ class Execution:
         """Compact the session after the end and without the lease, so that the next message need not wait."""
         claim = self.claim
         sessions = DjangoSessionService(on_commit=self._publish)
-        runner = Runner(app=get_app(claim.app_name), session_service=sessions)
+        runner = Runner(app=self.app, session_service=sessions)
         await runner.compact_async(
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
         )

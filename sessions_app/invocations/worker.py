@@ -13,7 +13,6 @@ from uuid import UUID, uuid4
 from runtime.context import new_invocation_id
 from runtime.tools.tool_threads import set_tool_threads
 from sessions_app import actors
-from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
@@ -173,7 +172,7 @@ class InvocationWorker:
     def _compact_after(self, execution: Execution, ending: Ending | None) -> None:
         """Start a compaction beside the invocations, unless this one failed. A shutdown drops the compaction."""
         has_failed = ending is not None and ending.outcome.is_failure
-        if has_failed or get_app(execution.claim.app_name).events_compaction_config is None:
+        if has_failed or execution.app.events_compaction_config is None:
             return
         task = asyncio.create_task(self._compact(execution), name=f"compact {execution.claim.session_id}")
         self._compaction_tasks.add(task)

@@ -36,7 +36,7 @@ async def measure() -> list[str]:
     """Return one line for PostgreSQL, one for Redis and one for the size of events."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
-    agent_registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
+    agent_registry.apps = lambda: {"bench": app}
     person = await in_thread(make_person)
     before = await in_thread(_write_counters)
     alone = await _commands_per_turn(person, model)

@@ -35,7 +35,7 @@ async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[
     """Return the baseline, a bare insert, and one line for each length with its ratio to the first length."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
-    agent_registry.apps = lambda: {"bench": app}  # type: ignore[assignment]
+    agent_registry.apps = lambda: {"bench": app}
     person = await in_thread(make_person)
     medians = {events: await _median_ms(person, model, events) for events in histories}
     first = medians[histories[0]]

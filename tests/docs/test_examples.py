@@ -1,12 +1,15 @@
 """Contract: what the README and docs/ show runs as it stands, prints what they show, and leads to what exists.
 
-A Python block is a script whose output is the text block that follows, or, when it begins with `# <app>/agents.py`, a
-part of such a module.
+A Python block is a script whose output is the text block that follows, or, when it begins with `# <app>/agents.py` or
+`# <app>/test_agents.py`, a part of such a module.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
@@ -24,6 +27,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULT
 LINK = re.compile(r"\]\(((?!https?:)[^)#]+)")
 PATH = re.compile(r"`((?:adk_site|docs|runtime|sessions_app|templates|tests)/[\w/.-]*)`")
 AGENTS_PY = re.compile(r"# (\w+)/agents\.py\n")
+TESTS_PY = re.compile(r"# (\w+)/test_agents\.py\n")
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str | None]]:
@@ -33,20 +37,21 @@ def blocks(page: Path) -> Iterator[tuple[str, str | None]]:
         yield "\n" * text.count("\n", 0, found.start(1)) + found[1], found[2]
 
 
-def is_module(code: str) -> bool:
-    return AGENTS_PY.match(code.lstrip("\n")) is not None
+def is_module(code: str, name: re.Pattern[str]) -> bool:
+    return name.match(code.lstrip("\n")) is not None
 
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(CHECKOUT))
 
 
+WITH_TESTS_PY = [page for page in PAGES if TESTS_PY.search(page.read_text())]
 WITH_AGENTS_PY = [page for page in PAGES if AGENTS_PY.search(page.read_text())]
 SCRIPTS = [
     pytest.param(page, code, output, id=f"{name_of(page)}-{number}")
     for page in PAGES
     for number, (code, output) in enumerate(blocks(page), 1)
-    if not is_module(code)
+    if not is_module(code, AGENTS_PY) and not is_module(code, TESTS_PY)
 ]
 
 
@@ -63,10 +68,29 @@ def test_the_agents_py_of_a_page_passes_the_check(page: Path, monkeypatch: pytes
     monkeypatch.setenv("GOOGLE_API_KEY", "not asked")
     module = ModuleType(f"{page.stem}.agents")
     for code, _ in blocks(page):
-        if is_module(code):
+        if is_module(code, AGENTS_PY):
             exec(compile(code, page, "exec"), vars(module))
     app = App(name="shown", root_agent=vars(module)["root_agent"])
     assert list(problems_of([(module.__name__, app)])) == []
+
+
+@pytest.mark.parametrize("page", WITH_TESTS_PY, ids=name_of)
+def test_the_tests_of_a_page_pass(page: Path, tmp_path: Path) -> None:
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name, pattern in (("agents", AGENTS_PY), ("test_agents", TESTS_PY)):
+        (code,) = [code for code, _ in blocks(page) if is_module(code, pattern)]
+        (package / f"{name}.py").write_text(code)
+    configuration = ("-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(tmp_path))
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", *configuration, "-p", "no:cacheprovider", "shop"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 0, answer.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -1,8 +1,12 @@
-"""Fixtures of the integration tests: a user, settings, a recorded broker, and the shutdown of event loops."""
+"""Fixtures of the integration tests: a user, settings, agent folders, a recorded broker, the end of event loops."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +16,12 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from sessions_app import celery_dispatch
+from sessions_app import agent_registry, celery_dispatch
 from sessions_app.db import threads
 from sessions_app.jobs import response, sweeper
 from sessions_app.shutdown import shut_down
+
+WriteFolder = Callable[..., Path]
 
 
 @pytest.fixture
@@ -60,3 +66,37 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     return sent
+
+
+@pytest.fixture
+def agent_dir(
+    tmp_path: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A directory of agent folders that the site serves; the process is as before afterwards."""
+    directory = tmp_path / "agents"
+    directory.mkdir()
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    modules, variables = set(sys.modules), set(os.environ)
+    configure(agent_dirs=[str(directory)])
+    agent_registry.replace_registry(None)
+    yield directory
+    for name in set(sys.modules) - modules:
+        if name.startswith("google.adk") or str(directory) in repr(sys.modules[name].__spec__):
+            del sys.modules[name]
+    for variable in set(os.environ) - variables:
+        del os.environ[variable]
+    agent_registry.replace_registry(None)
+
+
+@pytest.fixture
+def write_folder(agent_dir: Path) -> WriteFolder:
+    """Write the files of an agent folder; `agent` stands for `agent.py`."""
+
+    def write(folder: str, /, **files: str) -> Path:
+        (agent_dir / folder).mkdir(exist_ok=True)
+        for name, text in files.items():
+            (agent_dir / folder / f"{name}.py").write_text(dedent(text))
+        return agent_dir / folder
+
+    return write

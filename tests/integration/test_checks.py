@@ -36,7 +36,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (package / "agents.py").write_text(dedent(source))
         monkeypatch.syspath_prepend(tmp_path)
         changed.enable()
-        agent_registry.apps.cache_clear()
+        agent_registry.replace_registry(None)
 
     for name in GEMINI_ACCESS:
         monkeypatch.delenv(name, raising=False)
@@ -44,7 +44,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     changed.disable()
     for name in ("shop", "shop.agents"):
         sys.modules.pop(name, None)
-    agent_registry.apps.cache_clear()
+    agent_registry.replace_registry(None)
 
 
 def problems() -> list[str]:
@@ -96,10 +96,101 @@ def test_the_command_lists_apps_with_module_agents_models_and_tools(install: Ins
                 seller  LlmAgent, model demo
                   tools: critic (agent)
               critic  LlmAgent, model demo
-            2 agents.py, 0 errors, 0 warnings.
+            2 apps, 0 errors, 0 warnings.
             """
         )
     )
+
+
+EXPLAINED = """
+from typing import Annotated, Literal
+from runtime.agents import LlmAgent
+from runtime.tools import LongRunningFunctionTool, ToolContext
+
+def price(item: Literal["lamp", "desk"], colour, tool_context: ToolContext, count: Annotated[int, "So many."] = 1):
+    \'\'\'Look up the price
+    of an item.
+
+    Args:
+        item: The item that is to be bought, by the name that it has in the shop's catalogue.
+    \'\'\'
+
+def ship(item: str, *, context: ToolContext) -> str:
+    return "on its way"
+
+def guard(callback_context):
+    return None
+
+helper = LlmAgent(name="helper", model="demo")
+root_agent = LlmAgent(
+    name="clerk",
+    model="demo",
+    description="Sells.",
+    instruction="Be kind.",
+    tools=[price, LongRunningFunctionTool(ship)],
+    before_agent_callback=guard,
+    sub_agents=[helper],
+)
+"""
+
+
+def test_the_command_explains_an_app_as_its_model_sees_it(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(EXPLAINED)
+    monkeypatch.chdir(tmp_path)
+    out = StringIO()
+    call_command("adk_check", "shop", stdout=out, no_color=True)
+    assert out.getvalue() == dedent(
+        """\
+        shop  shop.agents
+
+        clerk  LlmAgent, model demo
+          description     Sells.
+          instruction     Be kind.
+          sub-agents      helper
+          callback        before_agent_callback: guard
+
+          tool            price
+          defined in      line 6 of shop/agents.py
+          description     Look up the price of an item.  (docstring, line 7)
+            item          "lamp" | "desk", required  (annotation Literal['lamp', 'desk'])
+                          The item that is to be bought, by the name that it has in the shop's catalogue.
+                          (docstring, line 11)
+            colour        string | number | boolean | object | array of string | number | boolean | object,
+                          required  (no annotation)
+                          no description
+          warning         'colour' has no type: the model is told that any value fits
+            count         integer, optional  (annotation Annotated[int, 'So many.'], default 1)
+                          So many.  (annotation)
+          hidden          tool_context  (the runtime fills it in)
+
+          tool            ship (long-running)
+          defined in      line 14 of shop/agents.py
+          warning         no docstring: the model has only the name to decide by
+          description     This runs long: the first result may only say that the work is pending. While it
+                          is, do not call this again; the final result comes by itself.  (added by
+                          LongRunningFunctionTool)
+            item          string, required  (annotation str)
+                          no description
+          hidden          context  (the runtime fills it in)
+
+        helper  LlmAgent, model demo
+          description     none: other agents have only its name to decide by
+          instruction     none
+        1 apps, 0 errors, 0 warnings.
+        """
+    )
+
+
+def test_an_app_that_is_absent_or_broken_is_named(install: Install) -> None:
+    install("import no_such_package")
+    with pytest.raises(CommandError, match=r"There is no app 'clerk'\. The apps of this site: help_desk\."):
+        call_command("adk_check", "clerk")
+    err = StringIO()
+    with pytest.raises(CommandError, match=r"1 apps, 1 errors, 0 warnings\."):
+        call_command("adk_check", "shop", stdout=StringIO(), stderr=err, no_color=True)
+    assert "No module named 'no_such_package'" in err.getvalue()
 
 
 def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Install) -> None:
@@ -143,7 +234,7 @@ def test_a_toolset_of_an_mcp_server_that_is_not_allowed_is_an_error(install: Ins
 def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:
     install("import no_such_package")
     out, err = StringIO(), StringIO()
-    with pytest.raises(CommandError, match=r"2 agents.py, 1 errors, 0 warnings\."):
+    with pytest.raises(CommandError, match=r"2 apps, 1 errors, 0 warnings\."):
         call_command("adk_check", stdout=out, stderr=err, no_color=True)
     assert "(no app)  shop.agents" in out.getvalue()
     assert "help_desk  adk_site.agents" in out.getvalue()
@@ -250,7 +341,7 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     )
     expected = "sessions_app.W001 No API key is set for the model 'gemini-2.5-flash' of clerk, helper."
     assert problems() == [expected]
-    assert "2 agents.py, 0 errors, 1 warnings." in adk_check()[0]
+    assert "2 apps, 0 errors, 1 warnings." in adk_check()[0]
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
     assert problems() == []
 
@@ -278,7 +369,9 @@ def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> N
     configure(apps={"shoe_shop": {}, "help_desk": {"invocation_tokens": "many"}})
     unusable, unknown = sorted(problems())
     assert unusable.startswith("sessions_app.E007 settings.ADK['apps']['help_desk']['invocation_tokens']")
-    assert unknown == "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py defines."
+    assert unknown == (
+        "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py or agent folder defines."
+    )
 
 
 def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> None:

@@ -84,11 +84,13 @@ class Stack:
         self.launch()
         self.wait_for(READY, START_SECONDS)
 
-    def wait_for(self, text: str, seconds: float) -> None:
-        """Wait until the output contains `text`; fail with the whole output after `seconds` or when the site ends."""
+    def wait_for(self, text: str, seconds: float, times: int = 1) -> None:
+        """Wait until the output has `text` so many times; fail with it after `seconds` or when the site ends."""
         with self._changed:
-            self._changed.wait_for(lambda: text in "".join(self._lines) or self.has_ended, seconds)
-        assert text in self.output, f"{text!r} is missing in the output:\n{self.output}"
+            self._changed.wait_for(
+                lambda: "".join(self._lines).count(text) >= times or self.has_ended, seconds
+            )
+        assert self.output.count(text) >= times, f"{text!r} is missing in the output:\n{self.output}"
 
     @property
     def has_ended(self) -> bool:

@@ -13,6 +13,7 @@ import pytest
 
 from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from adk_site.embedded.redis import PROGRAMS
+from tests.stack.changed_agent import ChangedAgent, check_changed_agent_is_served
 from tests.stack.stack import Stack
 
 pytestmark = pytest.mark.stack
@@ -99,11 +100,14 @@ def check_end_of_one_process(site: Stack) -> None:
 
 
 def test_a_running_site_refuses_a_second_one_serves_manage_py_and_stops_on_sigterm(tmp_path: Path) -> None:
-    with Stack(tmp_path / "site") as site:
+    agent = ChangedAgent(tmp_path / "agents")
+    agent.write("measure", "first")
+    with Stack(tmp_path / "site", environment={"AGENT_DIRS": str(agent.file.parent.parent)}) as site:
         check_twin_is_refused(site)
         check_port_in_use_is_refused(site, tmp_path / "neighbour")
         check_manage_py_uses_the_running_servers(site)
         assert sign_in(site, "demo")
+        check_changed_agent_is_served(site, agent)
         # SIGTERM to the main process alone has the same effect as Ctrl-C.
         site.process.terminate()
         assert site.wait() == 0

@@ -1,7 +1,8 @@
-"""`manage.py adk_check`: list the apps of the site and their agents, and check them."""
+"""`manage.py adk_check`: list the apps of the site and their agents, or explain one app, and check them."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,55 +10,71 @@ from django.core.checks import ERROR
 from django.core.management.base import BaseCommand, CommandError
 
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import tools_of, trees_of
-from runtime.tools.agent_tool import AgentTool
-from runtime.tools.base_tool import BaseTool
-from runtime.tools.base_toolset import BaseToolset
+from runtime.apps.app import App
 from sessions_app.agent_registry import discover
 from sessions_app.checks import problems_of
+from sessions_app.management.agent_explanation import explain
+from sessions_app.management.tool_text import agent_title, tool_name
 
 
 class Command(BaseCommand):
     """Lists and checks the site's agents; the exit code is 1 for errors and 0 for warnings."""
 
-    help = "List the apps that the agents.py of installed apps define and their agents, then check them."
+    help = "List the apps of the site and their agents, or explain one app to its author, then check them."
     requires_system_checks: list[str] = []  # this command runs the check of the agents after the list
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the name of the app to explain."""
+        parser.add_argument(
+            "name", nargs="?", help="an app, to explain each of its tools as the model sees it"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the list to stdout and the problems to stderr."""
+        """Write the list or the explanation to stdout and the problems to stderr."""
         modules = list(discover())
+        if options["name"]:
+            modules = [_named(options["name"], modules)]
         for module_name, app in modules:
             if isinstance(app, Exception):
                 self.stdout.write(f"(no app)  {module_name}")
                 continue
             self.stdout.write(f"{app.name}  {module_name}")
-            for root in trees_of(app.root_agent):
-                for line in _agent_lines(root, "  "):
-                    self.stdout.write(line)
+            for line in explain(app) if options["name"] else _app_lines(app):
+                self.stdout.write(line)
         problems = list(problems_of(modules))
         for problem in problems:
             style = self.style.ERROR if problem.level >= ERROR else self.style.WARNING
             self.stderr.write(f"{problem}", style)
         errors = sum(problem.level >= ERROR for problem in problems)
-        summary = f"{len(modules)} agents.py, {errors} errors, {len(problems) - errors} warnings."
+        summary = f"{len(modules)} apps, {errors} errors, {len(problems) - errors} warnings."
         if errors:
             raise CommandError(summary)
         self.stdout.write(summary)
 
 
+def _named(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[str, App | Exception]:
+    """Return the app of a name, or the module of that name or label that cannot be loaded.
+
+    Raises:
+        CommandError: there is none.
+    """
+    for module_name, app in modules:
+        known = {app.name} if isinstance(app, App) else {module_name, module_name.removesuffix(".agents")}
+        if name in known:
+            return module_name, app
+    names = ", ".join(app.name for _, app in modules if isinstance(app, App))
+    raise CommandError(f"There is no app {name!r}. The apps of this site: {names}.")
+
+
+def _app_lines(app: App) -> Iterator[str]:
+    for root in trees_of(app.root_agent):
+        yield from _agent_lines(root, "  ")
+
+
 def _agent_lines(agent: BaseAgent, indent: str) -> Iterator[str]:
-    model = f", model {agent.canonical_model.model}" if isinstance(agent, LlmAgent) else ""
-    yield f"{indent}{agent.name}  {type(agent).__name__}{model}"
+    yield f"{indent}{agent_title(agent)}"
     if tools := tools_of(agent):
-        yield f"{indent}  tools: {', '.join(map(_tool_text, tools))}"
+        yield f"{indent}  tools: {', '.join(map(tool_name, tools))}"
     for child in agent.sub_agents:
         yield from _agent_lines(child, f"{indent}  ")
-
-
-def _tool_text(tool: BaseTool | BaseToolset) -> str:
-    if isinstance(tool, BaseToolset):
-        return f"{type(tool).__name__} (lists its tools at run time)"
-    if isinstance(tool, AgentTool):
-        return f"{tool.name} (agent)"
-    return f"{tool.name} (long-running)" if tool.is_long_running else tool.name

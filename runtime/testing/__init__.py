@@ -1,0 +1,20 @@
+"""Tests of agents with pytest: a model that follows a script, runs in memory, and matchers for events.
+
+`runtime.testing.plugin` has the fixtures: name it in `pytest_plugins` of the test module or the top `conftest.py`.
+"""
+
+from runtime.testing.agent_runner import AgentRunner
+from runtime.testing.matchers import EventMatcher, calls, responds, says, transfers_to
+from runtime.testing.scripted_model import ScriptedModel, ScriptModel, call
+
+__all__ = [
+    "AgentRunner",
+    "EventMatcher",
+    "ScriptModel",
+    "ScriptedModel",
+    "call",
+    "calls",
+    "responds",
+    "says",
+    "transfers_to",
+]

@@ -1,0 +1,86 @@
+"""Matchers: each equals the events that it describes, so that a list of them is compared with a list of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.events.event import Event
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventMatcher:
+    """Describes an event; `matcher == event` is True when the event fits."""
+
+    text: str
+    matches: Callable[[Event], bool]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and self.matches(other)
+
+    __hash__ = None  # type: ignore[assignment]  # equal to many events that differ
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def says(text: str = "", *, by: str | None = None) -> EventMatcher:
+    """Match an event whose text contains a text, and that the agent `by` is the author of."""
+    author = f", by={by!r}" if by else ""
+    return EventMatcher(
+        f"says({text!r}{author})",
+        lambda event: bool(event.text()) and text in event.text() and by in (None, event.author),
+    )
+
+
+def calls(name: str, /, **args: Any) -> EventMatcher:
+    """Match an event that calls a function with these arguments; the call may have more."""
+    return EventMatcher(
+        _text("calls", name, args),
+        lambda event: any(call.name == name and _has(call.args, args) for call in event.get_function_calls()),
+    )
+
+
+def responds(name: str, /, **response: Any) -> EventMatcher:
+    """Match an event with a function's response that has these items. A result that is no dict is the item `result`."""
+    return EventMatcher(
+        _text("responds", name, response),
+        lambda event: any(
+            answer.name == name and _has(answer.response, response)
+            for answer in event.get_function_responses()
+        ),
+    )
+
+
+def transfers_to(agent_name: str) -> EventMatcher:
+    """Match the event that hands the invocation to an agent."""
+    return EventMatcher(
+        f"transfers_to({agent_name!r})", lambda event: event.actions.transfer_to_agent == agent_name
+    )
+
+
+def outline(item: object) -> str:
+    """Return an event in the words of the matchers; another object as its `repr`."""
+    if not isinstance(item, Event):
+        return repr(item)
+    words = [
+        *(_text("calls", call.name or "", call.args or {}) for call in item.get_function_calls()),
+        *(
+            _text("responds", answer.name or "", answer.response or {})
+            for answer in item.get_function_responses()
+        ),
+        *([f"transfers_to({item.actions.transfer_to_agent!r})"] if item.actions.transfer_to_agent else []),
+        *([f"says({item.text()!r}, by={item.author!r})"] if item.text() else []),
+        *([f"fails with {item.error_code}: {item.error_message}"] if item.error_code else []),
+    ]
+    return " ".join(words) or f"event of {item.author!r} without content"
+
+
+def _has(found: Mapping[str, Any] | None, expected: Mapping[str, Any]) -> bool:
+    items = found or {}
+    return all(key in items and items[key] == value for key, value in expected.items())
+
+
+def _text(verb: str, name: str, items: Mapping[str, Any]) -> str:
+    return f"{verb}({', '.join([repr(name), *(f'{key}={value!r}' for key, value in items.items())])})"

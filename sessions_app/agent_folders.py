@@ -1,0 +1,148 @@
+"""Agent folders: apps in the layout of google-adk, in the directories that `ADK["agent_dirs"]` names.
+
+A folder defines `app` or `root_agent` in its `agent.py` or `__init__.py`. Its modules may import `google.adk`, which
+names `runtime` then.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import environ
+
+from runtime import google_adk
+from runtime.agents.base_agent import BaseAgent
+from runtime.apps.app import App
+from sessions_app.errors import AgentFolderError
+from sessions_app.load_errors import line_of, reason_of
+
+ENTRY = "agent.py"
+NAMES = {"agent", "app", "root_agent"}
+"""The names in an `__init__.py` that make its folder an agent folder."""
+
+
+def agent_folders(directory: Path) -> Iterator[Path]:
+    """Yield the agent folders of a directory, sorted by name. Other folders, such as libraries, are left out.
+
+    Raises:
+        AgentFolderError: the directory does not exist, or is itself an agent folder.
+    """
+    if not directory.is_dir():
+        raise AgentFolderError(f"'{directory}' in ADK['agent_dirs'] is no directory.")
+    if is_agent_folder(directory):
+        raise AgentFolderError(
+            f"'{directory}' in ADK['agent_dirs'] is itself an agent folder: name the directory above it."
+        )
+    for folder in sorted(directory.resolve().iterdir()):
+        if folder.is_dir() and not folder.name.startswith((".", "__")) and is_agent_folder(folder):
+            yield folder
+
+
+def is_agent_folder(folder: Path) -> bool:
+    """True when the folder has an `agent.py`, or an `__init__.py` that defines an agent or cannot be parsed."""
+    if (folder / ENTRY).is_file():
+        return True
+    init = folder / "__init__.py"
+    if not init.is_file():
+        return False
+    try:
+        nodes = ast.walk(ast.parse(init.read_bytes()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return any(_name_in(node) in NAMES for node in nodes)
+
+
+def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
+    """Import an agent folder and return its app, named after the folder.
+
+    The import sees the variables of the folder's `.env`, or else of that in the directory above. Variables that the
+    process has already are not changed.
+
+    Raises:
+        AgentFolderError: the folder cannot be served. The message names the reason, with file and line.
+    """
+    try:
+        if google_adk.is_google_adk_installed() and not replace_google_adk:
+            raise AgentFolderError(
+                "google-adk is installed: uninstall it, or let google.adk be this runtime by "
+                "ADK['replace_google_adk'] = True"
+            )
+        google_adk.install(replace=replace_google_adk)
+        _check_name(folder)
+        _read_env(folder)
+        return _app_of(folder)
+    except (Exception, SystemExit) as error:
+        line = line_of(error, folder.parent)
+        place = f" ({line})" if line else ""
+        raise AgentFolderError(
+            f"The agent folder '{folder}' is not served: {reason_of(error).rstrip('.')}{place}."
+        ) from error
+
+
+def env_file_of(folder: Path) -> Path | None:
+    """Return the `.env` file of the folder, else that of the directory above; None when there is none."""
+    return next((file for file in (folder / ".env", folder.parent / ".env") if file.is_file()), None)
+
+
+def _read_env(folder: Path) -> None:
+    if file := env_file_of(folder):
+        try:
+            environ.Env.read_env(file)
+        except UnicodeDecodeError as error:
+            raise AgentFolderError(f"{file} is not UTF-8: {error}.") from error
+
+
+def _check_name(folder: Path) -> None:
+    """Make the folder's name importable.
+
+    Raises:
+        AgentFolderError: the name is no Python name, or another module has it.
+    """
+    if not folder.name.isidentifier():
+        raise AgentFolderError(
+            f"its name {folder.name!r} cannot be imported: use letters, digits and underscores"
+        )
+    directory = str(folder.parent)
+    if directory not in sys.path:  # At the end: an agent folder must not take the place of a library.
+        sys.path.append(directory)
+    importlib.invalidate_caches()
+    spec = find_spec(folder.name)
+    places = [spec.origin or "", *(spec.submodule_search_locations or [])] if spec else []
+    if not any(Path(place).is_relative_to(folder) for place in places):
+        found = f" ({spec.origin})" if spec and spec.origin else ""
+        raise AgentFolderError(f"another module is called {folder.name!r}{found}: rename the folder")
+
+
+def _app_of(folder: Path) -> App:
+    """Return the `app` or `root_agent` of the package, else of its module `agent`."""
+    package = importlib.import_module(folder.name)
+    app = _defined_in(package, folder.name)
+    if app is None:
+        module = getattr(package, "agent", None)
+        if not isinstance(module, ModuleType) and (folder / ENTRY).is_file():
+            module = importlib.import_module(f"{folder.name}.agent")
+        app = _defined_in(module, folder.name)
+    if app is None:
+        raise AgentFolderError(
+            f"neither {folder.name} nor {folder.name}.agent defines a root_agent or an app"
+        )
+    return app
+
+
+def _defined_in(module: object, name: str) -> App | None:
+    app, root_agent = getattr(module, "app", None), getattr(module, "root_agent", None)
+    if isinstance(app, App):
+        return type(app).model_validate({**dict(app), "name": name})
+    return App(name=name, root_agent=root_agent) if isinstance(root_agent, BaseAgent) else None
+
+
+def _name_in(node: ast.AST) -> str | None:
+    if isinstance(node, ast.alias):
+        return node.asname or node.name
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,35 @@
+"""Errors of loading an agent module, in one sentence and with their line."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runtime.errors import AdkError
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an error as one sentence; errors of other libraries are prefixed with their class name."""
+    if isinstance(error, ValidationError):
+        return "; ".join(
+            f"{'.'.join([error.title, *map(str, detail['loc'])])}: {detail['msg'].removeprefix('Value error, ')}"
+            for detail in error.errors()
+        )
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
+    return str(error) if isinstance(error, AdkError) else f"{type(error).__name__}: {error}"
+
+
+def line_of(error: BaseException, directory: Path) -> str | None:
+    """Return "line N of FILE" for the innermost line of a file in the directory; None when there is no such line."""
+    if isinstance(error, SyntaxError) and error.filename and _is_below(error.filename, directory):
+        return f"line {error.lineno} of {error.filename}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_below(frame.filename, directory)]
+    return f"line {own[-1].lineno} of {own[-1].filename}" if own else None
+
+
+def _is_below(file: str, directory: Path) -> bool:
+    return Path(file).is_relative_to(directory)

@@ -1,0 +1,92 @@
+"""Imports of an agent folder that this environment lacks, found without running the folder."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from runtime.google_adk import runtime_name
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """A line of a folder's file that cannot work here."""
+
+    file: Path
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}  (line {self.line} of {self.file})"
+
+
+def flaws_of(folder: Path) -> Iterator[Flaw]:
+    """Yield missing imports and files that are not Python. Imports inside `try` are optional and left out."""
+    for file in sorted(folder.rglob("*.py")):
+        if any(part.startswith(".") or part == "site-packages" for part in file.parts[len(folder.parts) :]):
+            continue
+        try:
+            tree = ast.parse(file.read_bytes(), str(file))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            yield Flaw(file, getattr(error, "lineno", None) or 1, f"not Python: {error.args[0]}")
+            continue
+        for node in _required(tree):
+            yield from (Flaw(file, node.lineno, problem) for problem in _problems(node, folder))
+
+
+def _required(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not isinstance(child, ast.Try):
+            yield from _required(child)
+
+
+def _problems(node: ast.Import | ast.ImportFrom, folder: Path) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield from _module_problem(alias.name, folder)
+    elif node.module and not node.level:
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if runtime_name(names[0]):
+            yield from (problem for name in names for problem in _name_problem(node.module, name))
+        elif node.module == "google":
+            yield from (problem for name in names for problem in _module_problem(name, folder))
+        else:
+            yield from _module_problem(node.module, folder)
+
+
+def _module_problem(name: str, folder: Path) -> Iterator[str]:
+    own = runtime_name(name)
+    if own:
+        if not _exists(own):
+            yield f"missing  {name}, which this runtime does not have"
+        return
+    parts = name.split(".")
+    # Below the namespace `google` each package is installed on its own.
+    package = ".".join(parts[:2]) if parts[0] == "google" else parts[0]
+    is_local = (folder.parent / parts[0]).exists() or (folder.parent / f"{parts[0]}.py").exists()
+    if not is_local and not _exists(package):
+        yield f"missing  {package}, which is not installed"
+
+
+def _name_problem(module: str, name: str) -> Iterator[str]:
+    own = runtime_name(module)
+    if own is None:  # `from google import adk`
+        return
+    if not _exists(own):
+        yield f"missing  {module}, which this runtime does not have"
+    elif not name.endswith(".*") and not hasattr(import_module(own), name.rpartition(".")[2]):
+        if not _exists(f"{own}.{name.rpartition('.')[2]}"):
+            yield f"missing  {name}, which this runtime does not have"
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

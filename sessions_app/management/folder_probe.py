@@ -1,0 +1,79 @@
+"""`python -m sessions_app.management.folder_probe FOLDER RESULT`: load an agent folder and write what it defines.
+
+A process of its own: the folder's code may never end, print, or exit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from runtime.agents.tree import trees_of
+from sessions_app.agent_folders import load_folder
+from sessions_app.errors import AgentFolderError
+from sessions_app.load_errors import reason_of
+from sessions_app.management.tool_text import agent_lines
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Outcome of loading a folder: the lines that describe its agents, or the error."""
+
+    lines: list[str]
+    error: str | None = None
+
+
+def probe(folder: Path, seconds: float) -> Probe:
+    """Load a folder in a child process, which is killed after a time."""
+    with TemporaryDirectory() as directory:
+        result = Path(directory) / "result.json"
+        child = subprocess.Popen(  # noqa: S603 (this module)
+            [sys.executable, "-m", __name__, str(folder), str(result)],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return Probe([], f"Its import did not end within {seconds:g} seconds.")
+        finally:
+            _kill(child)
+        if not result.exists():
+            return Probe([], f"Its import ended the process with code {child.returncode}.")
+        return Probe(**json.loads(result.read_text()))
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child and the processes that it started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:  # all of them have ended
+        return
+    child.wait()
+
+
+def _load(folder: Path) -> Probe:
+    try:
+        app = load_folder(folder, replace_google_adk=True)
+        return Probe([line for tree in trees_of(app.root_agent) for line in agent_lines(tree)])
+    except AgentFolderError as error:
+        return Probe([], str(error))
+    except Exception as error:  # noqa: BLE001 - a tool's declaration may raise anything, and the caller shows it
+        return Probe([], f"A tool cannot be declared: {reason_of(error)}")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_text(json.dumps(asdict(_load(Path(sys.argv[1])))))

@@ -1,0 +1,155 @@
+"""Explanation of a tool: its declaration as the model sees it, and the origin of each sentence."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from os.path import relpath
+from textwrap import dedent
+from typing import Annotated, Any, get_origin
+
+from runtime import types
+from runtime.errors import ConfigurationError
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.callables import annotation_of, docstring_of, is_context_parameter, underlying_function
+from runtime.tools.docstrings import description_of
+from runtime.tools.function_tool import FunctionTool
+from sessions_app.jobs.as_job import ToolAsJob
+from sessions_app.management.tool_text import tool_name, type_text
+
+Row = tuple[str, str]
+"""A label and its text."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Function of a tool: its parameters, and its docstring by the line numbers of its file."""
+
+    function: Callable[..., Any]
+    file: str
+    line: int
+    docstring_lines: dict[int, str]
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters of the function, hidden ones included."""
+        return dict(inspect.signature(self.function).parameters)
+
+    @property
+    def description_origin(self) -> str:
+        """Place of the description."""
+        first = next(
+            (number for number, text in self.docstring_lines.items() if text.strip(" \"'\\rR")), None
+        )
+        return f"docstring, line {first}" if first else "docstring"
+
+    def origin_of(self, name: str) -> str:
+        """Return the place of a parameter's description."""
+        if get_origin(_annotation(self.function, self.parameters[name])) is Annotated:
+            return "annotation"
+        described = re.compile(rf"\s*(?::param\s+(?:\w+\s+)?)?{re.escape(name)}\b\s*(?:\(.*?\))?\s*(?::|$)")
+        lines = [number for number, text in self.docstring_lines.items() if described.match(text)]
+        return f"docstring, line {lines[0]}" if lines else "docstring"
+
+    def declared_type(self, name: str) -> str:
+        """Return the annotation and the default of a parameter, as they are written."""
+        parameter = self.parameters[name]
+        annotation, default = parameter.annotation, parameter.default
+        words = [
+            "no annotation"
+            if annotation is inspect.Parameter.empty
+            else f"annotation {_written(annotation)}",
+            *([] if default is inspect.Parameter.empty else [f"default {default!r}"]),
+        ]
+        return ", ".join(words)
+
+
+def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
+    """Yield the rows of a tool; the first has its name."""
+    yield "tool", tool_name(tool)
+    if isinstance(tool, BaseToolset):
+        return
+    declaration = tool._get_declaration()
+    if declaration is None:
+        yield "", "changes the request; the model does not call it as a function"
+        return
+    inner = tool.tool if isinstance(tool, ToolAsJob) else tool
+    source = _source_of(inner.func) if isinstance(inner, FunctionTool) else None
+    if source:
+        yield "defined in", f"line {source.line} of {source.file}"
+    yield from _explain_description(declaration.description or "", type(tool).__name__, source)
+    for name, schema, is_required in _parameters(declaration):
+        yield from _explain_parameter(name, schema, is_required, source)
+    if source:
+        hidden = [p.name for p in source.parameters.values() if is_context_parameter(source.function, p)]
+        yield from [("hidden", f"{', '.join(hidden)}  (the runtime fills it in)")] if hidden else []
+
+
+def _explain_description(text: str, kind: str, source: Source | None) -> Iterator[Row]:
+    own = description_of(docstring_of(source.function)) if source else ""
+    added = text.removeprefix(own).strip()
+    if source and not own:
+        yield "warning", "no docstring: the model has only the name to decide by"
+    if source and own:
+        yield "description", f"{' '.join(own.split())}  ({source.description_origin})"
+    if added:
+        yield "description", f"{' '.join(added.split())}  (added by {kind})"
+
+
+def _explain_parameter(
+    name: str, schema: types.Schema, is_required: bool, source: Source | None
+) -> Iterator[Row]:
+    is_own = source is not None and name in source.parameters
+    origin = source.declared_type(name) if source and is_own else "declared by the tool"
+    yield f"  {name}", f"{type_text(schema)}, {'required' if is_required else 'optional'}  ({origin})"
+    if schema.description:
+        place = f"  ({source.origin_of(name)})" if source and is_own else ""
+        yield "", f"{' '.join(schema.description.split())}{place}"
+    else:
+        yield "", "no description"
+    if source and is_own and source.parameters[name].annotation is inspect.Parameter.empty:
+        yield "warning", f"{name!r} has no type: the model is told that any value fits"
+
+
+def _parameters(declaration: types.FunctionDeclaration) -> Iterator[tuple[str, types.Schema, bool]]:
+    schema = declaration.parameters
+    if schema is None and isinstance(declaration.parameters_json_schema, dict):
+        json_schema = types.JSONSchema.model_validate(declaration.parameters_json_schema)
+        schema = types.Schema.from_json_schema(json_schema=json_schema)
+    required = (schema.required or []) if schema else []
+    for name, parameter in ((schema.properties or {}) if schema else {}).items():
+        yield name, parameter, name in required
+
+
+def _source_of(function: Callable[..., Any]) -> Source | None:
+    """Return the source of a function; None when Python has none, as for functions made at run time."""
+    defined = inspect.unwrap(underlying_function(function))
+    try:
+        lines, start = inspect.getsourcelines(defined)
+        file = relpath(inspect.getsourcefile(defined) or "?")
+        nodes = ast.parse(dedent("".join(lines))).body
+    except (OSError, TypeError, SyntaxError):
+        return None
+    node = next((node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)), None)
+    text = node.body[0] if node and ast.get_docstring(node) is not None else None
+    numbers = range(text.lineno, (text.end_lineno or text.lineno) + 1) if text else range(0)
+    return Source(function, file, start, {start + n - 1: lines[n - 1] for n in numbers})
+
+
+def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    try:
+        return annotation_of(function, parameter)
+    except ConfigurationError:  # the system check reports it
+        return None
+
+
+def _written(annotation: Any) -> str:
+    return (
+        annotation
+        if isinstance(annotation, str)
+        else inspect.formatannotation(annotation).replace("typing.", "")
+    )

@@ -1,0 +1,71 @@
+"""Tools and agents as lines of text, for the commands that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import shorten
+
+from runtime import types
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import tools_of
+from runtime.tools.agent_tool import AgentTool
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+
+WIDTH = 100
+
+
+def tool_name(tool: BaseTool | BaseToolset) -> str:
+    """Return a tool's name, with its kind when it is no ordinary function."""
+    if isinstance(tool, BaseToolset):
+        return f"{type(tool).__name__} (lists its tools at run time)"
+    if isinstance(tool, AgentTool):
+        return f"{tool.name} (agent)"
+    return f"{tool.name} (long-running)" if tool.is_long_running else tool.name
+
+
+def tool_line(tool: BaseTool | BaseToolset) -> str:
+    """Return the declaration of a tool in one line: name, parameters, beginning of the description."""
+    if isinstance(tool, BaseToolset):
+        return tool_name(tool)
+    declaration = tool._get_declaration()
+    if declaration is None:
+        return f"{tool_name(tool)}  (the model does not call it as a function)"
+    line = f"{tool_name(tool)}({', '.join(_parameter_texts(declaration))})"
+    return shorten(f"{line}: {declaration.description or 'no description'}", WIDTH, placeholder=" …")
+
+
+def agent_title(agent: BaseAgent) -> str:
+    """Return an agent's name, class and model."""
+    model = f", model {agent.canonical_model.model}" if isinstance(agent, LlmAgent) else ""
+    return f"{agent.name}  {type(agent).__name__}{model}"
+
+
+def agent_lines(agent: BaseAgent, indent: str = "") -> Iterator[str]:
+    """Yield the agent and the agents below it, each followed by its tools, a line each."""
+    yield f"{indent}{agent_title(agent)}"
+    for tool in tools_of(agent):
+        yield f"{indent}  - {tool_line(tool)}"
+    for child in agent.sub_agents:
+        yield from agent_lines(child, f"{indent}  ")
+
+
+def type_text(schema: types.Schema) -> str:
+    """Return the type of a schema, in the words of JSON Schema: `string`, `array of integer`, `"a" | "b"`."""
+    if schema.any_of:
+        return " | ".join(dict.fromkeys(map(type_text, schema.any_of)))
+    if schema.enum:
+        return " | ".join(f'"{value}"' for value in schema.enum)
+    name = schema.type.value.lower() if schema.type else "any value"
+    return f"{name} of {type_text(schema.items)}" if schema.items else name
+
+
+def _parameter_texts(declaration: types.FunctionDeclaration) -> Iterator[str]:
+    if declaration.parameters is None:
+        schema = declaration.parameters_json_schema
+        yield from schema.get("properties", {}) if isinstance(schema, dict) else ()
+        return
+    required = declaration.parameters.required or []
+    for name, parameter in (declaration.parameters.properties or {}).items():
+        yield f"{name}{'' if name in required else '?'}: {type_text(parameter)}"

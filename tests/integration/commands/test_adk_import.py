@@ -1,0 +1,174 @@
+"""Contract: `manage.py adk_import` tells what an agent folder needs, and how to serve it; it changes no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+import pytest
+from django.core.management import CommandError, call_command
+
+WEATHER = """
+from typing import Literal
+from google.adk.agents import Agent
+from google.genai import types
+from .cities import CITIES
+
+def get_weather(city: str, days: int = 3, unit: Literal["c", "f"] = "c", tool_context=None) -> dict:
+    '''Look up the weather of a city.
+
+    Args:
+        city: Its name.
+    '''
+
+helper = Agent(name="helper", model="demo")
+root_agent = Agent(name="forecaster", model="demo", tools=[get_weather], sub_agents=[helper])
+"""
+
+Folder = Callable[..., Path]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """Write an agent folder `weather`; `agent` stands for `agent.py`."""
+
+    def write(**files: str) -> Path:
+        directory = tmp_path / "weather"
+        directory.mkdir()
+        for name, text in files.items():
+            (directory / f"{name}.py").write_text(dedent(text))
+        return directory
+
+    return write
+
+
+def adk_import(path: Path, seconds: float = 60) -> str:
+    out = StringIO()
+    call_command("adk_import", str(path), seconds=seconds, stdout=out, no_color=True)
+    return out.getvalue()
+
+
+def refusal(path: Path, seconds: float = 60) -> tuple[str, str]:
+    """Return what the command wrote before it failed, and its error."""
+    out = StringIO()
+    with pytest.raises(CommandError) as raised:
+        call_command("adk_import", str(path), seconds=seconds, stdout=out, no_color=True)
+    return out.getvalue(), str(raised.value)
+
+
+def test_a_folder_that_works_is_described_with_the_line_that_serves_it(folder: Folder) -> None:
+    weather = folder(agent=WEATHER, cities="CITIES = ['Oslo']")
+    (weather / ".env").write_text("CITY=Oslo")
+    before = sorted(weather.rglob("*"))
+    assert adk_import(weather) == dedent(
+        f"""\
+        Imports
+          all are found
+        Environment
+          {weather}/.env is read; variables that are set stay as they are
+        Agents, and their tools as the model sees them
+          forecaster  LlmAgent, model demo
+            - get_weather(city: string, days?: integer, unit?: "c" | "f"): Look up the weather of a city.
+            helper  LlmAgent, model demo
+        Differences from google-adk
+          docs/adk-differences.md lists what behaves otherwise here
+        This setting serves weather
+          ADK["agent_dirs"] = ["{weather.parent}"]
+          or, without an edit: AGENT_DIRS={weather.parent} make run
+        """
+    )
+    assert sorted(weather.rglob("*")) == before
+
+
+def test_every_missing_import_is_named_with_its_line(folder: Folder) -> None:
+    weather = folder(
+        agent="""\
+            import no_such_package.part
+            from google.adk.agents import Agent, NoSuchAgent
+            from google.adk.no_such_part import Thing
+            import google.adk.no_such_part.inner
+            from google.no_such_part import thing
+            from weather.tools import find
+            """,
+        tools="""\
+            try:
+                import optional_package
+            except ImportError:
+                pass
+            def find():
+                from google import no_such_part, genai
+            """,
+        broken="\ndef (",
+    )
+    out, error = refusal(weather)
+    assert [line.strip() for line in out.splitlines()] == [
+        "Imports",
+        f"missing  no_such_package, which is not installed  (line 1 of {weather}/agent.py)",
+        f"missing  google.adk.agents.NoSuchAgent, which this runtime does not have  (line 2 of {weather}/agent.py)",
+        f"missing  google.adk.no_such_part, which this runtime does not have  (line 3 of {weather}/agent.py)",
+        f"missing  google.adk.no_such_part.inner, which this runtime does not have  (line 4 of {weather}/agent.py)",
+        f"missing  google.no_such_part, which is not installed  (line 5 of {weather}/agent.py)",
+        f"not Python: invalid syntax  (line 2 of {weather}/broken.py)",
+        f"missing  google.no_such_part, which is not installed  (line 6 of {weather}/tools.py)",
+    ]
+    assert error.endswith(f"No module named 'no_such_package' (line 1 of {weather}/agent.py).")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def (", "SyntaxError: invalid syntax (line 1 of {}/agent.py)."),
+        ("(" * 1000, "SyntaxError: too many nested parentheses (line 1 of {}/agent.py)."),
+        ("import os\nos._exit(7)", "Its import ended the process with code 7."),
+        ("raise SystemExit('bye')", "SystemExit: bye (line 1 of {}/agent.py)."),
+        ("print('x' * 10_000_000)", "neither weather nor weather.agent defines a root_agent or an app."),
+    ],
+)
+def test_code_that_cannot_be_loaded_is_an_error_in_one_sentence(
+    folder: Folder, source: str, expected: str
+) -> None:
+    weather = folder(agent=source)
+    error = refusal(weather)[1]
+    assert error.endswith(expected.format(weather))
+    assert "\n" not in error
+
+
+def test_an_import_that_never_ends_is_killed_with_all_that_it_started(folder: Folder) -> None:
+    weather = folder(
+        agent=f"""\
+            import subprocess, sys
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{id(folder)}"])
+            while True:
+                pass
+            """
+    )
+    assert refusal(weather, seconds=4)[1] == "Its import did not end within 4 seconds."
+    commands = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+    assert [command for command in commands if command[-1:] == [str(id(folder))]] == []
+
+
+def test_a_file_that_is_not_utf_8_is_named(folder: Folder) -> None:
+    weather = folder(agent="")
+    (weather / "agent.py").write_bytes(b"name = '\xff'")
+    out, error = refusal(weather)
+    assert "not Python: (unicode error) 'utf-8' codec can't decode byte 0xff" in out
+    assert "utf-8" in error
+
+
+def test_a_path_that_is_no_agent_folder_is_refused_with_the_remedy(folder: Folder, tmp_path: Path) -> None:
+    weather = folder(agent=WEATHER)
+    (tmp_path / "empty").mkdir()
+    assert refusal(tmp_path / "absent")[1] == f"There is no '{tmp_path}/absent'."
+    assert refusal(weather / "agent.py")[1].endswith("is a file: name the folder that it is in.")
+    assert refusal(tmp_path)[1].endswith(
+        "is no agent folder. It holds agent folders: weather. Name one of them."
+    )
+    (weather / "inner").mkdir()
+    (weather / "inner" / "agent.py").write_text(
+        WEATHER.replace("from .cities", "from math").replace("CITIES", "pi")
+    )
+    assert refusal(weather / "inner")[1].endswith("is itself an agent folder: name the directory above it.")
+    assert refusal(tmp_path / "empty")[1].endswith("is no agent folder. Define root_agent in its agent.py.")

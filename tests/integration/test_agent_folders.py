@@ -1,0 +1,194 @@
+"""Contract: agent folders written for google-adk are served without a change; a broken one costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.checks import run_checks
+from django.test import Client
+
+from runtime.agents import LlmAgent
+from sessions_app import agent_registry
+from tests.integration.conftest import WriteFolder
+
+AGENT = """
+from google.adk.agents import Agent
+root_agent = Agent(name="forecaster", model="demo")
+"""
+
+
+def problems() -> list[str]:
+    return [f"{message.id} {message.msg}" for message in run_checks(tags=["agents"])]
+
+
+def root_of(app_name: str) -> LlmAgent:
+    root = agent_registry.get_app(app_name).root_agent
+    assert isinstance(root, LlmAgent)
+    return root
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"agent": AGENT},
+        {"__init__": "from . import agent", "agent": AGENT},
+        {"__init__": "from . import forecaster as agent", "forecaster": AGENT},
+        {"__init__": AGENT},
+        {"__init__": "from .agent import root_agent", "agent": AGENT},
+        {
+            "__init__": "from . import agent",
+            "agent": f"{AGENT}\nfrom google.adk.apps import App\napp = App(name='other', root_agent=root_agent)",
+        },
+    ],
+)
+def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
+    write_folder: WriteFolder, files: dict[str, str]
+) -> None:
+    write_folder("weather", **files)
+    assert problems() == []
+    assert list(agent_registry.apps()) == ["help_desk", "weather"]
+    assert root_of("weather").name == "forecaster"
+
+
+def test_modules_of_a_folder_import_each_other_both_ways(write_folder: WriteFolder) -> None:
+    write_folder(
+        "weather",
+        __init__="",
+        sky="COLOUR = 'blue'",
+        agent=f"{AGENT}\nfrom weather.sky import COLOUR\nfrom .sky import COLOUR as own\n"
+        "root_agent.instruction = COLOUR + own",
+    )
+    assert root_of("weather").instruction == "blueblue"
+
+
+def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: WriteFolder) -> None:
+    write_folder("library", __init__="'Helpers of agents.'\nVALUE = 1")
+    write_folder("notes", todo="")
+    write_folder(".hidden", agent=AGENT)
+    (agent_dir / "loose.py").write_text(AGENT)
+    assert problems() == []
+    assert list(agent_registry.apps()) == ["help_desk"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "files", "expected"),
+    [
+        (
+            "weather",
+            {"agent": "\nimport no_such_package"},
+            "No module named 'no_such_package' (line 2 of {}/agent.py).",
+        ),
+        (
+            "weather",
+            {"agent": "import google.adk.no_such_part"},
+            "runtime has no 'runtime.no_such_part' (line 1 of",
+        ),
+        (
+            "weather",
+            {"agent": "from . import sky", "sky": "\n\n)"},
+            "SyntaxError: unmatched ')' (line 3 of {}/sky.py).",
+        ),
+        ("weather", {"__init__": "("}, "SyntaxError: '(' was never closed (line 1 of {}/__init__.py)."),
+        ("weather", {"agent": "import sys\nsys.exit(3)"}, "SystemExit: 3 (line 2 of {}/agent.py)."),
+        (
+            "weather",
+            {"agent": "agent = 1"},
+            "neither weather nor weather.agent defines a root_agent or an app.",
+        ),
+        (
+            "weather",
+            {"agent": "root_agent = 'me'"},
+            "neither weather nor weather.agent defines a root_agent or an app.",
+        ),
+        ("two-words", {"agent": AGENT}, "its name 'two-words' cannot be imported"),
+        ("json", {"__init__": "from . import agent", "agent": AGENT}, "another module is called 'json'"),
+        ("help_desk", {"agent": AGENT}, "the site has an app 'help_desk' already."),
+        ("user", {"agent": AGENT}, "App name 'user' is not allowed"),
+    ],
+)
+def test_a_broken_folder_is_a_warning_with_file_and_line_and_the_other_apps_are_served(
+    write_folder: WriteFolder, person: User, folder: str, files: dict[str, str], expected: str
+) -> None:
+    write_folder("climate", agent=AGENT)
+    broken = write_folder(folder, **files)
+    (warning,) = problems()
+    assert warning.startswith(f"sessions_app.W004 The agent folder '{broken}' is not served: ")
+    assert expected.format(broken) in warning
+    client = Client()
+    client.force_login(person)
+    page = client.get("/").content.decode()
+    assert "climate" in page and "help_desk" in page
+
+
+def test_a_file_that_is_not_utf_8_is_a_broken_folder(write_folder: WriteFolder) -> None:
+    folder = write_folder("weather", agent="")
+    (folder / "agent.py").write_bytes(b"name = '\xff'")
+    (warning,) = problems()
+    assert "W004" in warning and "utf-8" in warning and "agent.py" in warning
+
+
+def test_settings_of_a_broken_folder_are_no_further_problem(
+    agent_dir: Path, write_folder: WriteFolder, configure: Callable[..., None]
+) -> None:
+    write_folder("weather", agent="import no_such_package")
+    configure(agent_dirs=[str(agent_dir)], apps={"weather": {"queue_policy": "reject"}})
+    assert [problem.split()[0] for problem in problems()] == ["sessions_app.W004"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("absent", "'{}' in ADK['agent_dirs'] is no directory."),
+        (
+            "agents/weather",
+            "'{}' in ADK['agent_dirs'] is itself an agent folder: name the directory above it.",
+        ),
+    ],
+)
+def test_a_directory_that_cannot_hold_folders_is_named(
+    tmp_path: Path, write_folder: WriteFolder, configure: Callable[..., None], name: str, expected: str
+) -> None:
+    write_folder("weather", agent=AGENT)
+    configure(agent_dirs=[str(tmp_path / name)])
+    assert problems() == [f"sessions_app.W004 {expected.format(tmp_path / name)}"]
+    assert list(agent_registry.apps()) == ["help_desk"]
+
+
+def test_beside_an_installed_google_adk_a_setting_decides(
+    tmp_path: Path,
+    agent_dir: Path,
+    write_folder: WriteFolder,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed = tmp_path / "installed"
+    (installed / "google" / "adk").mkdir(parents=True)
+    (installed / "google" / "adk" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(installed)
+    folder = write_folder("weather", agent=AGENT)
+    assert problems() == [
+        f"sessions_app.W004 The agent folder '{folder}' is not served: google-adk is installed: uninstall it, or let "
+        "google.adk be this runtime by ADK['replace_google_adk'] = True."
+    ]
+    configure(agent_dirs=[str(agent_dir)], replace_google_adk=True)
+    assert problems() == []
+    assert root_of("weather").name == "forecaster"
+
+
+def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
+    agent_dir: Path, write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITY", "Oslo")
+    for name in ("REGION", "COUNTRY"):
+        monkeypatch.delenv(name, raising=False)
+    (agent_dir / ".env").write_text("COUNTRY=Norway\nREGION=everywhere\n")
+    source = f"{AGENT}\nimport os\nroot_agent.instruction = ' '.join(map(str, map(os.environ.get, {{}})))"
+    names = ["CITY", "REGION", "COUNTRY"]
+    (write_folder("own", agent=source.format(names)) / ".env").write_text("CITY=Paris\nREGION='the north'\n")
+    assert root_of("own").instruction == "Oslo the north None"
+    write_folder("shared", agent=source.format(names))
+    agent_registry.replace_registry(None)
+    assert root_of("shared").instruction == "Oslo the north Norway"
