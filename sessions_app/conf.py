@@ -108,6 +108,7 @@ class Conf:
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
             decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
+        saved_credential_days: days after which a credential that a tool has saved for later invocations is deleted.
         mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
             below them; None allows all.
     """
@@ -176,6 +177,7 @@ class Conf:
     error_detail_limit: int = 8_000
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
+    saved_credential_days: int = Field(default=90, ge=1)
     mcp_servers: tuple[str, ...] | None = None
 
     def of_app(self, app_name: str) -> Conf:

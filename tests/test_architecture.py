@@ -60,6 +60,7 @@ SESSIONS_APP_ORDER = (
     "limits",
     "agent_registry",
     "codec",
+    "credential_encryption",
     "error_detail",
     "timing",
     "db",
