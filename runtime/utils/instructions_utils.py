@@ -22,10 +22,16 @@ async def render_instruction(instruction: str | InstructionProvider, context: Re
     Raises:
         KeyError: as `inject_session_state`.
     """
+    text, is_provided = await given_text(instruction, context)
+    return text if is_provided or "{" not in text else await inject_session_state(text, context)
+
+
+async def given_text(instruction: str | InstructionProvider, context: ReadonlyContext) -> tuple[str, bool]:
+    """Return the template or a provider's text, and True when it is a provider's, which is not rendered."""
     if isinstance(instruction, str):
-        return await inject_session_state(instruction, context) if "{" in instruction else instruction
+        return instruction, False
     text = instruction(context)
-    return await text if inspect.isawaitable(text) else text
+    return (await text if inspect.isawaitable(text) else text), True
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
