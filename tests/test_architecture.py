@@ -28,6 +28,7 @@ RUNTIME_ORDER = (
     "_tasks",
     "callbacks",
     "run_config",
+    "cli",
     "models",
     "auth",
     "events",

@@ -12,7 +12,7 @@ REFUSED = frozenset(sys.stdlib_module_names) | {"yaml"}
 """Packages with functions that run what they are given, such as `os.system`; a model could call them."""
 
 
-def resolve_code_name(name: str) -> Any:
+def resolve_fully_qualified_name(name: str) -> Any:
     """Import the module of `module.object` and return the object.
 
     Raises:
@@ -20,7 +20,9 @@ def resolve_code_name(name: str) -> Any:
     """
     module_name, _, attribute = name.rpartition(".")
     if not module_name:
-        raise ConfigurationError(f"{name!r} has no module. Write the full name, such as `my_package.my_module.{name}`.")
+        raise ConfigurationError(
+            f"{name!r} has no module. Write the full name, such as `my_package.my_module.{name}`."
+        )
     package = module_name.partition(".")[0]
     if package in REFUSED:
         raise ConfigurationError(

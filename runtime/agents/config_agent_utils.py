@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 import runtime.agents
 import runtime.tools
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.code_references import resolve_code_name
+from runtime.agents.code_references import resolve_fully_qualified_name
 from runtime.agents.common_configs import AgentRefConfig, CodeConfig
 from runtime.errors import ConfigurationError
 from runtime.tools.agent_tool import AgentTool
@@ -106,7 +106,7 @@ class _ConfigFile:
 
     def _object(self, name: str | None) -> Any:
         """Return a Python object by its name; a leading dot stands for the package of the file's directory."""
-        return resolve_code_name(
+        return resolve_fully_qualified_name(
             f"{self._path.parent.name}{name}" if str(name).startswith(".") else str(name)
         )
 
