@@ -297,14 +297,14 @@ class Context(ReadonlyContext):
         """Search the user's earlier sessions."""
         service = self.invocation.memory_service
         if service is None:
-            raise ConfigurationError("No memory service is set: give the Runner a memory_service.")
+            raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
         return await service.search_memory(app_name=self.session.app_name, user_id=self.user_id, query=query)
 
     async def add_session_to_memory(self) -> None:
         """Add this session's events to the memory, including summarized ones, excluding rewound ones."""
         service = self.invocation.memory_service
         if service is None:
-            raise ConfigurationError("No memory service is set: give the Runner a memory_service.")
+            raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
         stored = await self.invocation.session_service.get_session(**owner_of(self.session))
         session = stored or self.session
         update = {"events": drop_rewound(session.events)}
@@ -351,17 +351,21 @@ class Context(ReadonlyContext):
 
     def _call_id(self, method: str) -> str:
         if self.function_call_id is None:
-            raise ConfigurationError(f"{method} is for tools: callbacks answer no function call.")
+            raise ConfigurationError(f"{method} requires function_call_id, which only calls of tools have.")
         return self.function_call_id
 
     def _credentials(self) -> BaseCredentialService:
         if self.invocation.credential_service is None:
-            raise ConfigurationError("No credential service is set: give the Runner a credential_service.")
+            raise ConfigurationError(
+                "Credential service is not initialized: give the Runner a credential_service."
+            )
         return self.invocation.credential_service
 
     def _artifacts(self) -> BaseArtifactService:
         if self.invocation.artifact_service is None:
-            raise ConfigurationError("No artifact service is set: give the Runner an artifact_service.")
+            raise ConfigurationError(
+                "Artifact service is not initialized: give the Runner an artifact_service."
+            )
         return self.invocation.artifact_service
 
 

@@ -56,8 +56,8 @@ class BaseAgent(BaseModel):
     def _check_name(cls, name: str) -> str:
         if not name.isidentifier() or name == "user":
             raise ValueError(
-                f"Agent name {name!r} is not allowed: use letters, digits and underscores, "
-                "start with a letter, and do not use 'user', which names the person."
+                f"Agent name {name!r} is not allowed: it must be a valid Python identifier (letters, digits and "
+                "underscores), and not 'user', which is reserved for the person."
             )
         return name
 
@@ -68,7 +68,7 @@ class BaseAgent(BaseModel):
             parent = self if is_repeated else child.parent_agent
             if parent is not None:
                 raise ConfigurationError(
-                    f"Agent {child.name!r} already has the parent {parent.name!r}, so it cannot also be a "
+                    f"Agent {child.name!r} already has a parent agent, {parent.name!r}, so it cannot also be a "
                     f"sub-agent of {self.name!r}. Use clone() to make a second agent."
                 )
         for child in self.sub_agents:

@@ -105,14 +105,14 @@ class LlmAgent(BaseAgent):
     @classmethod
     def _check_config(cls, config: types.GenerateContentConfig | None) -> types.GenerateContentConfig | None:
         if config and config.tools:
-            raise ValueError("Set tools on the agent, not in its generate_content_config.")
+            raise ValueError("All tools must be set via LlmAgent.tools, not in generate_content_config.")
         if config and config.system_instruction:
             raise ValueError(
-                "Set the agent's instruction, not the system_instruction of its generate_content_config."
+                "System instruction must be set via LlmAgent.instruction, not in generate_content_config."
             )
         if config and config.response_schema:
             raise ValueError(
-                "Set the agent's output_schema, not the response_schema of its generate_content_config."
+                "Response schema must be set via LlmAgent.output_schema, not in generate_content_config."
             )
         return config
 

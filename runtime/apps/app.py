@@ -60,7 +60,7 @@ def validate_app_name(name: str) -> None:
         ValueError: the name is not allowed.
     """
     if not name.replace("-", "_").isidentifier() or name == "user":
-        raise ValueError(f"App name {name!r} is not allowed: use letters, digits, underscores and hyphens.")
+        raise ValueError(f"Invalid app name {name!r}: use letters, digits, underscores and hyphens.")
 
 
 class App(BaseModel):

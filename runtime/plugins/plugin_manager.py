@@ -27,7 +27,7 @@ class PluginManager:
         """Append a plugin; its hooks are called after those of the plugins registered before."""
         if self.get_plugin(plugin.name):
             raise ConfigurationError(
-                f"Plugin {plugin.name!r} is registered already. Give each plugin its own name."
+                f"Plugin {plugin.name!r} is already registered. Give each plugin its own name."
             )
         self.plugins.append(plugin)
 

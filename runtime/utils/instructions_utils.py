@@ -62,7 +62,8 @@ async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     if optional:
         return ""
     raise KeyError(
-        f"The instruction names {{{name}}}, but the state has no key {name!r}. Write {{{name}?}} if it may be missing."
+        f"Context variable not found: {name!r}. The instruction names it, and the state has no such key. "
+        f"Write {{{name}?}} if it may be missing."
     )
 
 
@@ -71,7 +72,7 @@ async def _artifact_text(name: str, optional: bool, context: ReadonlyContext) ->
     if part is None:
         if optional:
             return ""
-        raise KeyError(f"The instruction names {{artifact.{name}}}, but there is no artifact {name!r}.")
+        raise KeyError(f"Artifact {name!r} not found. The instruction names {{artifact.{name}}}.")
     if part.text is not None:
         return part.text
     return (

@@ -111,7 +111,7 @@ def test_settings_of_the_agent_are_refused_in_its_config(
     config: types.GenerateContentConfig, remedy: str
 ) -> None:
     """Contract A2."""
-    with pytest.raises(ValueError, match=f"Set .*{remedy}"):
+    with pytest.raises(ValueError, match=f"must be set via LlmAgent.{remedy}"):
         LlmAgent(name="a", generate_content_config=config)
 
 
