@@ -1,6 +1,7 @@
 """The Agent Development Kit runtime: agents, tools, sessions and the event loop around them."""
 
-from runtime.agents import Agent
+from runtime.agents import Agent, Context
+from runtime.events import Event
 from runtime.runners import Runner
 
-__all__ = ["Agent", "Runner"]
+__all__ = ["Agent", "Context", "Event", "Runner"]

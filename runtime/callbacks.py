@@ -19,6 +19,11 @@ def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:
     return callbacks if isinstance(callbacks, list) else [callbacks]
 
 
+def callback_list(field: str) -> property:
+    """Return a property of the callbacks in an agent's field, as a list."""
+    return property(lambda agent: as_list(getattr(agent, field)), doc=f"The callbacks in `{field}`.")
+
+
 async def call(function: Callback[T], /, **kwargs: Any) -> T | None:
     """Call a callback that may be sync or async."""
     answer = function(**kwargs)

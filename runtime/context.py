@@ -23,6 +23,7 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
+from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.callbacks import Callbacks
 from runtime.errors import ConfigurationError
 from runtime.events.calls import events_of_invocation, pending_calls
@@ -111,6 +112,7 @@ class InvocationContext:
     session_service: BaseSessionService
     artifact_service: BaseArtifactService | None = None
     memory_service: BaseMemoryService | None = None
+    credential_service: BaseCredentialService | None = None
     plugin_manager: PluginManagerProtocol | None = None
     user_content: types.Content | None = None
     run_config: RunConfig = field(default_factory=RunConfig)
@@ -187,8 +189,8 @@ class InvocationContext:
 class ReadonlyContext:
     """Read access to the invocation, for instruction providers and toolsets."""
 
-    def __init__(self, invocation: InvocationContext) -> None:
-        self.invocation = invocation
+    def __init__(self, invocation_context: InvocationContext) -> None:
+        self.invocation = invocation_context
 
     @property
     def _invocation_context(self) -> InvocationContext:
@@ -209,6 +211,11 @@ class ReadonlyContext:
     def user_content(self) -> types.Content | None:
         """User message that started the invocation."""
         return self.invocation.user_content
+
+    @property
+    def app_name(self) -> str:
+        """Name of the session's app."""
+        return self.invocation.app_name
 
     @property
     def user_id(self) -> str:
@@ -242,17 +249,17 @@ class Context(ReadonlyContext):
 
     def __init__(
         self,
-        invocation: InvocationContext,
-        actions: EventActions | None = None,
+        invocation_context: InvocationContext,
         *,
+        event_actions: EventActions | None = None,
         function_call_id: str | None = None,
         tool_confirmation: ToolConfirmation | None = None,
     ) -> None:
-        super().__init__(invocation)
-        self.actions = actions or EventActions()
+        super().__init__(invocation_context)
+        self.actions = event_actions or EventActions()
         self.function_call_id = function_call_id
         self.tool_confirmation = tool_confirmation
-        self._state = State(invocation.session.state, self.actions.state_delta)
+        self._state = State(invocation_context.session.state, self.actions.state_delta)
 
     @property
     def state(self) -> State:
@@ -290,14 +297,14 @@ class Context(ReadonlyContext):
         """Search the user's earlier sessions."""
         service = self.invocation.memory_service
         if service is None:
-            raise ConfigurationError("No memory service is set: give the Runner a memory_service.")
+            raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
         return await service.search_memory(app_name=self.session.app_name, user_id=self.user_id, query=query)
 
     async def add_session_to_memory(self) -> None:
         """Add this session's events to the memory, including summarized ones, excluding rewound ones."""
         service = self.invocation.memory_service
         if service is None:
-            raise ConfigurationError("No memory service is set: give the Runner a memory_service.")
+            raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
         stored = await self.invocation.session_service.get_session(**owner_of(self.session))
         session = stored or self.session
         update = {"events": drop_rewound(session.events)}
@@ -324,6 +331,14 @@ class Context(ReadonlyContext):
         """Return the credential given with this invocation's message, or None."""
         return self.invocation.scope.credentials.get(auth_config.credential_key)
 
+    async def save_credential(self, auth_config: AuthConfig) -> None:
+        """Keep the config's `exchanged_auth_credential` for later invocations of the user (contract T8)."""
+        await self._credentials().save_credential(auth_config, self)
+
+    async def load_credential(self, auth_config: AuthConfig) -> AuthCredential | None:
+        """Return the credential that was saved for the user under the config's key, or None (contract T8)."""
+        return await self._credentials().load_credential(auth_config, self)
+
     def run_agent(
         self, agent: AgentProtocol, content: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
@@ -336,12 +351,21 @@ class Context(ReadonlyContext):
 
     def _call_id(self, method: str) -> str:
         if self.function_call_id is None:
-            raise ConfigurationError(f"{method} is for tools: callbacks answer no function call.")
+            raise ConfigurationError(f"{method} requires function_call_id, which only calls of tools have.")
         return self.function_call_id
+
+    def _credentials(self) -> BaseCredentialService:
+        if self.invocation.credential_service is None:
+            raise ConfigurationError(
+                "Credential service is not initialized: give the Runner a credential_service."
+            )
+        return self.invocation.credential_service
 
     def _artifacts(self) -> BaseArtifactService:
         if self.invocation.artifact_service is None:
-            raise ConfigurationError("No artifact service is set: give the Runner an artifact_service.")
+            raise ConfigurationError(
+                "Artifact service is not initialized: give the Runner an artifact_service."
+            )
         return self.invocation.artifact_service
 
 

@@ -58,7 +58,7 @@ class InvocationScope:
             return
         if 0 < limit <= self.llm_calls:
             raise LlmCallsLimitExceededError(
-                f"The invocation made {limit} model calls, as many as RunConfig.max_llm_calls allows. "
+                f"Max number of llm calls limit of {limit} exceeded, as RunConfig.max_llm_calls sets it. "
                 "Raise the limit, or look for an agent that calls its tools in circles."
             )
         self.llm_calls += 1

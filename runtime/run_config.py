@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from runtime import types
+
+logger = logging.getLogger(__name__)
 
 
 class StreamingMode(Enum):
@@ -21,7 +25,43 @@ class StreamingMode(Enum):
     BIDI = "bidi"
 
 
-class RunConfig(BaseModel):
+class ToolThreadPoolConfig(BaseModel):
+    """Threads for synchronous tools, as google-adk has them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_workers: int = Field(default=4, ge=1)
+
+
+class _IgnoredSettings(BaseModel):
+    """Settings of google-adk that have no effect here; `RunConfig` logs a warning for those that are set."""
+
+    # Live sessions
+    response_modalities: list[types.Modality | str] | None = None
+    speech_config: types.SpeechConfig | None = None
+    avatar_config: types.AvatarConfig | None = None
+    support_cfc: bool = False
+    output_audio_transcription: types.AudioTranscriptionConfig | None = None
+    input_audio_transcription: types.AudioTranscriptionConfig | None = None
+    realtime_input_config: types.RealtimeInputConfig | None = None
+    explicit_vad_signal: bool | None = None
+    translation_config: types.TranslationConfig | None = None
+    enable_affective_dialog: bool | None = None
+    proactivity: types.ProactivityConfig | None = None
+    session_resumption: types.SessionResumptionConfig | None = None
+    history_config: types.HistoryConfig | None = None
+    context_window_compression: types.ContextWindowCompressionConfig | None = None
+    save_live_blob: bool = False
+    save_live_audio: bool = False
+    # Services of the provider, and choices that the runtime makes itself
+    service_tier: str | None = None
+    telemetry: Any | None = None
+    tool_thread_pool_config: ToolThreadPoolConfig | None = None
+    get_session_config: Any | None = None
+    include_thoughts_from_other_agents: bool = False
+
+
+class RunConfig(_IgnoredSettings):
     """Settings of an invocation.
 
     Attributes:
@@ -30,13 +70,13 @@ class RunConfig(BaseModel):
         records_failure: True when an exception of an agent leaves an error event (contract L5). With False, the caller
             records the failure.
         save_input_blobs_as_artifacts: Store files of the user's message as artifacts; the message keeps their names.
-        support_cfc: Ignored (compositional function calling exists only in live sessions).
-        response_modalities: Ignored (live sessions only); set them in an agent's `generate_content_config`.
-        speech_config: Ignored (live sessions only); set it in an agent's `generate_content_config`.
         custom_metadata: Metadata added to every event of the invocation.
+        model_input_context: Contents sent to the model before the user's message, and stored nowhere.
+        http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
+        labels: Labels of the requests; they win over the agent's.
 
     Raises:
-        ValueError: the streaming mode is BIDI.
+        ValueError: the streaming mode is BIDI, or the limit of model calls is no limit.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -46,10 +86,10 @@ class RunConfig(BaseModel):
     llm_calls_before: int = 0
     records_failure: bool = True
     save_input_blobs_as_artifacts: bool = False
-    support_cfc: bool = False
-    response_modalities: list[str] | None = None
-    speech_config: types.SpeechConfig | None = None
     custom_metadata: dict[str, Any] | None = None
+    model_input_context: list[types.Content] | None = None
+    http_options: types.HttpOptions | None = None
+    labels: dict[str, str] | None = None
 
     @field_validator("streaming_mode")
     @classmethod
@@ -59,3 +99,28 @@ class RunConfig(BaseModel):
                 "StreamingMode.BIDI needs live sessions, which are not supported. Use SSE for partial events, or NONE."
             )
         return mode
+
+    @field_validator("max_llm_calls")
+    @classmethod
+    def validate_max_llm_calls(cls, value: int) -> int:
+        """Return the limit; warn when it is no limit.
+
+        Raises:
+            ValueError: the limit is so high that it is none.
+        """
+        if value >= sys.maxsize:
+            raise ValueError(f"max_llm_calls should be less than {sys.maxsize}. Use 0 for no limit.")
+        if value <= 0:
+            logger.warning(
+                "max_llm_calls is %s, so agents that call tools in circles are not stopped. Set a limit above 0.",
+                value,
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _warn_of_ignored(self) -> Self:
+        if ignored := [name for name in _IgnoredSettings.model_fields if getattr(self, name)]:
+            logger.warning(
+                "RunConfig settings without effect: %s. See docs/adk-differences.md.", ", ".join(ignored)
+            )
+        return self

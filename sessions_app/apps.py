@@ -8,6 +8,8 @@ from django.core.checks import register
 from django.core.signals import setting_changed
 from pydantic import ValidationError
 
+from runtime.sessions.base_session_service import BaseSessionService
+from runtime.sessions.database_session_service import set_database_session_service
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
 from sessions_app.checks import check_agents
 from sessions_app.conf import conf
@@ -30,6 +32,7 @@ class SessionsAppConfig(AppConfig):
         register(check_settings, "agents")
         setting_changed.connect(_follow_setting)
         _allow_mcp_servers()
+        set_database_session_service(_new_session_service)
         import_module("sessions_app.data_protection.account")  # models can be imported from now on
 
 
@@ -38,6 +41,11 @@ def _follow_setting(setting: str, **kwargs: Any) -> None:
     if setting == "ADK":
         conf.cache_clear()
         _allow_mcp_servers()
+
+
+def _new_session_service() -> BaseSessionService:
+    service: BaseSessionService = import_module("sessions_app.services").DjangoSessionService()
+    return service
 
 
 def _allow_mcp_servers() -> None:

@@ -111,6 +111,7 @@ class Conf:
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
             decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
+        saved_credential_days: days after which a credential that a tool has saved for later invocations is deleted.
         agent_dirs: directories of agent folders: each folder is an app, see docs/authoring.md. A relative one begins at
             the working directory.
         reload_agents: import changed agents again while the site runs; for development.
@@ -184,6 +185,7 @@ class Conf:
     error_detail_limit: int = 8_000
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
+    saved_credential_days: int = Field(default=90, ge=1)
     agent_dirs: tuple[Path, ...] = ()
     reload_agents: bool = False
     replace_google_adk: bool = False

@@ -20,6 +20,7 @@ from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.scheduling.firing import due_task_repair
+from sessions_app.services.credential_service import delete_old_credentials
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over
 
@@ -76,11 +77,12 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def keep_house() -> None:
-    """Erase expired sessions, orphaned files and expired logins."""
+    """Erase expired sessions, orphaned files, expired logins and old credentials."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
         delete_orphaned_files,
         clear_expired_logins,
+        delete_old_credentials,
     )
     for step in steps:
         try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from typing import Any, TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from runtime import types
 from runtime.agents.agent_state import BaseAgentState
-from runtime.callbacks import Callback
+from runtime.callbacks import Callback, callback_list
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import agent_event, fill_in
@@ -20,6 +20,8 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
 AgentCallback = Callback[types.Content]
+BeforeAgentCallback = AgentCallback | list[AgentCallback]
+AfterAgentCallback = BeforeAgentCallback
 AgentStateT = TypeVar("AgentStateT", bound=BaseAgentState)
 
 
@@ -44,16 +46,18 @@ class BaseAgent(BaseModel):
     description: str = ""
     parent_agent: BaseAgent | None = Field(default=None, init=False, repr=False, exclude=True)
     sub_agents: list[BaseAgent] = Field(default_factory=list)
-    before_agent_callback: AgentCallback | list[AgentCallback] | None = None
-    after_agent_callback: AgentCallback | list[AgentCallback] | None = None
+    before_agent_callback: BeforeAgentCallback | None = None
+    after_agent_callback: AfterAgentCallback | None = None
+    canonical_before_agent_callbacks: ClassVar[property] = callback_list("before_agent_callback")
+    canonical_after_agent_callbacks: ClassVar[property] = callback_list("after_agent_callback")
 
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
         if not name.isidentifier() or name == "user":
             raise ValueError(
-                f"Agent name {name!r} is not allowed: use letters, digits and underscores, "
-                "start with a letter, and do not use 'user', which names the person."
+                f"Agent name {name!r} is not allowed: it must be a valid Python identifier (letters, digits and "
+                "underscores), and not 'user', which is reserved for the person."
             )
         return name
 
@@ -64,7 +68,7 @@ class BaseAgent(BaseModel):
             parent = self if is_repeated else child.parent_agent
             if parent is not None:
                 raise ConfigurationError(
-                    f"Agent {child.name!r} already has the parent {parent.name!r}, so it cannot also be a "
+                    f"Agent {child.name!r} already has a parent agent, {parent.name!r}, so it cannot also be a "
                     f"sub-agent of {self.name!r}. Use clone() to make a second agent."
                 )
         for child in self.sub_agents:

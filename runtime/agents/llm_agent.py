@@ -11,11 +11,12 @@ from pydantic import Field, field_validator
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
-from runtime.callbacks import Callback
+from runtime.callbacks import Callback, callback_list
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
-from runtime.context import InvocationContext
+from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.instructions import static_parts
 from runtime.engine.step import run_llm_agent
+from runtime.engine.tools import tools_of_sources
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
@@ -27,10 +28,16 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.function_tool import FunctionTool
 from runtime.tools.output_schema import OutputSchema
-from runtime.utils.instructions_utils import InstructionProvider
+from runtime.utils.instructions_utils import InstructionProvider, given_text
 
 ModelCallback = Callback[LlmResponse]
 ToolCallback = Callback[dict[str, Any]]
+BeforeModelCallback = ModelCallback | list[ModelCallback]
+AfterModelCallback = BeforeModelCallback
+OnModelErrorCallback = BeforeModelCallback
+BeforeToolCallback = ToolCallback | list[ToolCallback]
+AfterToolCallback = BeforeToolCallback
+OnToolErrorCallback = BeforeToolCallback
 ToolUnion = Callable[..., Any] | BaseTool | BaseToolset
 
 
@@ -59,7 +66,7 @@ class LlmAgent(BaseAgent):
         ConfigurationError: a tool or the output schema is invalid.
     """
 
-    default_model: ClassVar[str] = "gemini-2.5-flash"
+    default_model: ClassVar[str | BaseLlm] = "gemini-2.5-flash"
 
     model: str | BaseLlm = ""
     instruction: str | InstructionProvider = ""
@@ -75,12 +82,18 @@ class LlmAgent(BaseAgent):
     output_key: str | None = None
     planner: BasePlanner | None = None
     code_executor: BaseCodeExecutor | None = None
-    before_model_callback: ModelCallback | list[ModelCallback] | None = None
-    after_model_callback: ModelCallback | list[ModelCallback] | None = None
-    on_model_error_callback: ModelCallback | list[ModelCallback] | None = None
-    before_tool_callback: ToolCallback | list[ToolCallback] | None = None
-    after_tool_callback: ToolCallback | list[ToolCallback] | None = None
-    on_tool_error_callback: ToolCallback | list[ToolCallback] | None = None
+    before_model_callback: BeforeModelCallback | None = None
+    after_model_callback: AfterModelCallback | None = None
+    on_model_error_callback: OnModelErrorCallback | None = None
+    before_tool_callback: BeforeToolCallback | None = None
+    after_tool_callback: AfterToolCallback | None = None
+    on_tool_error_callback: OnToolErrorCallback | None = None
+    canonical_before_model_callbacks: ClassVar[property] = callback_list("before_model_callback")
+    canonical_after_model_callbacks: ClassVar[property] = callback_list("after_model_callback")
+    canonical_on_model_error_callbacks: ClassVar[property] = callback_list("on_model_error_callback")
+    canonical_before_tool_callbacks: ClassVar[property] = callback_list("before_tool_callback")
+    canonical_after_tool_callbacks: ClassVar[property] = callback_list("after_tool_callback")
+    canonical_on_tool_error_callbacks: ClassVar[property] = callback_list("on_tool_error_callback")
 
     @field_validator("static_instruction")
     @classmethod
@@ -92,14 +105,14 @@ class LlmAgent(BaseAgent):
     @classmethod
     def _check_config(cls, config: types.GenerateContentConfig | None) -> types.GenerateContentConfig | None:
         if config and config.tools:
-            raise ValueError("Set tools on the agent, not in its generate_content_config.")
+            raise ValueError("All tools must be set via LlmAgent.tools, not in generate_content_config.")
         if config and config.system_instruction:
             raise ValueError(
-                "Set the agent's instruction, not the system_instruction of its generate_content_config."
+                "System instruction must be set via LlmAgent.instruction, not in generate_content_config."
             )
         if config and config.response_schema:
             raise ValueError(
-                "Set the agent's output_schema, not the response_schema of its generate_content_config."
+                "Response schema must be set via LlmAgent.output_schema, not in generate_content_config."
             )
         return config
 
@@ -140,7 +153,31 @@ class LlmAgent(BaseAgent):
             if isinstance(agent, LlmAgent) and agent.model:
                 return agent.model if isinstance(agent.model, BaseLlm) else agent._own_model_object()
             agent = agent.parent_agent
-        return LLMRegistry.new_llm(self.default_model)
+        default = self.default_model
+        return default if isinstance(default, BaseLlm) else LLMRegistry.new_llm(default)
+
+    @classmethod
+    def set_default_model(cls, model: str | BaseLlm) -> None:
+        """Set the model of agents that neither have one nor an ancestor with one.
+
+        Raises:
+            ConfigurationError: the name is empty.
+        """
+        if not model:
+            raise ConfigurationError("The default model needs a name or a model object.")
+        cls.default_model = model
+
+    async def canonical_instruction(self, ctx: ReadonlyContext) -> tuple[str, bool]:
+        """Return the instruction without values of the state, and True when a provider has made it."""
+        return await given_text(self.instruction, ctx)
+
+    async def canonical_global_instruction(self, ctx: ReadonlyContext) -> tuple[str, bool]:
+        """Return the global instruction without values of the state, and True when a provider has made it."""
+        return await given_text(self.global_instruction, ctx)
+
+    async def canonical_tools(self, ctx: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Return the agent's own tools and those of its toolsets."""
+        return await tools_of_sources(self.canonical_tool_sources, ctx)
 
     @property
     def root_global_instruction(self) -> str | InstructionProvider:

@@ -53,6 +53,16 @@ class EventsCompactionConfig(BaseModel):
         return self
 
 
+def validate_app_name(name: str) -> None:
+    """Check the name of an app.
+
+    Raises:
+        ValueError: the name is not allowed.
+    """
+    if not name.replace("-", "_").isidentifier() or name == "user":
+        raise ValueError(f"Invalid app name {name!r}: use letters, digits, underscores and hyphens.")
+
+
 class App(BaseModel):
     """A root agent with the plugins and settings that a Runner runs it with.
 
@@ -84,8 +94,5 @@ class App(BaseModel):
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if not name.replace("-", "_").isidentifier() or name == "user":
-            raise ValueError(
-                f"App name {name!r} is not allowed: use letters, digits, underscores and hyphens."
-            )
+        validate_app_name(name)
         return name

@@ -1,7 +1,7 @@
 """Credentials and the security schemes that ask for them."""
 
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
-from runtime.auth.auth_schemes import AuthScheme, AuthSchemeType
+from runtime.auth.auth_schemes import AuthScheme, AuthSchemeType, OpenIdConnectWithConfig
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "AuthSchemeType",
     "AuthToolArguments",
     "OAuth2Auth",
+    "OpenIdConnectWithConfig",
 ]

@@ -10,6 +10,7 @@ from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.tools import resolve_tools
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
+from runtime.run_config import RunConfig
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.set_model_response_tool import SetModelResponseTool
 
@@ -26,7 +27,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     request = LlmRequest(
         model=model.model,
         contents=build_contents(agent, ctx),
-        config=_generation_config(agent),
+        config=_generation_config(agent, ctx.run_config),
         cache_config=ctx.context_cache_config,
     )
     instructions = await render_instructions(agent, ctx)
@@ -39,7 +40,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
         request.append_instructions([planning_instruction])
     for tool in [*tools, *_require_output_schema(agent, model, request, has_tools=bool(tools))]:
         await tool.process_llm_request(tool_context=Context(ctx), llm_request=request)
-    request.contents = instructions.insert_into(request.contents)
+    request.contents = instructions.insert_into(_with_input_context(request.contents, ctx))
     return request
 
 
@@ -61,8 +62,30 @@ def _require_output_schema(
     return []
 
 
-def _generation_config(agent: LlmAgentProtocol) -> types.GenerateContentConfig:
+def _generation_config(agent: LlmAgentProtocol, run_config: RunConfig) -> types.GenerateContentConfig:
     given = agent.generate_content_config
     config = given.model_copy(deep=True) if given else types.GenerateContentConfig()
-    config.labels = {**(config.labels or {}), AGENT_LABEL: agent.name}
+    config.labels = {**(config.labels or {}), **(run_config.labels or {}), AGENT_LABEL: agent.name}
+    if options := run_config.http_options:
+        config.http_options = _merged(config.http_options, options)
     return config
+
+
+def _merged(own: types.HttpOptions | None, given: types.HttpOptions) -> types.HttpOptions:
+    """Return the agent's options with the given ones, which do not change the address that the agent has set."""
+    if own is None:
+        return given.model_copy(update={"headers": dict(given.headers or {})})
+    names = ("timeout", "retry_options", "extra_body")
+    update = {name: value for name in names if (value := getattr(given, name)) is not None}
+    headers = {**(own.headers or {}), **(given.headers or {})}
+    return own.model_copy(update={**update, "headers": headers})
+
+
+def _with_input_context(contents: list[types.Content], ctx: InvocationContext) -> list[types.Content]:
+    """Return the contents with the context of the RunConfig before the user's message, or first without one."""
+    given = ctx.run_config.model_input_context
+    if not given:
+        return contents
+    places = (place for place in reversed(range(len(contents))) if contents[place] == ctx.user_content)
+    place = next(places, 0)
+    return [*contents[:place], *(content.model_copy(deep=True) for content in given), *contents[place:]]

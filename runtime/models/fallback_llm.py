@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from runtime.errors import ConfigurationError, ModelError
@@ -71,4 +70,4 @@ class FallbackLlm(BaseLlm):
 
 
 def _ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-    return model.generate_content_async(replace(llm_request, model=model.model), stream=stream)
+    return model.generate_content_async(llm_request.model_copy(update={"model": model.model}), stream=stream)

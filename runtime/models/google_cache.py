@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from runtime import _platform, types
@@ -40,7 +40,7 @@ class CachedPrefix:
         """Return a new request without the cached part, which it references by name."""
         settings = {**dict.fromkeys(_SETTINGS), "cached_content": self.name}
         config = request.config.model_copy(update=settings)
-        return replace(request, contents=request.contents[self.length :], config=config)
+        return request.model_copy(update={"contents": request.contents[self.length :], "config": config})
 
 
 class PrefixCache:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from runtime import types
 from runtime.models.context_cache_config import ContextCacheConfig
@@ -23,11 +24,8 @@ class DeclaredTool(Protocol):
     def _get_declaration(self) -> types.FunctionDeclaration | None: ...
 
 
-@dataclass(kw_only=True)
-class LlmRequest:
+class LlmRequest(BaseModel):
     """The input of one model call; callbacks and tools may change it before it is sent (contract M1, Q13).
-
-    A plain dataclass, so that creating a request neither copies nor validates a long list of contents.
 
     Attributes:
         model: the model's name; None leaves it to the `BaseLlm`.
@@ -37,10 +35,12 @@ class LlmRequest:
         cache_config: settings for the provider's context cache; None leaves caching to the provider.
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
     model: str | None = None
-    contents: list[types.Content] = field(default_factory=list)
-    config: types.GenerateContentConfig = field(default_factory=types.GenerateContentConfig)
-    tools_dict: dict[str, DeclaredTool] = field(default_factory=dict)
+    contents: list[types.Content] = Field(default_factory=list)
+    config: types.GenerateContentConfig = Field(default_factory=types.GenerateContentConfig)
+    tools_dict: SkipValidation[dict[str, DeclaredTool]] = Field(default_factory=dict, exclude=True)
     cache_config: ContextCacheConfig | None = None
 
     def append_instructions(self, instructions: list[str]) -> None:

@@ -31,8 +31,9 @@ class LLMRegistry:
             return found
         patterns = ", ".join(cls._classes)
         raise ConfigurationError(
-            f"No model class is registered for the name {model!r}. Use a name that matches one of {patterns}, "
-            "give the agent a BaseLlm object as its model, or register a class with LLMRegistry.register()."
+            f"Model {model!r} not found: no class is registered for this name. Use a name that matches one of "
+            f"{patterns}, give the agent a BaseLlm object as its model, or register a class with "
+            "LLMRegistry.register()."
         )
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partialmethod
 from typing import Any
 
 from runtime.callbacks import call, close_each
@@ -26,7 +27,7 @@ class PluginManager:
         """Append a plugin; its hooks are called after those of the plugins registered before."""
         if self.get_plugin(plugin.name):
             raise ConfigurationError(
-                f"Plugin {plugin.name!r} is registered already. Give each plugin its own name."
+                f"Plugin {plugin.name!r} is already registered. Give each plugin its own name."
             )
         self.plugins.append(plugin)
 
@@ -50,10 +51,23 @@ class PluginManager:
             try:
                 answer = await call(getattr(plugin, hook), **kwargs)
             except Exception as error:
-                raise PluginError(f"Plugin {plugin.name!r} failed in {hook}: {error}") from error
+                raise PluginError(f"Error in plugin {plugin.name!r} during {hook!r}: {error}") from error
             if answer is not None:
                 return answer
         return None
+
+    run_on_user_message_callback = partialmethod(ask, "on_user_message_callback")
+    run_before_run_callback = partialmethod(ask, "before_run_callback")
+    run_after_run_callback = partialmethod(ask, "after_run_callback")
+    run_on_event_callback = partialmethod(ask, "on_event_callback")
+    run_before_agent_callback = partialmethod(ask, "before_agent_callback")
+    run_after_agent_callback = partialmethod(ask, "after_agent_callback")
+    run_before_model_callback = partialmethod(ask, "before_model_callback")
+    run_after_model_callback = partialmethod(ask, "after_model_callback")
+    run_on_model_error_callback = partialmethod(ask, "on_model_error_callback")
+    run_before_tool_callback = partialmethod(ask, "before_tool_callback")
+    run_after_tool_callback = partialmethod(ask, "after_tool_callback")
+    run_on_tool_error_callback = partialmethod(ask, "on_tool_error_callback")
 
     async def close(self) -> None:
         """Close every plugin, even if some fail.

@@ -62,7 +62,7 @@ class InMemorySessionService(BaseSessionService):
     ) -> Session:
         key = (app_name, user_id, (session_id or "").strip() or _platform.new_id())
         if key in self._sessions:
-            raise AlreadyExistsError(f"Session {key[2]!r} exists already. Use get_session, or another id.")
+            raise AlreadyExistsError(f"Session {key[2]!r} already exists. Use get_session, or another id.")
         scoped = ScopedState.split(as_json(without_temp(state or {})))
         self._sessions[key] = _StoredSession(
             state=scoped.session,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from runtime.auth.auth_tool import AuthToolArguments
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentTool",
+    "AuthToolArguments",
     "BaseTool",
     "BaseToolset",
     "ExampleTool",

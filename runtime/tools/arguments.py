@@ -28,7 +28,7 @@ def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any
     missing = [p.name for p in signature.parameters if p.is_required and p.name not in args]
     if missing:
         return BadArguments(
-            f"Nothing was done: mandatory arguments are missing: {', '.join(missing)}. "
+            f"Nothing was done: mandatory input parameters are not present: {', '.join(missing)}. "
             "Call again with all of them."
         )
     bound: dict[str, Any] = {}

@@ -24,15 +24,19 @@ class SetModelResponseTool(BaseTool):
 
     The fields of an object schema are the parameters. An array of objects is passed as `items`, any other value as
     `response`.
+
+    Args:
+        output_schema: A schema in each of the forms that the `output_schema` of an agent has.
     """
 
-    def __init__(self, output_schema: OutputSchema) -> None:
+    def __init__(self, output_schema: Any) -> None:
         super().__init__(
             name=_NAME,
             description="Give the final answer. Call it once, alone, when nothing else is left to do.",
         )
-        self._output = output_schema
-        self._wrapper = _wrapper_of(output_schema.schema)
+        is_normalized = isinstance(output_schema, OutputSchema)
+        self._output = output_schema if is_normalized else OutputSchema(output_schema, _NAME)
+        self._wrapper = _wrapper_of(self._output.schema)
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         schema = self._output.schema

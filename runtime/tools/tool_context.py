@@ -1,5 +1,7 @@
-"""Public import path of `ToolContext`; defined in `runtime.context`."""
+"""Public path; defined in `runtime.context`."""
 
+from runtime.auth.auth_tool import AuthConfig
+from runtime.context import Context as CallbackContext
 from runtime.context import Context as ToolContext
 
-__all__ = ["ToolContext"]
+__all__ = ["AuthConfig", "CallbackContext", "ToolContext"]

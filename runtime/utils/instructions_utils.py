@@ -22,10 +22,16 @@ async def render_instruction(instruction: str | InstructionProvider, context: Re
     Raises:
         KeyError: as `inject_session_state`.
     """
+    text, is_provided = await given_text(instruction, context)
+    return text if is_provided or "{" not in text else await inject_session_state(text, context)
+
+
+async def given_text(instruction: str | InstructionProvider, context: ReadonlyContext) -> tuple[str, bool]:
+    """Return the template or a provider's text, and True when it is a provider's, which is not rendered."""
     if isinstance(instruction, str):
-        return await inject_session_state(instruction, context) if "{" in instruction else instruction
+        return instruction, False
     text = instruction(context)
-    return await text if inspect.isawaitable(text) else text
+    return (await text if inspect.isawaitable(text) else text), True
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
@@ -56,7 +62,8 @@ async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     if optional:
         return ""
     raise KeyError(
-        f"The instruction names {{{name}}}, but the state has no key {name!r}. Write {{{name}?}} if it may be missing."
+        f"Context variable not found: {name!r}. The instruction names it, and the state has no such key. "
+        f"Write {{{name}?}} if it may be missing."
     )
 
 
@@ -65,7 +72,7 @@ async def _artifact_text(name: str, optional: bool, context: ReadonlyContext) ->
     if part is None:
         if optional:
             return ""
-        raise KeyError(f"The instruction names {{artifact.{name}}}, but there is no artifact {name!r}.")
+        raise KeyError(f"Artifact {name!r} not found. The instruction names {{artifact.{name}}}.")
     if part.text is not None:
         return part.text
     return (

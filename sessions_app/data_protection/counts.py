@@ -12,6 +12,7 @@ from sessions_app.data_protection.personal_data import (
     KINDS,
     ROWS_OF_SESSION,
     artifacts_of,
+    credentials_of,
     rows_of_sessions,
     sessions_of,
     user_states_of,
@@ -29,6 +30,7 @@ def counts_of_person(user_pk: Any) -> Counter[str]:
     """Return the numbers of the person's sessions, of their rows, and of the rows that sessions share."""
     counts = counts_of_sessions(sessions_of(user_pk))
     counts["user_states"] = user_states_of(user_pk).count()
+    counts["credentials"] = credentials_of(user_pk).count()
     counts["artifacts"] += artifacts_of(user_pk).filter(session__isnull=True).count()
     return counts
 

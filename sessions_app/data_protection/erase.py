@@ -12,7 +12,12 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from sessions_app.data_protection.counts import counts_of_sessions
-from sessions_app.data_protection.personal_data import artifacts_of, sessions_of, user_states_of
+from sessions_app.data_protection.personal_data import (
+    artifacts_of,
+    credentials_of,
+    sessions_of,
+    user_states_of,
+)
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
 from sessions_app.models import ErasedKind, LegalHold, Session, Tombstone
@@ -92,10 +97,11 @@ def erase_session_rows(session_pk: UUID, tombstone: Tombstone) -> None:
 
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
-    """Delete what the user's sessions share: user state and files of the user."""
+    """Delete what the user's sessions share: user state, files and saved credentials of the user."""
     states, _ = user_states_of(user_pk).delete()
     files, _ = artifacts_of(user_pk).delete()
-    _add(tombstone, Counter(user_states=states, artifacts=files))
+    credentials, _ = credentials_of(user_pk).delete()
+    _add(tombstone, Counter(user_states=states, artifacts=files, credentials=credentials))
 
 
 def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: ErasureOrder) -> Tombstone:

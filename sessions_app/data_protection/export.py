@@ -15,6 +15,7 @@ from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import (
     artifacts_of,
+    credentials_of,
     rows_of_sessions,
     sessions_of,
     user_states_of,
@@ -75,6 +76,9 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         _write_sessions(archive, sessions_of(user_pk))
         states = user_states_of(user_pk).values("app_name", "state")
         archive.write_list("user_states.json", map(redact, states.iterator(ROWS_PER_QUERY)))
+        # Never the credentials themselves, encrypted or not.
+        credentials = credentials_of(user_pk).order_by("pk").values("app_name", "saved_at")
+        archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
         _write_artifacts(archive, artifacts_of(user_pk))
     return archive.files
 

@@ -11,6 +11,7 @@ from sessions_app.models import (
     Event,
     Invocation,
     MemoryEntry,
+    SavedCredential,
     ScheduledTask,
     Session,
     ToolJob,
@@ -25,7 +26,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "memory_entries": MemoryEntry,
     "artifacts": Artifact,
 }
-KINDS = ("sessions", *ROWS_OF_SESSION, "user_states")
+KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials")
 
 
 def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
@@ -41,6 +42,11 @@ def sessions_of(user_pk: Any) -> QuerySet[Session]:
 def user_states_of(user_pk: Any) -> QuerySet[UserState]:
     """Return the state that the person's sessions share."""
     return UserState.objects.filter(user_id=user_pk)
+
+
+def credentials_of(user_pk: Any) -> QuerySet[SavedCredential]:
+    """Return the credentials that the person's tools have saved."""
+    return SavedCredential.objects.filter(user_id=user_pk)
 
 
 def artifacts_of(user_pk: Any) -> QuerySet[Artifact]:

@@ -15,10 +15,10 @@ from runtime.tools.long_running_tool import PERSON, STAFF
 from sessions_app import client_ids
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json
+from sessions_app.credential_encryption import encrypt
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.credentials import encrypt
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session, ToolJob
 from sessions_app.ownership import User

@@ -43,6 +43,7 @@ from sessions_app.live.publish import publish_committed
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
 from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.services.credential_service import DjangoCredentialService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 
@@ -144,6 +145,7 @@ class Execution:
             session_service=self._sessions,
             artifact_service=DjangoArtifactService(),
             memory_service=DjangoMemoryService(),
+            credential_service=DjangoCredentialService(),
             compacts=False,
         )
         config = RunConfig(

@@ -12,7 +12,12 @@ from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.state import State
 from sessions_app.jobs.api import current_job
 from sessions_app.models import ToolJob
-from sessions_app.services import DjangoArtifactService, DjangoMemoryService, DjangoSessionService
+from sessions_app.services import (
+    DjangoArtifactService,
+    DjangoCredentialService,
+    DjangoMemoryService,
+    DjangoSessionService,
+)
 
 
 class JobContext(Context):
@@ -68,5 +73,6 @@ async def open_context(job: ToolJob, agent: BaseAgent) -> JobContext:
         session_service=sessions,
         artifact_service=DjangoArtifactService(),
         memory_service=DjangoMemoryService(),
+        credential_service=DjangoCredentialService(),
     )
     return JobContext(invocation, job.call_id)

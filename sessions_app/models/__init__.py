@@ -5,6 +5,7 @@ from sessions_app.models.event import Event, EventKind
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
+from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
 from sessions_app.models.staff_act import ActionKind, StaffAct
@@ -27,6 +28,7 @@ __all__ = [
     "LegalHold",
     "MemoryEntry",
     "PersonUsage",
+    "SavedCredential",
     "ScheduledTask",
     "Session",
     "StaffAct",

@@ -30,7 +30,7 @@ class Invocation(models.Model):
         invocation_id: the ADK id, which every event of the invocation carries.
         client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
         message: the content to run, as JSON, without credentials.
-        credentials: the credentials of the message, encrypted by `sessions_app.invocations.credentials`; empty when
+        credentials: the credentials of the message, encrypted by `sessions_app.credential_encryption`; empty when
             there are none, and from the end of the invocation.
         owner: the process that runs the invocation.
         error_code: reason of a failure, for programs; `error_message` is for people, and

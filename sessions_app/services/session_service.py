@@ -250,7 +250,7 @@ def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
             merge_shared_state(app_name, user, scoped)
     except IntegrityError as error:
         raise AlreadyExistsError(
-            f"Session {key!r} exists already. Use get_session, or another id."
+            f"Session {key!r} already exists. Use get_session, or another id."
         ) from error
 
 

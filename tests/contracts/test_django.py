@@ -10,10 +10,16 @@ from django.contrib.auth import get_user_model
 from runtime.errors import SessionNotFoundError
 from runtime.sessions import BaseSessionService
 from sessions_app.errors import NotFoundError
-from sessions_app.services import DjangoArtifactService, DjangoMemoryService, DjangoSessionService
+from sessions_app.services import (
+    DjangoArtifactService,
+    DjangoCredentialService,
+    DjangoMemoryService,
+    DjangoSessionService,
+)
 from sessions_app.shutdown import shut_down
 from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract, Shelf
+from tests.contracts.credential_service import CredentialServiceContract
 from tests.contracts.memory_service import MemoryServiceContract
 from tests.contracts.session_service import (
     APP,
@@ -55,6 +61,11 @@ def memory() -> DjangoMemoryService:
     return DjangoMemoryService()
 
 
+@pytest.fixture
+def credentials() -> DjangoCredentialService:
+    return DjangoCredentialService()
+
+
 class TestSessionLife(SessionLifeContract):
     pass
 
@@ -68,6 +79,10 @@ class TestGetConfig(GetConfigContract):
 
 
 class TestArtifacts(ArtifactServiceContract):
+    pass
+
+
+class TestCredentials(CredentialServiceContract):
     pass
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from runtime.artifacts import InMemoryArtifactService
+from runtime.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
 from runtime.memory import InMemoryMemoryService
 from runtime.sessions import BaseSessionService, InMemorySessionService
 from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract
+from tests.contracts.credential_service import CredentialServiceContract
 from tests.contracts.memory_service import MemoryServiceContract
 from tests.contracts.session_service import (
     GetConfigContract,
@@ -45,6 +47,11 @@ def memory() -> InMemoryMemoryService:
     return InMemoryMemoryService()
 
 
+@pytest.fixture
+def credentials() -> InMemoryCredentialService:
+    return InMemoryCredentialService()
+
+
 class TestSessionLife(SessionLifeContract):
     pass
 
@@ -58,6 +65,10 @@ class TestGetConfig(GetConfigContract):
 
 
 class TestArtifacts(ArtifactServiceContract):
+    pass
+
+
+class TestCredentials(CredentialServiceContract):
     pass
 
 

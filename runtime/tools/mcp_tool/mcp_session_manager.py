@@ -8,9 +8,14 @@ from runtime.tools.mcp_tool.connection_params import (
     StreamableHTTPConnectionParams,
 )
 
+SseServerParams = SseConnectionParams
+StreamableHTTPServerParams = StreamableHTTPConnectionParams
+
 __all__ = [
     "SseConnectionParams",
+    "SseServerParams",
     "StdioConnectionParams",
     "StdioServerParameters",
     "StreamableHTTPConnectionParams",
+    "StreamableHTTPServerParams",
 ]

@@ -14,7 +14,8 @@ from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Invocation, Session
-from sessions_app.services import DjangoMemoryService, DjangoSessionService
+from sessions_app.services import DjangoCredentialService, DjangoMemoryService, DjangoSessionService
+from tests.contracts.credential_service import config, context_of
 from tests.fakes import text_content
 from tests.integration.admin.audit_rows import make_artifact, make_job, make_scheduled_task
 
@@ -22,12 +23,21 @@ APP = "shop"
 
 
 async def person_with_rows(name: str, pk: int, sessions: int = 2) -> User:
-    """Create a user whose rows all carry the name, with a login."""
+    """Create a user whose rows all carry the name, with a login and a saved credential."""
     user = await in_thread(get_user_model().objects.create_user, name, id=pk)
     for number in range(sessions):
         await session_with_rows(user, f"{name} {number}")
+    await save_credential(user, f"key of {name}")
     await in_thread(Client().force_login, user)
     return user
+
+
+async def save_credential(user: User, secret: str) -> None:
+    """Save an API key for the user, in a session that is deleted again."""
+    sessions = DjangoSessionService()
+    context = await context_of(DjangoCredentialService(), sessions, str(user.pk), APP)
+    await context.save_credential(config(secret))
+    await sessions.delete_session(app_name=APP, user_id=str(user.pk), session_id=context.session.id)
 
 
 async def session_with_rows(user: User, text: str) -> Session:

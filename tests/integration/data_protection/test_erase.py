@@ -49,6 +49,7 @@ async def test_nothing_of_an_erased_person_is_left_in_any_table_or_file(ada: Use
     assert {"auth_user", "sessions_app_event", "sessions_app_memoryentry", "sessions_app_userstate"} <= {
         *before
     }
+    assert "sessions_app_savedcredential" in before
     assert await in_thread(files_with, "ada-lovelace") == 4
     out = await run_command("adk_erase", "--user", "ada-lovelace", "--yes", "--reason", "Request 17.")
     assert "2 sessions, 4 events" in out
@@ -79,7 +80,7 @@ async def test_the_tombstone_says_what_was_erased_and_why_without_the_name(ada: 
     assert tombstone.finished_at is not None
     kinds = ("events", "invocations", "jobs", "scheduled_tasks", "memory_entries", "sessions")
     assert [tombstone.counts[kind] for kind in kinds] == [4, 2, 2, 2, 4, 2]
-    assert (tombstone.counts["artifacts"], tombstone.counts["user_states"]) == (4, 1)
+    assert [tombstone.counts[kind] for kind in ("artifacts", "user_states", "credentials")] == [4, 1, 1]
     assert "lovelace" not in str(vars(tombstone))
 
 

@@ -17,7 +17,7 @@ from django.db import connection
 from runtime.sessions.session import Session as AdkSession
 from sessions_app.data_protection.export import FIELDS, export_person, export_session
 from sessions_app.data_protection.personal_data import ROWS_OF_SESSION
-from sessions_app.models import Artifact, LegalHold, Session
+from sessions_app.models import Artifact, LegalHold, SavedCredential, Session
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.data_protection.people import person_with_rows
 
@@ -70,7 +70,23 @@ def test_the_manifest_has_the_checksum_of_every_file(ada: User, tmp_path: Path) 
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-ROWS = {"invocations": 2, "jobs": 2, "scheduled_tasks": 2, "memory_entries": 4, "user_states": 1}
+ROWS = {
+    "invocations": 2,
+    "jobs": 2,
+    "scheduled_tasks": 2,
+    "memory_entries": 4,
+    "user_states": 1,
+    "credentials": 1,
+}
+
+
+def test_a_saved_credential_is_listed_and_not_exported(ada: User, tmp_path: Path) -> None:
+    export_person(ada.pk, tmp_path / "out")
+    [listed] = read(tmp_path / "out", "credentials.json")
+    assert listed.keys() == {"app_name", "saved_at"}
+    texts = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    row = SavedCredential.objects.get()
+    assert not [text for text in texts if "key of ada" in text or row.encrypted in text or row.key in text]
 
 
 def test_rows_and_files_of_others_are_not_exported(ada: User, person: User, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ async def test_an_invocation_makes_as_many_model_calls_as_its_limit_allows(limit
     ctx = await invocation()
     for _ in range(limit):
         ctx.for_agent(BaseAgent(name="other")).scope.spend_llm_call(limit)
-    with pytest.raises(LlmCallsLimitExceededError, match=f"{limit} model call"):
+    with pytest.raises(LlmCallsLimitExceededError, match=f"limit of {limit} exceeded"):
         ctx.scope.spend_llm_call(limit)
 
 

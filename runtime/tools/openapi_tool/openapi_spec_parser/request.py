@@ -70,7 +70,7 @@ def _given(parameters: Sequence[ApiParameter], args: Mapping[str, Any]) -> Given
         given.append((item, text_of(value) if is_encoded else value))
     if missing:
         raise BadArgumentsError(
-            f"Nothing was done: mandatory arguments are missing: {', '.join(missing)}. "
+            f"Nothing was done: mandatory input parameters are not present: {', '.join(missing)}. "
             "Call again with all of them."
         )
     return given

@@ -8,9 +8,14 @@ import pytest
 
 from runtime import types
 from runtime.agents import Agent, BaseAgent, LlmAgent
+from runtime.agents.readonly_context import ReadonlyContext
+from runtime.errors import ConfigurationError
 from runtime.models.registry import LLMRegistry
+from runtime.tools import BaseTool, FunctionTool
+from runtime.tools.base_toolset import BaseToolset
 from tests.fakes import ScriptedModel
 from tests.unit.runtime.conversation import Conversation
+from tests.unit.runtime.test_contexts_made_by_hand import invocation
 
 
 def test_agent_is_an_alias_of_llm_agent() -> None:
@@ -106,5 +111,52 @@ def test_settings_of_the_agent_are_refused_in_its_config(
     config: types.GenerateContentConfig, remedy: str
 ) -> None:
     """Contract A2."""
-    with pytest.raises(ValueError, match=f"Set .*{remedy}"):
+    with pytest.raises(ValueError, match=f"must be set via LlmAgent.{remedy}"):
         LlmAgent(name="a", generate_content_config=config)
+
+
+def test_the_default_model_can_be_a_model_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contract Q18."""
+    monkeypatch.setattr(LlmAgent, "default_model", LlmAgent.default_model)
+    model = ScriptedModel(model="own")
+    LlmAgent.set_default_model(model)
+    assert LlmAgent(name="a").canonical_model is model
+    with pytest.raises(ConfigurationError, match="name"):
+        LlmAgent.set_default_model("")
+
+
+async def test_canonical_members_are_those_of_google_adk() -> None:
+    """Instructions with their origin, tools with those of toolsets, callbacks as lists (contract A2)."""
+
+    def look_up(word: str) -> str:
+        """Look a word up."""
+        return word
+
+    class Extra(BaseToolset):
+        async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+            return [FunctionTool(say_hello)]
+
+    def say_hello() -> str:
+        """Greet."""
+        return "Hello"
+
+    async def provide(context: ReadonlyContext) -> str:
+        return f"For {context.user_id}: {{kept}}"
+
+    def after(**kwargs: object) -> None: ...
+
+    agent = LlmAgent(
+        name="a",
+        instruction="Be {mood}.",
+        global_instruction=provide,
+        tools=[look_up, Extra()],
+        before_model_callback=after,
+        after_agent_callback=[after, after],
+    )
+    context = ReadonlyContext(await invocation())
+    assert await agent.canonical_instruction(context) == ("Be {mood}.", False)
+    assert await agent.canonical_global_instruction(context) == ("For ada: {kept}", True)
+    assert [tool.name for tool in await agent.canonical_tools()] == ["look_up", "say_hello"]
+    assert agent.canonical_before_model_callbacks == [after]
+    assert agent.canonical_after_agent_callbacks == [after, after]
+    assert agent.canonical_on_tool_error_callbacks == []

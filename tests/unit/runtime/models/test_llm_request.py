@@ -88,8 +88,20 @@ def test_q13_an_output_schema_asks_for_json() -> None:
 
 
 def test_m1_contents_are_not_copied() -> None:
-    contents = [types.Content(role="user", parts=[types.Part(text="Hi")])] * 5_000
-    assert LlmRequest(contents=contents).contents is contents
+    content = types.Content(role="user", parts=[types.Part(text="Hi")])
+    assert LlmRequest(contents=[content] * 3).contents[2] is content
+
+
+def test_m1_a_request_is_a_pydantic_model_whose_json_has_no_tools() -> None:
+    request = LlmRequest(model="gemini", contents=[text_content("Hi", role="user")])
+    request.append_tools([Declared("look_up")])
+    copy = request.model_copy(deep=True)
+    copy.contents.clear()
+    assert len(request.contents) == 1
+    stored = request.model_dump(mode="json", exclude_none=True)
+    assert "tools_dict" not in stored
+    read = LlmRequest.model_validate(stored)
+    assert (read.model, read.contents, read.config) == ("gemini", request.contents, request.config)
 
 
 def test_each_tool_finds_its_latest_responses_whatever_others_have_added() -> None:

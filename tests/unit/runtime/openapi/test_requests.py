@@ -217,7 +217,7 @@ async def test_t11_parameters_of_the_path_are_inherited_and_overridden(server: E
 @pytest.mark.parametrize(
     ("args", "word"),
     [
-        ({}, "mandatory arguments are missing: thing_id"),
+        ({}, "mandatory input parameters are not present: thing_id"),
         ({"thing_id": ".."}, "something else"),
         ({"thing_id": ""}, "something else"),
     ],

@@ -117,3 +117,15 @@ async def test_hooks_and_close_may_be_sync() -> None:
     assert message == types.Content(role="user", parts=[])
     await manager.close()
     assert closed == ["plain"]
+
+
+@pytest.mark.parametrize("hook", [name for name in vars(BasePlugin) if name.endswith("_callback")])
+async def test_each_hook_has_a_run_method(hook: str) -> None:
+    """Contract C4: plugins' own tests call `run_before_run_callback` and the others."""
+
+    async def answer(self: BasePlugin, **kwargs: object) -> object:
+        return kwargs
+
+    plugin = type("Answering", (BasePlugin,), {hook: answer})("answering")
+    run = getattr(PluginManager([plugin]), f"run_{hook}")
+    assert await run(event="given") == {"event": "given"}

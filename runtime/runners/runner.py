@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, contextmanager
-from typing import Any
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
 
 from runtime import types
 from runtime._tasks import iterate_in_thread
-from runtime._write_scope import SessionKey, is_writing, stream_as_writer
+from runtime._write_scope import stream_as_writer
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.routing import route_message, route_resume
 from runtime.agents.toolsets import close_toolsets
@@ -23,8 +25,8 @@ from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
-from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, replaced_by
 from runtime.engine.cancellation import CancellableRun
@@ -33,15 +35,16 @@ from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
 from runtime.engine.user_message import check_message, user_message_event
-from runtime.errors import ConfigurationError, NestedRunError, SessionNotFoundError
+from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
-from runtime.memory.in_memory_memory_service import InMemoryMemoryService
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig
-from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from runtime.runners.debug_run import run_texts
+from runtime.runners.session_access import SessionAccess
+from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.in_memory_session_service import InMemorySessionService
 from runtime.sessions.session import Session
 
@@ -53,6 +56,7 @@ class Runner:
 
     Args:
         app: App to run; give either this or `app_name` with `agent`.
+        auto_create_session: True when a session that does not exist is created.
         compacts: True when `run_async` compacts the session after its last event (contract R4). With False, call
             `compact_async` yourself.
 
@@ -61,7 +65,7 @@ class Runner:
                 a resumable app do.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parameters of google-adk
         self,
         *,
         session_service: BaseSessionService,
@@ -71,6 +75,8 @@ class Runner:
         plugins: Iterable[BasePlugin] | None = None,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
+        credential_service: BaseCredentialService | None = None,
+        auto_create_session: bool = False,
         compacts: bool = True,
     ) -> None:
         if app is None:
@@ -88,8 +94,10 @@ class Runner:
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service
+        self.credential_service = credential_service
         self.plugin_manager = PluginManager(app.plugins)
         self._compacts = compacts and app.events_compaction_config is not None
+        self.auto_create_session = auto_create_session
         self._active_runs: set[CancellableRun] = set()
         self._caller: InvocationScope | None = None
 
@@ -131,7 +139,7 @@ class Runner:
                 run.invocation_id = ctx.invocation_id
                 ctx.scope.credentials.update(credentials or {})
                 stream = self._run_invocation(ctx, message, state_delta)
-                stream = stream_as_writer(self._session_key(user_id, session_id), stream)
+                stream = stream_as_writer(self._sessions.key(user_id, session_id), stream)
                 async with aclosing(run.events(stream)) as events:
                     async for event in events:
                         yield event
@@ -160,6 +168,26 @@ class Runner:
         """
         return iterate_in_thread(self.run_async(**kwargs), "adk-runner")
 
+    async def run_debug(
+        self,
+        user_messages: str | list[str],
+        *,
+        user_id: str = "debug_user_id",
+        session_id: str = "debug_session_id",
+        run_config: RunConfig | None = None,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> list[Event]:
+        """Run an invocation for each text, print the events and return them. A missing session is created.
+
+        Args:
+            quiet: True prints nothing.
+            verbose: True also prints function calls and responses, code and files.
+        """
+        await replace(self._sessions, creates_missing=True).load(user_id, session_id)
+        run = partial(self.run_async, user_id=user_id, session_id=session_id, run_config=run_config)
+        return await run_texts(run, user_messages, quiet=quiet, verbose=verbose)
+
     async def rewind_async(self, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> Event:
         """Rewind an invocation and all later ones; return the rewind event (contract R3).
 
@@ -170,8 +198,8 @@ class Runner:
             SessionNotFoundError: the session does not exist.
             InvocationNotFoundError: the invocation does not exist, or it was rewound already.
         """
-        async with self._one_writer(user_id, session_id):
-            session = await self._load(user_id, session_id)
+        async with self._sessions.one_writer(user_id, session_id):
+            session = await self._sessions.load(user_id, session_id)
             actions = await rewind_actions(
                 session, self.session_service, self.artifact_service, rewind_before_invocation_id
             )
@@ -191,7 +219,7 @@ class Runner:
             ModelError: the model call failed.
         """
         # Not as the session's writer: invocations need not wait, as the summary stays valid when events are added.
-        session = await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
+        session = await self._sessions.load(user_id, session_id, without_superseded=True)
         return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
@@ -205,6 +233,17 @@ class Runner:
             await close_toolsets(self.agent)
         finally:
             await self.plugin_manager.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    @property
+    def _sessions(self) -> SessionAccess:
+        """The app's sessions. Made for each use: `session_service` may be replaced."""
+        return SessionAccess(self.session_service, self.app_name, self.auto_create_session)
 
     def _open_invocation(
         self,
@@ -295,33 +334,8 @@ class Runner:
 
     async def _begin_writing(self, stack: AsyncExitStack, user_id: str, session_id: str) -> Session:
         """Load the session as its only writer; closing the stack lets others write."""
-        await stack.enter_async_context(self._one_writer(user_id, session_id))
-        return await self._load(user_id, session_id, GetSessionConfig(without_superseded=True))
-
-    def _one_writer(self, user_id: str, session_id: str) -> AbstractAsyncContextManager[None]:
-        """Return the session service's guard against a second writer, whose events would interleave."""
-        if is_writing(self._session_key(user_id, session_id)):
-            raise NestedRunError(
-                f"This code is part of an invocation of session {session_id!r}, so it cannot wait for another one "
-                "there. Use another session, as AgentTool does, or run it when this invocation has ended."
-            )
-        return self.session_service.exclusive_writer(
-            app_name=self.app_name, user_id=user_id, session_id=session_id
-        )
-
-    def _session_key(self, user_id: str, session_id: str) -> SessionKey:
-        return (self.session_service, self.app_name, user_id, session_id)
-
-    async def _load(self, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session:
-        session = await self.session_service.get_session(
-            app_name=self.app_name, user_id=user_id, session_id=session_id, config=config
-        )
-        if session is None:
-            raise SessionNotFoundError(
-                f"App {self.app_name!r} has no session {session_id!r} of user {user_id!r}. "
-                "Create it with the session service's create_session first."
-            )
-        return session
+        await stack.enter_async_context(self._sessions.one_writer(user_id, session_id))
+        return await self._sessions.load(user_id, session_id, without_superseded=True)
 
     def _new_context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
         return InvocationContext(
@@ -331,6 +345,7 @@ class Runner:
             session_service=self.session_service,
             artifact_service=self.artifact_service,
             memory_service=self.memory_service,
+            credential_service=self.credential_service,
             plugin_manager=self.plugin_manager,
             run_config=run_config,
             scope=InvocationScope(
@@ -358,6 +373,7 @@ class Runner:
             session_service=InMemorySessionService(),
             artifact_service=artifacts,
             memory_service=ctx.memory_service,
+            credential_service=ctx.credential_service,
         )
         runner._caller = ctx.scope
         child = await runner.session_service.create_session(
@@ -372,25 +388,3 @@ class Runner:
         async with aclosing(run) as events:
             async for event in events:
                 yield event
-
-
-class InMemoryRunner(Runner):
-    """Runner with services that keep all data in this process's memory (contract L9)."""
-
-    def __init__(
-        self,
-        agent: BaseAgent | None = None,
-        *,
-        app_name: str | None = None,
-        app: App | None = None,
-        plugins: Iterable[BasePlugin] | None = None,
-    ) -> None:
-        super().__init__(
-            app=app,
-            app_name=app_name or (app.name if app else "InMemoryRunner"),
-            agent=agent,
-            plugins=plugins,
-            session_service=InMemorySessionService(),
-            artifact_service=InMemoryArtifactService(),
-            memory_service=InMemoryMemoryService(),
-        )

@@ -21,7 +21,7 @@ class SessionNotFoundError(AdkError, ValueError):
 
 
 class AlreadyExistsError(AdkError, ValueError):
-    """An object with this id exists already."""
+    """An object with this id already exists."""
 
 
 class StaleSessionError(AdkError, ValueError):

@@ -1,0 +1,30 @@
+"""References in an agent's YAML file: to Python objects and to other agents."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class CodeConfig(BaseModel):
+    """A Python object by its full name, such as `shop.callbacks.check`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+
+
+class AgentRefConfig(BaseModel):
+    """An agent: `config_path` is the path of a YAML file from this one, `code` the full name of a Python object."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    config_path: str | None = None
+    code: str | None = None
+
+    @model_validator(mode="after")
+    def _check_one(self) -> Self:
+        if (self.config_path is None) == (self.code is None):
+            raise ValueError("Give either `config_path` or `code`: exactly one of them must be provided.")
+        return self

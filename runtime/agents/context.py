@@ -1,0 +1,5 @@
+"""Public path; defined in `runtime.context`."""
+
+from runtime.context import Context
+
+__all__ = ["Context"]

@@ -1,0 +1,1 @@
+"""Credential services: they keep what people gave, for later invocations."""

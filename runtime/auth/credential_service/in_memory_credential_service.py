@@ -1,0 +1,34 @@
+"""Credential service that keeps all data in this process's memory."""
+
+from __future__ import annotations
+
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_tool import AuthConfig
+from runtime.auth.credential_service.base_credential_service import BaseCredentialService, CredentialContext
+
+Key = tuple[str, str, str]
+
+
+class InMemoryCredentialService(BaseCredentialService):
+    """Credentials by app, user and credential key, for tests and scripts."""
+
+    def __init__(self) -> None:
+        self._credentials: dict[Key, AuthCredential] = {}
+
+    async def load_credential(
+        self, auth_config: AuthConfig, callback_context: CredentialContext
+    ) -> AuthCredential | None:
+        """Return the stored credential of the context's user, or None."""
+        return self._credentials.get(_key(auth_config, callback_context))
+
+    async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
+        """Store the config's `exchanged_auth_credential`; without one, delete the stored credential."""
+        key = _key(auth_config, callback_context)
+        if auth_config.exchanged_auth_credential is None:
+            self._credentials.pop(key, None)
+        else:
+            self._credentials[key] = auth_config.exchanged_auth_credential
+
+
+def _key(auth_config: AuthConfig, context: CredentialContext) -> Key:
+    return (context.app_name, context.user_id, auth_config.credential_key)

@@ -1,0 +1,1 @@
+"""Helpers of google-adk's command line that programs import."""

@@ -1,0 +1,33 @@
+"""Logging of scripts that run agents."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+LOGGING_FORMAT = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s"
+
+
+def setup_adk_logger(level: int = logging.INFO) -> None:
+    """Log to standard error, from this level on."""
+    logging.basicConfig(level=level, format=LOGGING_FORMAT)
+    logging.getLogger("runtime").setLevel(level)
+
+
+def log_to_tmp_folder(
+    level: int = logging.INFO,
+    *,
+    sub_folder: str = "agents_log",
+    log_file_prefix: str = "agent",
+    log_file_timestamp: str = "",
+) -> str:
+    """Log to a new file instead of standard error, from this level on; return the path of the file.
+
+    The file is in a directory of its own, because others may write to the system's temporary directory.
+    """
+    timestamp = log_file_timestamp or datetime.now().astimezone().strftime("%Y%m%d_%H%M%S")
+    path = Path(tempfile.mkdtemp(prefix=f"{sub_folder}-")) / f"{log_file_prefix}.{timestamp}.log"
+    logging.basicConfig(level=level, format=LOGGING_FORMAT, filename=path, force=True)
+    return str(path)

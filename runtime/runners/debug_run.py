@@ -1,0 +1,63 @@
+"""Runs of a few texts whose events are printed, for a first try of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+
+from runtime import types
+from runtime.events.event import Event
+
+LONGEST_VALUE = 100  # characters of arguments, results and outputs that are printed
+Run = Callable[..., AsyncGenerator[Event, None]]
+
+
+async def run_texts(run: Run, texts: str | list[str], *, quiet: bool, verbose: bool) -> list[Event]:
+    """Call `run` with each text as `new_message`; print the events unless `quiet`, and return them."""
+    collected = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        async with aclosing(run(new_message=message)) as events:
+            async for event in events:
+                collected.append(event)
+                for line in () if quiet else event_lines(event, verbose=verbose):
+                    print(f"{event.author} > {line}")
+    return collected
+
+
+def event_lines(event: Event, *, verbose: bool) -> Iterator[str]:
+    """Yield the lines that show an event: its text, without thoughts, and if `verbose` all of its parts."""
+    texts: list[str] = []
+    for part in (event.content and event.content.parts) or []:
+        if part.text and (verbose or not part.thought):
+            texts.append(part.text)
+        elif verbose and (line := _line_of(part)):
+            yield from _joined(texts)
+            yield line
+    yield from _joined(texts)
+
+
+def _joined(texts: list[str]) -> Iterator[str]:
+    """Yield the gathered texts as one line, and forget them."""
+    if texts:
+        yield "".join(texts)
+        texts.clear()
+
+
+def _line_of(part: types.Part) -> str:
+    if call := part.function_call:
+        return f"[Calling tool: {call.name}({_shortened(call.args)})]"
+    if response := part.function_response:
+        return f"[Tool result: {_shortened(response.response)}]"
+    if part.executable_code:
+        return "[Executing code]"
+    if result := part.code_execution_result:
+        return f"[Code output: {_shortened(result.output)}]"
+    if blob := part.inline_data:
+        return f"[Inline data: {blob.mime_type}]"
+    return f"[File: {part.file_data.file_uri}]" if part.file_data else ""
+
+
+def _shortened(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

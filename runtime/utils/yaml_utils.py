@@ -1,0 +1,52 @@
+"""Reading of YAML by PyYAML, which is optional. Only its safe loaders are used: a document is data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from runtime.errors import ConfigurationError
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the values of a document.
+
+    Raises:
+        ConfigurationError: PyYAML is missing.
+        ValueError: the text is no YAML; the message names the line.
+    """
+    yaml = _yaml()
+    # The loader in C reads long texts about ten times as fast; not every build of PyYAML has it.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.load(text, Loader=loader)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def load_yaml_file(file_path: str | Path) -> Any:
+    """Return the values of a file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ConfigurationError, ValueError: as `parse_yaml`.
+    """
+    return parse_yaml(Path(file_path).read_text(encoding="utf-8"))
+
+
+def key_lines(text: str) -> dict[str, int]:
+    """Return the line of each key of a document that is a mapping, from 1."""
+    yaml = _yaml()
+    pairs = yaml.compose(text, Loader=yaml.SafeLoader).value
+    return {key.value: key.start_mark.line + 1 for key, _ in pairs}
+
+
+def _yaml() -> ModuleType:
+    try:
+        import yaml
+    except ImportError as error:
+        raise ConfigurationError(
+            "YAML needs the package PyYAML: pip install -r requirements-yaml.txt, or use JSON or Python."
+        ) from error
+    return yaml

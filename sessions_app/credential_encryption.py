@@ -1,0 +1,49 @@
+"""Encryption of credentials that are stored, with keys derived from `ADK["credential_keys"]`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.utils.encoding import force_bytes
+from pydantic import TypeAdapter, ValidationError
+
+from runtime.auth.auth_credential import AuthCredential
+from sessions_app.conf import conf
+
+logger = logging.getLogger(__name__)
+_PURPOSE = b"sessions_app.invocations.credentials:"  # part of the keys of what is stored already
+_BY_KEY = TypeAdapter(dict[str, AuthCredential])
+
+
+def encrypt(credentials: Mapping[str, AuthCredential]) -> str:
+    """Return the credentials as an encrypted text; an empty text when there are none."""
+    if not credentials:
+        return ""
+    return _fernet().encrypt(_BY_KEY.dump_json(dict(credentials), exclude_none=True)).decode()
+
+
+def decrypt(encrypted: str, longest: timedelta) -> dict[str, AuthCredential]:
+    """Return the credentials. None of them when they are older than `longest`, or encrypted with an unknown key."""
+    if not encrypted:
+        return {}
+    try:
+        return _BY_KEY.validate_json(_fernet().decrypt(encrypted, ttl=int(longest.total_seconds())))
+    except (InvalidToken, ValidationError):  # Not logged: a validation error quotes the credential.
+        logger.warning("Credentials are too old or encrypted with another key; the tool asks for them again")
+        return {}
+
+
+def _fernet() -> MultiFernet:
+    keys_of_site: list[str | bytes] = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    secrets = conf().credential_keys or keys_of_site
+    return MultiFernet([Fernet(_key(force_bytes(secret))) for secret in secrets])
+
+
+def _key(secret: bytes) -> bytes:
+    return base64.urlsafe_b64encode(hashlib.sha256(_PURPOSE + secret).digest())

@@ -1,0 +1,32 @@
+"""SavedCredential: a credential of a person that tools use again in later invocations."""
+
+from django.conf import settings
+from django.db import models
+
+
+class SavedCredential(models.Model):
+    """A credential, encrypted. No page shows it, and the admin does not have it.
+
+    Attributes:
+        key: SHA-256 of the ADK credential key, which may be a text of any length.
+        encrypted: the credential with its owner and key, by `sessions_app.credential_encryption`.
+    """
+
+    app_name = models.CharField(max_length=128)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_credentials"
+    )
+    key = models.CharField(max_length=64)
+    encrypted = models.TextField(editable=False)
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        """One credential for a key of a user in an app; an index finds the old ones."""
+
+        constraints = [
+            models.UniqueConstraint(fields=["user", "app_name", "key"], name="saved_credential_unique"),
+        ]
+        indexes = [models.Index(fields=["saved_at"], name="saved_credential_age")]
+
+    def __str__(self) -> str:
+        return f"{self.app_name} {self.user_id}"

@@ -1,0 +1,1 @@
+"""Public names of google-adk, and those of them that `runtime` has."""

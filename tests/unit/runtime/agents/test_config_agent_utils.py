@@ -1,0 +1,195 @@
+"""Agents from YAML files (contract A9)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from pydantic import BaseModel
+
+from runtime.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from runtime.agents.callback_context import CallbackContext
+from runtime.agents.config_agent_utils import from_config
+from runtime.errors import ConfigurationError
+from runtime.tools import AgentTool, BaseTool, FunctionTool, exit_loop, google_search
+from runtime.tools.tool_configs import ToolArgsConfig
+from tests.fakes import ScriptedModel, call
+from tests.unit.runtime.conversation import Conversation, outline
+
+HERE = __name__
+scripted = ScriptedModel(turns=[call("price", "c1", item="lamp"), "20 €."])
+colleague = BaseAgent(name="colleague")
+not_an_agent = "text"
+
+
+class Answer(BaseModel):
+    text: str
+
+
+class Shouting(LlmAgent):
+    volume: int = 1
+
+
+def price(item: str) -> str:
+    """Look up a price."""
+    return f"{item}: 20 €"
+
+
+def make_tool(args: ToolArgsConfig) -> BaseTool:
+    def stock() -> int:
+        """Count the stock."""
+        return int(dict(args)["count"])
+
+    return FunctionTool(stock)
+
+
+def note(callback_context: CallbackContext) -> None:
+    callback_context.state["noted"] = True
+
+
+def write(directory: Path, **files: str) -> Path:
+    """Write `root.yaml` and others; return the path of the former."""
+    for name, text in files.items():
+        (directory / f"{name}.yaml").write_text(dedent(text))
+    return directory / "root.yaml"
+
+
+async def test_an_agent_from_a_file_answers_with_its_tools_and_callbacks(tmp_path: Path) -> None:
+    """Contract A9."""
+    root = write(
+        tmp_path,
+        root=f"""
+            # A clerk
+            name: clerk
+            description: Sells furniture.
+            model_code: {HERE}.scripted
+            instruction: You sell furniture.
+            generate_content_config: {{temperature: 0.5}}
+            tools:
+              - name: {HERE}.price
+              - google_search
+              - name: {HERE}.make_tool
+                args: {{count: 7}}
+            before_agent_callbacks:
+              - name: {HERE}.note
+            output_schema: null
+        """,
+    )
+    agent = from_config(str(root))
+    assert isinstance(agent, LlmAgent)
+    assert agent.tools[:2] == [price, google_search]
+    assert agent.generate_content_config is not None and agent.generate_content_config.temperature == 0.5
+    conversation = Conversation(agent)
+    assert outline(await conversation.say("Lamp?"))[-1] == "clerk: 20 €."
+    assert (await conversation.session()).state["noted"] is True
+    made = agent.tools[2]
+    assert isinstance(made, FunctionTool) and made.func() == 7
+
+
+def test_workflow_agents_take_sub_agents_from_files_and_from_code(tmp_path: Path) -> None:
+    """Contract A9."""
+    colleague.parent_agent = None
+    root = write(
+        tmp_path,
+        root=f"""
+            agent_class: SequentialAgent
+            name: pipeline
+            sub_agents:
+              - config_path: looping.yaml
+              - config_path: ./side.yaml
+              - code: {HERE}.colleague
+        """,
+        looping="""
+            agent_class: LoopAgent
+            name: refine
+            max_iterations: 3
+            sub_agents: [{config_path: writer.yaml}]
+        """,
+        writer="""
+            name: writer
+            tools: [exit_loop]
+        """,
+        side="""
+            agent_class: ParallelAgent
+            name: side
+        """,
+    )
+    pipeline = from_config(root)
+    assert isinstance(pipeline, SequentialAgent)
+    loop, side, code = pipeline.sub_agents
+    assert isinstance(loop, LoopAgent) and loop.max_iterations == 3
+    assert isinstance(loop.sub_agents[0], LlmAgent) and loop.sub_agents[0].tools == [exit_loop]
+    assert isinstance(side, ParallelAgent)
+    assert code is colleague and code.parent_agent is pipeline
+
+
+def test_classes_schemas_and_agent_tools_are_made_by_name(tmp_path: Path) -> None:
+    """Contract A9."""
+    root = write(
+        tmp_path,
+        root=f"""
+            agent_class: {HERE}.Shouting
+            name: boss
+            volume: 11
+            output_schema: {{name: {HERE}.Answer}}
+            tools:
+              - name: AgentTool
+                args: {{agent: {{config_path: helper.yaml}}, skip_summarization: true}}
+        """,
+        helper="name: helper",
+    )
+    boss = from_config(root)
+    assert isinstance(boss, Shouting) and (boss.volume, boss.output_schema) == (11, Answer)
+    [tool] = boss.tools
+    assert isinstance(tool, AgentTool) and (tool.agent.name, tool.skip_summarization) == ("helper", True)
+
+
+def test_a_leading_dot_stands_for_the_package_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "yaml_shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "tools.py").write_text("def sell() -> str:\n    return 'sold'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    agent = from_config(write(package, root="name: clerk\ntools: [{name: .tools.sell}]"))
+    assert isinstance(agent, LlmAgent)
+    assert agent.tools == [sys.modules["yaml_shop.tools"].sell]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("name: clerk\ntols: []", r"root\.yaml, line 2, key 'tols': LlmAgent has no such field.*tools"),
+        ("name: clerk\nparent_agent: x", r"line 2, key 'parent_agent': LlmAgent has no such field"),
+        ("name: no name", r"root\.yaml: name: .*'no name' is not allowed"),
+        ("agent_class: Clerk\nname: c", r"line 1, key 'agent_class': 'Clerk' has no module"),
+        (f"agent_class: {HERE}.price\nname: c", r"key 'agent_class': '.*price' is no agent class"),
+        ("name: c\ntools: [os.system]", r"line 2, key 'tools': 'os.system' is not allowed.*your own package"),
+        ("name: c\nbefore_agent_callbacks: [{name: yaml.load}]", r"'yaml.load' is not allowed"),
+        ("name: c\ntools: [nowhere.to_be.found]", r"cannot be imported: No module named 'nowhere'"),
+        (f"name: c\ntools: [{HERE}.nothing]", r"cannot be imported: .* no attribute 'nothing'"),
+        ("name: c\ntools: [{nam: google_search}]", r"key 'tools': name: Field required; nam: Extra inputs"),
+        ("name: c\ntools: [{name: ExampleTool, args: {colour: red}}]", r"key 'tools': .*'colour'"),
+        (f"name: c\nsub_agents: [{{code: {HERE}.not_an_agent}}]", r"is a str, not an agent"),
+        ("name: c\nsub_agents: [{code: a.b, config_path: b.yaml}]", r"either `config_path` or `code`"),
+        ("name: c\nsub_agents: [{config_path: gone.yaml}]", r"Config file not found: .*gone\.yaml"),
+        ("name: c\nsub_agents: [{config_path: ../other.yaml}]", r"is outside of .*Move it"),
+        ("name: c\nsub_agents: [{config_path: root.yaml}]", r"refers back to itself"),
+        ("- a list", r"root\.yaml: the file has no keys"),
+        ("", r"root\.yaml: the file has no keys"),
+        ("name: [", r"root\.yaml: .*line 2"),
+        ("!!python/object/apply:os.system ['true']", r"could not determine a constructor"),
+    ],
+)
+def test_a_mistake_names_file_line_and_key(tmp_path: Path, text: str, mistake: str) -> None:
+    """Contract A9."""
+    with pytest.raises(ConfigurationError, match=f"(?s){mistake}"):
+        from_config(write(tmp_path, root=text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"Config file not found: .*nowhere\.yaml"):
+        from_config(tmp_path / "nowhere.yaml")
