@@ -13,7 +13,7 @@ from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_t
 
 
 async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
-    """Return the tools in the order of `agent.tools`; toolsets are queried concurrently.
+    """Return the transfer tool, then the tools in the order of `agent.tools`; toolsets are queried concurrently.
 
     An agent's own tool that is called `transfer_to_agent` takes the place of the built-in one.
     """
@@ -27,5 +27,5 @@ async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list
         tools += by_toolset[id(source)] if isinstance(source, BaseToolset) else [source]
     targets = transfer_targets(agent)
     if targets and all(tool.name != transfer_to_agent.__name__ for tool in tools):
-        tools.append(TransferToAgentTool([target.name for target in targets]))
+        return [TransferToAgentTool([target.name for target in targets]), *tools]
     return tools
