@@ -45,6 +45,8 @@ ACTIONS = (
     "rewind_before_invocation_id",
     "compaction",
 )
+_FRAMEWORK_TEXTS = ("error", "message", "status", "hint")
+"""Keys whose values are sentences of a package, unless they are one word or in «…»."""
 CONFIG = (
     "labels",
     "response_schema",
@@ -56,7 +58,7 @@ CONFIG = (
     "thinking_config",
     "tool_config",
 )
-_GENERATED_ID = re.compile(r"\b(?:adk-|e-)[0-9a-f]{8}-[0-9a-f-]{27}\b")
+_GENERATED_ID = re.compile(r"(?:adk-|e-)?[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
 class Outcome:
@@ -105,7 +107,9 @@ class Outcome:
     def add_request(self, request: Any, *, is_streamed: bool) -> None:
         config = request.config
         fields = {
-            "contents": [self._content(content) for content in request.contents],
+            "contents": [
+                content for given in request.contents if any((content := self._content(given)).values())
+            ],
             "instruction": self._instruction(config.system_instruction),
             "tools": [tool for given in config.tools or [] for tool in self._tools(given)],
             "streamed": is_streamed,
@@ -128,13 +132,16 @@ class Outcome:
         return {**changed, "contents": contents, **gone}
 
     def add_stored(self, session: Any) -> None:
-        """Record the session's state and events; an event that was shown is recorded by its number."""
+        """Record the session's state and events; `shown` stands for events that are stored as they were shown."""
         stored: list[Any] = []
-        for event in session.events if self.is_ordered else ():
+        for event in session.events:
             fields = self._event(event)
-            shown = self._shown.get(event.id)
-            stored.append(self._events.index(shown) if shown == fields else fields)
-        self._sessions[session.id] = {"events": stored, "state": session.state}
+            shown = self._shown.pop(event.id, None)
+            if shown != fields:
+                stored.append(fields)
+            elif stored[-1:] != ["shown"]:
+                stored.append("shown")
+        self._sessions[session.id] = _without_empty({"events": stored, "state": session.state})
 
     def add_artifact(self, session_id: str, name: str, versions: list[int], part: Any) -> None:
         latest = part and part.model_dump(mode="json", exclude_none=True)
@@ -148,6 +155,7 @@ class Outcome:
             self._requests.sort(key=lambda request: str(request.get("labels")))
         fields = {
             "events": self._events,
+            "never stored": list(self._shown.values()),
             "sessions": self._sessions,
             "artifacts": self._artifacts,
             "requests": self._requests,
@@ -165,10 +173,15 @@ class Outcome:
         dumped = event.model_dump(mode="json", exclude_none=True)
         fields = {name: dumped.get(name) for name in EVENT_FIELDS}
         fields["long_running_tool_ids"] = sorted(event.long_running_tool_ids or ())
-        fields["actions"] = {name: dumped["actions"].get(name) for name in ACTIONS}
-        content = event.content
-        if content is not None:
-            fields["content"] = self._event_content(content)
+        fields["actions"] = {name: dumped["actions"].get(name) for name in ACTIONS if not event.partial}
+        if event.content is not None:
+            fields["content"] = self._event_content(event.content)
+        _reduce_hints(fields)
+        metadata = fields["custom_metadata"] or {}
+        fields["custom_metadata"] = {k: v for k, v in metadata.items() if not k.startswith("adk_")}
+        compaction = fields["actions"].get("compaction")
+        if compaction:
+            fields["actions"]["compaction"] = compaction["compacted_content"]
         return _without_empty({"invocation": event.invocation_id, **fields})
 
     def _event_content(self, content: Any) -> Json:
@@ -193,7 +206,7 @@ class Outcome:
         answered = fields.get("function_response", {})
         response = answered.get("response", {})
         for key, value in response.items():
-            if key in ("error", "message") and isinstance(value, str):
+            if key in _FRAMEWORK_TEXTS and " " in str(value):
                 words = self._words.intersection(re.findall(r"\w+", value)) - {answered["name"]}
                 response[key] = sorted({*OWN_TEXT.findall(value), *words})
         return fields
@@ -246,3 +259,13 @@ def _without_empty(fields: Json) -> Json:
         for key, value in fields.items()
         if value not in (None, [], {}, False) and not (key == "actions" and not _without_empty(value))
     }
+
+
+def _reduce_hints(value: Any) -> None:
+    """Replace the hints of confirmations, which the packages word in their own way."""
+    if isinstance(value, dict):
+        if isinstance(value.get("hint"), str):
+            value["hint"] = OWN_TEXT.findall(value["hint"])
+        value = list(value.values())
+    for item in value if isinstance(value, list) else ():
+        _reduce_hints(item)

@@ -21,12 +21,14 @@ class Program:
     Attributes:
         subject: Module of the program.
         differs: Beginning of the row in docs/adk-differences.md that makes the outcomes differ; None when they agree.
+        only_in: Keys of the outcome that differ; without them the outcomes agree. Empty when too much differs.
     """
 
     subject: str
     name: str
     play: Play
     differs: str | None
+    only_in: tuple[str, ...] = ()
 
     async def outcome(self) -> dict[str, Any]:
         """Run the program and return its normalised outcome."""
@@ -43,9 +45,14 @@ def program(play: Play) -> Play:
     return _registered(play, None)
 
 
-def differing_program(row: str) -> Callable[[Play], Play]:
-    """Register a program that shows a deliberate difference: `row` is how its row in docs/adk-differences.md begins."""
-    return lambda play: _registered(play, row)
+def differing_program(row: str, *, only_in: tuple[str, ...] = ()) -> Callable[[Play], Play]:
+    """Register a program that shows a deliberate difference.
+
+    Args:
+        row: Beginning of the row in docs/adk-differences.md.
+        only_in: Keys of the outcome; in all others the packages agree.
+    """
+    return lambda play: _registered(play, row, only_in)
 
 
 def load_programs() -> list[Program]:
@@ -55,6 +62,6 @@ def load_programs() -> list[Program]:
     return PROGRAMS
 
 
-def _registered(play: Play, differs: str | None) -> Play:
-    PROGRAMS.append(Program(play.__module__.rpartition(".")[2], play.__name__, play, differs))
+def _registered(play: Play, differs: str | None, only_in: tuple[str, ...] = ()) -> Play:
+    PROGRAMS.append(Program(play.__module__.rpartition(".")[2], play.__name__, play, differs, only_in))
     return play

@@ -108,6 +108,11 @@ class World:
                 self.outcome.add_exception(error)
         return events
 
+    async def save_file(self, filename: str, text: str) -> None:
+        """Save a text as an artifact of the first session."""
+        key = SessionKey(app_name=APP, user_id=USER, session_id="s1")
+        await self.artifacts.save_artifact(**key, filename=filename, artifact=types.Part(text=text))
+
     def runner(self, root: BaseAgent | App) -> Runner:
         """Return a new Runner of an agent or app on the world's services."""
         app = root if isinstance(root, App) else App(name=APP, root_agent=root)

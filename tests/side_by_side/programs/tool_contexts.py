@@ -1,4 +1,4 @@
-"""What tools do with their context: state, actions, artifacts."""
+"""Tools with a context: state, actions, artifacts."""
 
 from __future__ import annotations
 
@@ -93,19 +93,20 @@ async def state_read_in_the_next_step(world: World) -> None:
 @program
 async def state_of_all_scopes(world: World) -> None:
     keys = ["x", "user:x", "app:x", "temp:x"]
-    writes: list[Turn] = [call("remember", key=key, value=key) for key in keys]
-    await clerk(world, *writes, call("recall", key="temp:x"), "Done.")
+    writes = [call("remember", key=key, value=key) for key in keys]
+    await clerk(world, *writes, [call("recall", key="temp:x")], "Done.")
 
 
 @program
 async def temporary_state_is_gone_in_the_next_invocation(world: World) -> None:
-    turns = [call("remember", key="temp:x", value=1), "Done.", call("recall", key="temp:x"), "Gone."]
+    turns: list[Turn] = [call("remember", key="temp:x", value=1), "Done.", call("recall", key="temp:x"), "Gone."]
     await clerk(world, *turns, messages=("Go", "And now?"))
 
 
 @program
 async def initial_state(world: World) -> None:
-    await world.open(x=1, **{"user:y": 2})
+    state: dict[str, Any] = {"x": 1, "user:y": 2}
+    await world.open(**state)
     await clerk(world, call("recall", key="x"), call("recall", key="user:y"), "Done.")
 
 
