@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
 from runtime.callbacks import call, close_each
 from runtime.errors import ConfigurationError, PluginError
 from runtime.plugins.base_plugin import BasePlugin
+
+logger = logging.getLogger(__name__)
 
 
 class PluginManager:
@@ -54,6 +57,16 @@ class PluginManager:
             if answer is not None:
                 return answer
         return None
+
+    async def tell(self, hook: str, **kwargs: Any) -> None:
+        """Call the hook of each plugin for its information; an exception of a hook is only logged."""
+        for plugin in self.plugins:
+            if hook not in _overridden(type(plugin)):
+                continue
+            try:
+                await call(getattr(plugin, hook), **kwargs)
+            except Exception:
+                logger.exception("Plugin %r failed in %s", plugin.name, hook)
 
     async def close(self) -> None:
         """Close every plugin, even if some fail.

@@ -45,7 +45,7 @@ ACTIONS = (
     "rewind_before_invocation_id",
     "compaction",
 )
-_FRAMEWORK_TEXTS = ("error", "message", "status", "hint")
+_FRAMEWORK_TEXTS = ("error", "message", "status", "hint", "reflection_guidance")
 """Keys whose values are sentences of a package, unless they are one word or in «…»."""
 CONFIG = (
     "labels",
@@ -185,8 +185,13 @@ class Outcome:
         return _without_empty({"invocation": event.invocation_id, **fields})
 
     def _event_content(self, content: Any) -> Json:
-        self._texts.update(part.text for part in content.parts or [] if part.text)
-        return self._parts(content, [self._part(part) for part in content.parts or []])
+        parts = [self._part(part) for part in content.parts or []]
+        for part in parts:
+            if re.fullmatch(r"\[.*\]", part.get("text", "")):
+                part["text"] = "[a sentence of the package]"
+            elif "text" in part:
+                self._texts.add(part["text"])
+        return self._parts(content, parts)
 
     def _content(self, content: Any) -> Json:
         parts = [self._part(part) for part in content.parts or []]

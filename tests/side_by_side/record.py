@@ -1,7 +1,4 @@
-"""Run all programs with google-adk and write their outcomes to `recorded/`.
-
-ADK_PYTHON=<python with google-adk> && $ADK_PYTHON -m tests.side_by_side.record [folder]
-"""
+"""Run all programs with google-adk and write their outcomes to `recorded/`: see CONTRIBUTING.md for the command."""
 
 from __future__ import annotations
 

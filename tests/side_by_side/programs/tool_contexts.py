@@ -99,7 +99,12 @@ async def state_of_all_scopes(world: World) -> None:
 
 @program
 async def temporary_state_is_gone_in_the_next_invocation(world: World) -> None:
-    turns: list[Turn] = [call("remember", key="temp:x", value=1), "Done.", call("recall", key="temp:x"), "Gone."]
+    turns: list[Turn] = [
+        call("remember", key="temp:x", value=1),
+        "Done.",
+        call("recall", key="temp:x"),
+        "Gone.",
+    ]
     await clerk(world, *turns, messages=("Go", "And now?"))
 
 
