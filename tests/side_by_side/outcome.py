@@ -187,7 +187,7 @@ class Outcome:
     def _event_content(self, content: Any) -> Json:
         parts = [self._part(part) for part in content.parts or []]
         for part in parts:
-            if re.fullmatch(r"\[.*\]", part.get("text", "")):
+            if re.fullmatch(r"\[[A-Z].*\]", part.get("text", "")):
                 part["text"] = "[a sentence of the package]"
             elif "text" in part:
                 self._texts.add(part["text"])
