@@ -86,6 +86,8 @@ class PluginManagerProtocol(Protocol):
 
     async def ask(self, hook: str, **kwargs: Any) -> Any: ...
 
+    async def tell(self, hook: str, **kwargs: Any) -> None: ...
+
 
 RunChild = Callable[
     ["InvocationContext", AgentProtocol, types.Content, dict[str, Any]], AsyncGenerator[Event, None]

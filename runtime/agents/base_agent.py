@@ -80,26 +80,30 @@ class BaseAgent(BaseModel):
         ctx = parent_context.for_agent(self)
         if ctx.has_ended(self):
             return
-        if not (ctx.resuming and has_begun(ctx)):
-            context = Context(ctx)
-            reply = await hooks.before_agent(self, context)
-            if reply is not None:
-                yield _ending_event(ctx, reply, context)
+        try:
+            if not (ctx.resuming and has_begun(ctx)):
+                context = Context(ctx)
+                reply = await hooks.before_agent(self, context)
+                if reply is not None:
+                    yield _ending_event(ctx, reply, context)
+                    return
+                if context.has_changes():
+                    yield agent_event(ctx, None, context.actions)
+            async with aclosing(self._run_async_impl(ctx)) as events:
+                async for event in events:
+                    yield fill_in(ctx, event)
+            if ctx.end_invocation or ctx.is_paused(self):
                 return
-            if context.has_changes():
-                yield agent_event(ctx, None, context.actions)
-        async with aclosing(self._run_async_impl(ctx)) as events:
-            async for event in events:
-                yield fill_in(ctx, event)
-        if ctx.end_invocation or ctx.is_paused(self):
-            return
-        if ctx.is_resumable and self.sub_agents and not self.offers_transfer:
-            ctx.set_agent_state(self.name, end_of_agent=True)
-            yield self._create_agent_state_event(ctx)
-        context = Context(ctx)
-        reply = await hooks.after_agent(self, context)
-        if reply is not None or context.has_changes():
-            yield _ending_event(ctx, reply, context)
+            if ctx.is_resumable and self.sub_agents and not self.offers_transfer:
+                ctx.set_agent_state(self.name, end_of_agent=True)
+                yield self._create_agent_state_event(ctx)
+            context = Context(ctx)
+            reply = await hooks.after_agent(self, context)
+            if reply is not None or context.has_changes():
+                yield _ending_event(ctx, reply, context)
+        except Exception as error:
+            await hooks.on_agent_error(self, Context(ctx), error)
+            raise
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """Yield the agent's events. Subclasses implement this.

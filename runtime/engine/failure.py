@@ -13,12 +13,14 @@ from runtime.events.event import Event
 async def with_failure_event(
     ctx: InvocationContext, stream: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
-    """Yield the agents' events; after an exception of theirs, yield an error event before the exception is raised."""
+    """Yield the agents' events; after an exception of theirs, tell the plugins and yield an error event first."""
     try:
         async with aclosing(stream) as events:
             async for event in events:
                 yield event
     except Exception as error:
+        if ctx.plugin_manager:
+            await ctx.plugin_manager.tell("on_run_error_callback", invocation_context=ctx, error=error)
         if not ctx.run_config.records_failure:
             raise
         authors = (event.author for event in reversed(ctx.events()) if event.author != "user")

@@ -17,7 +17,7 @@ from runtime.engine.build_events import function_response_event, is_long_running
 from runtime.engine.human_input import confirmation, credentials
 from runtime.engine.human_input.answers import Confirmations
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
-from runtime.errors import StrayCancellationError
+from runtime.errors import StrayCancellationError, ToolNotFoundError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
@@ -102,9 +102,11 @@ async def run_call(
     adopt_write_scope()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))
     tool = tools.get(call.name or "")
-    if tool is None:
-        return CallResult(call, context.actions, _unknown_tool(call, tools))
     args = copy.deepcopy(call.args or {})
+    if tool is None:
+        return CallResult(
+            call, context.actions, await _answer_unknown_tool(agent, call, args, tools, context)
+        )
     result: Any = await hooks.before_tool(agent, tool, args, context)
     if result is None:
         result = await _run_tool(agent, tool, args, context)
@@ -152,6 +154,13 @@ def _pending_response(actions: EventActions, tool: BaseTool, *, is_rerun: bool) 
     return {"status": "pending"} if is_rerun and tool.is_long_running else None
 
 
-def _unknown_tool(call: types.FunctionCall, tools: Tools) -> dict[str, Any]:
+async def _answer_unknown_tool(
+    agent: LlmAgentProtocol, call: types.FunctionCall, args: dict[str, Any], tools: Tools, context: Context
+) -> dict[str, Any]:
+    """Return the answer of an `on_tool_error` hook, or an error that lists the tools (contract T4)."""
+    name = call.name or ""
     known = ", ".join(tools) or "none"
-    return {"error": f"There is no tool {call.name!r}. Call one of these by its exact name: {known}."}
+    error = ToolNotFoundError(f"There is no tool {name!r}. Call one of these by its exact name: {known}.")
+    unknown = BaseTool(name=name, description="")
+    answer = await hooks.on_tool_error(agent, unknown, args, context, error)
+    return {"error": str(error)} if answer is None else as_response(name, answer)

@@ -36,6 +36,12 @@ async def after_agent(agent: AgentProtocol, context: Context) -> types.Content |
     return _checked(answer, types.Content, "after_agent_callback", agent)
 
 
+async def on_agent_error(agent: AgentProtocol, context: Context, error: Exception) -> None:
+    """Tell the plugins of an exception that ends the agent call; they cannot replace it (contract C4)."""
+    if plugins := context.invocation.plugin_manager:
+        await plugins.tell("on_agent_error_callback", agent=agent, callback_context=context, error=error)
+
+
 async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRequest) -> LlmResponse | None:
     """Return a response that replaces the model call, or None. Hooks may edit the request and its contents."""
     plugins = context.invocation.plugin_manager

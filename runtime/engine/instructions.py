@@ -10,6 +10,7 @@ from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.errors import ConfigurationError
 from runtime.events.message import part_of
+from runtime.models.request_contents import insert_before_message
 from runtime.utils.instructions_utils import render_instruction
 
 
@@ -31,10 +32,7 @@ class Instructions:
         """Return the contents with `contents_parts` before the latest user message, or after the latest responses."""
         if not self.contents_parts:
             return contents
-        index = len(contents)
-        while index > 0 and _is_user_message(contents[index - 1]):
-            index -= 1
-        return [*contents[:index], types.Content(role="user", parts=self.contents_parts), *contents[index:]]
+        return insert_before_message(contents, types.Content(role="user", parts=self.contents_parts))
 
 
 async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -> Instructions:
@@ -74,10 +72,6 @@ def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
         return [part_of(item) for item in (content if isinstance(content, list) else [content])]
     except ValueError as error:
         raise ConfigurationError(f"static_instruction cannot be sent to a model. {error}") from error
-
-
-def _is_user_message(content: types.Content) -> bool:
-    return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 
 def _identity_instruction(agent: LlmAgentProtocol) -> str:

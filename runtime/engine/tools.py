@@ -14,14 +14,14 @@ from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_t
 
 
 async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
-    """Return the tools in the order of `agent.tools`, then the tool that transfers to other agents.
+    """Return the transfer tool, then the tools in the order of `agent.tools`; toolsets are queried concurrently.
 
     An agent's own tool that is called `transfer_to_agent` takes the place of the built-in one.
     """
     tools = await tools_of_sources(agent.canonical_tool_sources, ReadonlyContext(ctx))
     targets = transfer_targets(agent)
     if targets and all(tool.name != transfer_to_agent.__name__ for tool in tools):
-        tools.append(TransferToAgentTool([target.name for target in targets]))
+        return [TransferToAgentTool([target.name for target in targets]), *tools]
     return tools
 
 

@@ -25,6 +25,21 @@ def without_thoughts_of_claude(contents: list[types.Content]) -> list[types.Cont
     return kept
 
 
+def insert_before_message(contents: list[types.Content], added: types.Content) -> list[types.Content]:
+    """Return the contents with one more, before the latest user message or after the latest responses.
+
+    Contents that change with each request stand there, so that the provider can cache all that precedes them.
+    """
+    index = len(contents)
+    while index > 0 and _is_user_message(contents[index - 1]):
+        index -= 1
+    return [*contents[:index], added, *contents[index:]]
+
+
+def _is_user_message(content: types.Content) -> bool:
+    return content.role == "user" and not any(part.function_response for part in content.parts or [])
+
+
 def _is_signed_by_claude(part: types.Part) -> bool:
     signature = part.thought_signature
     return signature is not None and signature.startswith((SIGNED_BY_CLAUDE, REDACTED_BY_CLAUDE))

@@ -84,5 +84,13 @@ class BasePlugin:
     ) -> dict[str, Any] | None:
         """Answer in place of a tool that raised."""
 
+    async def on_agent_error_callback(
+        self, *, agent: BaseAgent, callback_context: Context, error: Exception
+    ) -> None:
+        """Note an exception that ends an agent call; the exception goes on to the caller."""
+
+    async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
+        """Note an exception that ends the invocation; the exception goes on to the caller."""
+
     async def close(self) -> None:
         """Release resources; called when the Runner is closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import partialmethod
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from runtime.callbacks import call, close_each
 from runtime.errors import ConfigurationError, PluginError
 from runtime.plugins.base_plugin import BasePlugin
+
+logger = logging.getLogger(__name__)
 
 
 class PluginManager:
@@ -56,6 +59,16 @@ class PluginManager:
                 return answer
         return None
 
+    async def tell(self, hook: str, **kwargs: Any) -> None:
+        """Call the hook of each plugin for its information; an exception of a hook is only logged."""
+        for plugin in self.plugins:
+            if hook not in _overridden(type(plugin)):
+                continue
+            try:
+                await call(getattr(plugin, hook), **kwargs)
+            except Exception:
+                logger.exception("Plugin %r failed in %s", plugin.name, hook)
+
     run_on_user_message_callback = partialmethod(ask, "on_user_message_callback")
     run_before_run_callback = partialmethod(ask, "before_run_callback")
     run_after_run_callback = partialmethod(ask, "after_run_callback")
@@ -68,6 +81,8 @@ class PluginManager:
     run_before_tool_callback = partialmethod(ask, "before_tool_callback")
     run_after_tool_callback = partialmethod(ask, "after_tool_callback")
     run_on_tool_error_callback = partialmethod(ask, "on_tool_error_callback")
+    run_on_agent_error_callback = partialmethod(tell, "on_agent_error_callback")
+    run_on_run_error_callback = partialmethod(tell, "on_run_error_callback")
 
     async def close(self) -> None:
         """Close every plugin, even if some fail.

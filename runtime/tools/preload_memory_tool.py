@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from runtime import types
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.models.llm_request import LlmRequest
+from runtime.models.request_contents import insert_before_message
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_context import ToolContext
 
@@ -11,7 +13,7 @@ _HEADING = "From earlier sessions with this person; use it where it helps:"
 
 
 class PreloadMemoryTool(BaseTool):
-    """Searches memory for the person's message and adds the entries found to the instruction.
+    """Searches memory for the person's message and adds the entries found before the message.
 
     The model never calls this tool. Without a memory service the tool does nothing.
     """
@@ -29,7 +31,9 @@ class PreloadMemoryTool(BaseTool):
         found = await tool_context.search_memory(query)
         lines = [line for entry in found.memories if (line := _format_entry(entry))]
         if lines:
-            llm_request.append_instructions(["\n".join([_HEADING, *lines])])
+            text = types.Part(text="\n".join([_HEADING, *lines]))
+            recalled = types.Content(role="user", parts=[text])
+            llm_request.contents = insert_before_message(llm_request.contents, recalled)
 
 
 def _message_text(tool_context: ToolContext) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -28,13 +29,16 @@ VALUES = st.one_of(
 WRITES = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=2)
 LOGGED_TOOLS = ["work", "work_blocking", "order", "exit_loop", "no_such_tool"]
 """Tools whose calls always get a function response."""
-TOOLS = [*LOGGED_TOOLS, "order_silently", "fail"]
+TOOLS = [*LOGGED_TOOLS, "order_silently", "fail", "stop_all"]
 
 
 @dataclass(frozen=True)
 class Call:
+    """A function call; `is_reused` gives it an id that other calls of the agent have, too."""
+
     tool: str
     writes: dict[str, Any]
+    is_reused: bool
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,13 @@ Node = Llm | Workflow
 
 
 def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
-    """Return a strategy for trees of a few agents. Without `may_fail`, tools neither fail nor return None."""
+    """Return a strategy for trees of a few agents.
+
+    Without `may_fail`, tools neither fail, stop the invocation nor return None, and every call has an id of its own.
+    """
     tools = TOOLS if may_fail else LOGGED_TOOLS
-    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES), min_size=1, max_size=3)
+    is_reused = st.booleans() if may_fail else st.just(False)
+    calls = st.lists(st.builds(Call, st.sampled_from(tools), WRITES, is_reused), min_size=1, max_size=3)
     calls = calls.map(_without_siblings_of_failures)
     turn: st.SearchStrategy[Any] = st.one_of(st.sampled_from(["yes", "well then"]), calls, calls)
     if may_fail:
@@ -70,7 +78,7 @@ def trees(*, may_fail: bool) -> st.SearchStrategy[Node]:
 
 def _without_siblings_of_failures(calls: list[Call]) -> list[Call]:
     """Keep only the first failing call, if any: the number of siblings that finish before it differs between runs."""
-    failing = [call for call in calls if call.tool == "fail"]
+    failing = [call for call in calls if call.tool in ("fail", "stop_all")]
     return failing[:1] or calls
 
 
@@ -90,13 +98,15 @@ def has_parallel(node: Node) -> bool:
 
 
 class Cast:
-    """Agents for a tree, named after their position in it. Every function call has a unique, reproducible id.
+    """Agents for a tree, named after their position in it. The ids of function calls are reproducible.
 
     Attributes:
         scripts: the turns of each model, by the agent's name; after the last turn the model answers "done".
         executed: the ids of the executed calls.
         uncommitted: the ids of calls that were executed before their event was in the session.
         requests: the requests of all models.
+        misread: the state keys that a tool read another value of than the tools had written last.
+        stop: cancels the running invocation.
     """
 
     def __init__(self, node: Node, *, turns_done: dict[str, int] | None = None) -> None:
@@ -104,8 +114,16 @@ class Cast:
         self.executed: list[str | None] = []
         self.uncommitted: list[str | None] = []
         self.requests: list[LlmRequest] = []
+        self.misread: list[str] = []
+        self.stop: Callable[[], object] = lambda: None
+        self._written: dict[str, tuple[str, list[Any]]] = {}
+        self._lock = threading.Lock()
         self._turns_done = turns_done or {}
         self.root = self._agent(node, "a")
+
+    def begin_invocation(self, state: Mapping[str, Any]) -> None:
+        """Expect tools to read this state: an invocation that has failed may have lost writes."""
+        self._written = {key: ("", [value]) for key, value in state.items()}
 
     def _agent(self, node: Node, name: str) -> BaseAgent:
         children = [self._agent(child, f"{name}{number}") for number, child in enumerate(node.children)]
@@ -126,18 +144,42 @@ class Cast:
             return next(turns, "done")
 
         long_running = [LongRunningFunctionTool(self.order), LongRunningFunctionTool(self.order_silently)]
-        tools = [self.work, self.work_blocking, self.fail, exit_loop, *long_running]
+        tools = [self.work, self.work_blocking, self.fail, self.stop_all, exit_loop]
         model = ScriptedModel(rule=next_turn)
-        return LlmAgent(name=name, model=model, tools=tools, sub_agents=children, output_key=f"said_{name}")
+        return LlmAgent(
+            name=name,
+            model=model,
+            tools=[*tools, *long_running],
+            sub_agents=children,
+            output_key=f"said_{name}",
+        )
 
     def _run(self, writes: dict[str, Any], context: ToolContext) -> None:
         call_id = context.function_call_id
         self.executed.append(call_id)
         if not any(call_id == c.id for e in context.session.events for c in e.get_function_calls()):
             self.uncommitted.append(call_id)
-        for key, value in writes.items():
-            scope, colon, name = key.rpartition(":")
-            context.state[f"{scope}{colon}{context.agent_name}_{name}"] = value
+        with self._lock:
+            for key in KEYS:
+                self._read(_key_of(context, key), context)
+            for key, value in writes.items():
+                self._write(_key_of(context, key), value, context)
+
+    def _read(self, key: str, context: ToolContext) -> None:
+        """Compare the value with those that the last step to write the key has written, in any order."""
+        _, expected = self._written.get(key, ("", [None]))
+        if context.state.get(key) not in expected:
+            self.misread.append(key)
+
+    def _write(self, key: str, value: Any, context: ToolContext) -> None:
+        step = next(
+            event.id
+            for event in reversed(context.session.events)
+            if event.author == context.agent_name and event.get_function_calls()
+        )
+        last_step, values = self._written.get(key, ("", []))
+        self._written[key] = (step, [*values, value] if step == last_step else [value])
+        context.state[key] = value
 
     async def work(self, writes: dict[str, Any], tool_context: ToolContext) -> str:
         """Work for a while."""
@@ -154,6 +196,12 @@ class Cast:
         """Fail."""
         self._run(writes, tool_context)
         raise LookupError("no tool")
+
+    async def stop_all(self, writes: dict[str, Any], tool_context: ToolContext) -> None:
+        """Stop the invocation."""
+        self._run(writes, tool_context)
+        self.stop()
+        await asyncio.sleep(0)
 
     def order(self, writes: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
         """Order something."""
@@ -172,9 +220,19 @@ def _script(node: Llm, name: str) -> Iterator[Turn]:
                 target = f"{name}{turn % len(node.children)}"
                 yield call("transfer_to_agent", f"{name}-{number}", agent_name=target)
         elif isinstance(turn, list):
-            yield [_part(planned, f"{name}-{number}-{index}") for index, planned in enumerate(turn)]
+            ids = (f"{name}-{number}-{index}" for index in range(len(turn)))
+            yield [
+                _part(planned, f"{name}-again" if planned.is_reused else call_id)
+                for planned, call_id in zip(turn, ids, strict=True)
+            ]
         else:
             yield turn
+
+
+def _key_of(context: ToolContext, key: str) -> str:
+    """Return the key under which the agent has a value of its own."""
+    scope, colon, name = key.rpartition(":")
+    return f"{scope}{colon}{context.agent_name}_{name}"
 
 
 def _part(planned: Call, call_id: str) -> types.Part:

@@ -1,4 +1,6 @@
-"""Invariants of every run of any tree of agents, with failures and interruptions (contract L3-L7, S3, S4, R1, R2).
+"""Invariants of every run of any tree of agents, with failures, interruptions, stops and reused call ids.
+
+Contract L3-L7, S3, S4, S6, R1, R2, Q3.
 
 The same run gives the same events on the in-memory services and on PostgreSQL.
 """
@@ -6,10 +8,13 @@ The same run gives the same events on the in-memory services and on PostgreSQL.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Sequence
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, pairwise
 from typing import Any, TypedDict
 
@@ -20,6 +25,7 @@ from hypothesis import strategies as st
 
 from runtime import types
 from runtime.apps import App, ResumabilityConfig
+from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.seal import seal_events
 from runtime.events import Event
 from runtime.events.calls import answered_ids
@@ -54,21 +60,28 @@ class SessionKey(TypedDict):
     session_id: str
 
 
+GENERATED_ID = re.compile(rf"{CALL_ID_PREFIX}[0-9a-f-]{{36}}")
 INITIAL_STATE: dict[str, Any] = {"begun": True, "user:begun": True}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A tree of agents, its settings, and the number of events after which the first invocation is abandoned."""
+    """A tree of agents, its settings, and the events after which the first invocation is left or cancelled."""
 
     tree: Node
     is_resumable: bool
     is_streaming: bool
-    leave_after: int | None
+    end_after: int | None
+    is_cancelled: bool
 
 
 SCENARIOS = st.builds(
-    Scenario, trees(may_fail=True), st.booleans(), st.booleans(), st.one_of(st.none(), st.integers(1, 8))
+    Scenario,
+    trees(may_fail=True),
+    st.booleans(),
+    st.booleans(),
+    st.one_of(st.none(), st.integers(1, 8)),
+    st.booleans(),
 )
 
 
@@ -129,7 +142,9 @@ async def play(scenario: Scenario, sessions: BaseSessionService, user_id: str) -
     await sessions.create_session(**key, state=dict(INITIAL_STATE))
     mode = StreamingMode.SSE if scenario.is_streaming else StreamingMode.NONE
     is_complete = True
-    for number, leave_after in enumerate((scenario.leave_after, None)):
+    for number, end_after in enumerate((scenario.end_after, None)):
+        cast.begin_invocation((await load_session(sessions, key)).state)
+        cast.stop = partial(runner.cancel, f"e-{number}")
         run = runner.run_async(
             user_id=user_id,
             session_id="s1",
@@ -137,19 +152,28 @@ async def play(scenario: Scenario, sessions: BaseSessionService, user_id: str) -
             invocation_id=f"e-{number}",
             run_config=RunConfig(streaming_mode=mode),
         )
-        is_complete &= await listen(run, sessions, key, leave_after)
+        stop = cast.stop if scenario.is_cancelled else None
+        is_complete &= await listen(run, sessions, key, end_after, stop)
         session = await load_session(sessions, key)
         for seal in seal_events(session.events, f"e-{number}", "interrupted"):
             await sessions.append_event(session, seal)
     return Outcome(cast, await load_session(sessions, key), is_complete)
 
 
-async def listen(run: Any, sessions: BaseSessionService, key: SessionKey, leave_after: int | None) -> bool:
-    """Iterate over the events; return True when the run ended and False when it failed or was abandoned.
+async def listen(
+    run: Any,
+    sessions: BaseSessionService,
+    key: SessionKey,
+    end_after: int | None,
+    stop: Callable[[], object] | None,
+) -> bool:
+    """Iterate over the events; return True when the run ended and False when it failed, was left or cancelled.
 
-    Every non-partial event must be stored when it is yielded (contract L3).
+    After `end_after` events the run is cancelled by `stop`, or left if there is none. Every non-partial event must be
+    stored when it is yielded (contract L3). A cancelled run leaves no call open (contract R2).
     """
     seen: list[str] = []
+    event = None
     try:
         async with aclosing(run):
             async for event in run:
@@ -158,11 +182,17 @@ async def listen(run: Any, sessions: BaseSessionService, key: SessionKey, leave_
                     stored_ids = [stored.id for stored in (await load_session(sessions, key)).events]
                     assert event.id == stored_ids[-1]
                     assert [event_id for event_id in stored_ids if event_id in seen] == seen
-                if leave_after is not None and len(seen) >= leave_after:
-                    return False
+                if end_after is not None and len(seen) == end_after and not event.partial:
+                    if stop is None:
+                        return False
+                    stop()
     except LookupError:
         return False
-    return True
+    if event is None or not event.interrupted:
+        return True
+    session = await load_session(sessions, key)
+    assert not seal_events(session.events, event.invocation_id, "interrupted")
+    return False
 
 
 async def play_on_postgresql(scenario: Scenario, user_id: str) -> Outcome:
@@ -219,9 +249,19 @@ def broken_rules(outcome: Outcome) -> list[str]:
         "temp: keys are not stored": not any(key.startswith("temp:") for key in state),
         "R2: a call has a response or is long-running": call_ids - answered_ids(session.events)
         <= long_running,
+        "Q3: a call that is not long-running has one response": are_calls_answered_once(session.events),
+        "S6: a tool reads the values that tools have written": outcome.cast.misread == [],
         "A7: requests hold answered calls only": all(map(are_calls_answered, outcome.cast.requests)),
     }
     return [rule for rule, holds in rules.items() if not holds]
+
+
+def are_calls_answered_once(events: Sequence[Event]) -> bool:
+    """True when there are as many responses as calls of each id, apart from long-running calls."""
+    long_running = {call_id for event in events for call_id in event.long_running_tool_ids or ()}
+    calls = Counter(call.id for event in events for call in event.get_function_calls())
+    answers = Counter(answer.id for event in events for answer in event.get_function_responses())
+    return all(count == answers[call_id] for call_id, count in calls.items() if call_id not in long_running)
 
 
 def are_calls_answered(request: LlmRequest) -> bool:
@@ -257,10 +297,15 @@ def group_by_branch(events: Sequence[Event]) -> dict[str | None, list[dict[str, 
 
 
 def comparable(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Return the events as dicts without the fields that differ between runs."""
+    """Return the events as dicts without the fields that differ between runs; generated call ids are numbered."""
     excluded = {"id", "timestamp", "long_running_tool_ids"}
-    return [
+    fields = [
         event.model_dump(mode="json", exclude=excluded, exclude_none=True)
-        | {"long_running": sorted(event.long_running_tool_ids or ())}
+        | {"long_running": len(event.long_running_tool_ids or ())}
         for event in events
     ]
+    numbers: dict[str, str] = {}
+    text = GENERATED_ID.sub(
+        lambda match: numbers.setdefault(match[0], f"id-{len(numbers)}"), json.dumps(fields)
+    )
+    return json.loads(text)  # type: ignore[no-any-return]

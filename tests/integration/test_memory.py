@@ -125,6 +125,8 @@ async def test_f3_t9_an_agent_recalls_an_earlier_session(person: User) -> None:
     message = say("What is my CAT called?")
     async for _ in runner.run_async(user_id=str(person.pk), session_id=session.id, new_message=message):
         pass
-    assert "clerk: My cat is called Mia." in str(model.requests[0].config.system_instruction)
-    [answer] = [part.function_response for part in model.requests[1].contents[-1].parts or []]
+    assert "clerk: My cat is called Mia." in str(model.requests[0].contents)
+    response, recalled = model.requests[1].contents[-2:]
+    [answer] = [part.function_response for part in response.parts or []]
     assert answer is not None and "Mia" in str(answer.response)
+    assert "Mia" in str(recalled)

@@ -13,6 +13,7 @@ from runtime.events import Event
 from runtime.memory import InMemoryMemoryService
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
+from runtime.tools import AgentTool
 from tests.fakes import ScriptedModel, say
 
 USER = "ada"
@@ -73,10 +74,13 @@ class Stage:
 
 
 def tree(agent: BaseAgent) -> Iterator[BaseAgent]:
-    """Yield the agent and all its descendants."""
+    """Yield the agent, its descendants, and those that are used as tools."""
     yield agent
-    for child in agent.sub_agents:
-        yield from tree(child)
+    tools = agent.tools if isinstance(agent, LlmAgent) else []
+    used = [tool.agent for tool in tools if isinstance(tool, AgentTool)]
+    for below in [*agent.sub_agents, *used]:
+        assert isinstance(below, BaseAgent)
+        yield from tree(below)
 
 
 def answer(call: types.FunctionCall, **response: Any) -> types.Part:

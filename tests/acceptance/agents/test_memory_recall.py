@@ -46,15 +46,17 @@ async def test_the_model_searches_memory_with_a_tool_call() -> None:
     assert "load_memory" in stage.models["MemoryRecallAgent"].requests[0].tools_dict
 
 
-async def test_preloaded_memory_is_in_the_instruction_of_the_first_request() -> None:
+async def test_preloaded_memory_stands_before_the_message_in_the_first_request() -> None:
     stage = await stage_with_memory(preloading_agent, PreloadingAgent=["It is Project Alpha."])
     events = await stage.say("What is my favorite project?", "later")
     assert outline(events) == ["PreloadingAgent: It is Project Alpha."]
-    assert "My favorite project is Project Alpha." in stage.instruction("PreloadingAgent")
+    recalled, message = stage.contents("PreloadingAgent")
+    assert "My favorite project is Project Alpha." in recalled
+    assert message == "What is my favorite project?"
     assert "preload_memory" not in stage.models["PreloadingAgent"].requests[0].tools_dict
 
 
 async def test_entries_without_a_common_word_are_not_recalled() -> None:
     stage = await stage_with_memory(preloading_agent, PreloadingAgent=["Hello."])
     await stage.say("Hello", "later")
-    assert "Alpha" not in stage.instruction("PreloadingAgent")
+    assert stage.contents("PreloadingAgent") == ["Hello"]

@@ -43,6 +43,6 @@ async def test_f3_preload_memory_adds_only_the_same_users_memories() -> None:
     await store_session_about_cat(runner)
     await ask_about_cat(runner)
     await ask_about_cat(runner, user_id="bob")
-    _, for_ada, for_bob = (str(request.config.system_instruction) for request in model.requests)
+    _, for_ada, for_bob = (str(request.contents) for request in model.requests)
     assert "user: My cat is called Mia." in for_ada
     assert "Mia" not in for_bob

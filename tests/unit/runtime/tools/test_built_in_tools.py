@@ -202,12 +202,13 @@ async def test_the_error_for_a_missing_memory_service_names_the_argument(context
         await load_memory.run_async(args={"query": "cat"}, tool_context=context)
 
 
-async def test_preload_memory_adds_matching_entries_to_the_instruction(context: Context) -> None:
+async def test_preload_memory_puts_matching_entries_before_the_message(context: Context) -> None:
     await remember(context, "My cat is called Mia.")
     context.invocation.user_content = content("What is my cat called?")
     request = await processed(preload_memory, context)
-    assert "user: My cat is called Mia." in instruction(request)
-    assert request.tools_dict == {}
+    [recalled] = [part.text for added in request.contents for part in added.parts or []]
+    assert recalled and "user: My cat is called Mia." in recalled
+    assert (instruction(request), request.tools_dict) == ("", {})
 
 
 @pytest.mark.parametrize("case", ["no message", "no match", "no service"])
@@ -220,7 +221,8 @@ async def test_preload_memory_adds_nothing_without_message_match_or_service(
     )
     if case == "no service":
         context.invocation.memory_service = None
-    assert instruction(await processed(preload_memory, context)) == ""
+    request = await processed(preload_memory, context)
+    assert (instruction(request), request.contents) == ("", [])
 
 
 def example() -> Example:
