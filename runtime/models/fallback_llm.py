@@ -9,7 +9,7 @@ from typing import Any
 
 from runtime.errors import ConfigurationError, ModelError
 from runtime.models.base_llm import BaseLlm
-from runtime.models.llm_group import LlmGroup, as_models, ask
+from runtime.models.llm_group import LlmGroup, as_models, ask_one
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 
@@ -39,7 +39,7 @@ class FallbackLlm(LlmGroup):
         for model in earlier:
             has_begun = False
             try:
-                async with aclosing(ask(model, llm_request, stream)) as responses:
+                async with aclosing(ask_one(model, llm_request, stream)) as responses:
                     async for response in responses:
                         has_begun = True
                         yield response
@@ -48,6 +48,6 @@ class FallbackLlm(LlmGroup):
                 if has_begun:
                     raise
                 logger.warning("Model %r failed; the next one is asked: %s", model.model, error)
-        async with aclosing(ask(last, llm_request, stream)) as responses:
+        async with aclosing(ask_one(last, llm_request, stream)) as responses:
             async for response in responses:
                 yield response

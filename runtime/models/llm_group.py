@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
+from typing import ClassVar
 
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
+from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
 
 
@@ -20,6 +22,8 @@ class LlmGroup(BaseLlm):
     """
 
     models: list[BaseLlm]
+
+    asks_others: ClassVar[bool] = True
 
     @property
     def capabilities(self) -> Capabilities:
@@ -37,6 +41,6 @@ def as_models(models: Iterable[BaseLlm | str]) -> list[BaseLlm]:
     return [LLMRegistry.new_llm(model) if isinstance(model, str) else model for model in models]
 
 
-def ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
+def ask_one(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
     """Return a model's responses to a request that was made for the group."""
-    return model.generate_content_async(replace(llm_request, model=model.model), stream=stream)
+    return ask(model, replace(llm_request, model=model.model), stream)

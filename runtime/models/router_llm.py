@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runtime.errors import ConfigurationError
 from runtime.models.base_llm import BaseLlm
-from runtime.models.llm_group import LlmGroup, as_models, ask
+from runtime.models.llm_group import LlmGroup, as_models, ask_one
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 
@@ -51,6 +51,6 @@ class RouterLlm(LlmGroup):
                 f"The function of RouterLlm chose {key!r}. Choose one of its models: {', '.join(self.keys)}."
             )
         model = self.models[self.keys.index(key)]
-        async with aclosing(ask(model, llm_request, stream)) as responses:
+        async with aclosing(ask_one(model, llm_request, stream)) as responses:
             async for response in responses:
                 yield response
