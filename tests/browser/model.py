@@ -35,7 +35,12 @@ class Model:
     @property
     def environment(self) -> dict[str, str]:
         """Environment variables that make a site use this model."""
-        return {"GOOGLE_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": self.url, "ADK_MODEL": "gemini-2.5-flash"}
+        gemini = {
+            "GOOGLE_API_KEY": "test",
+            "GOOGLE_GEMINI_BASE_URL": self.url,
+            "ADK_MODEL": "gemini-2.5-flash",
+        }
+        return {**gemini, "OUTSIDE_MODEL": self.url}
 
     def play(self, *turns: Turn, rules: dict[str, Turn] | None = None) -> None:
         """Start a new script.
