@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+# Every running answer holds a connection; above these limits further calls would wait.
+os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT", "100000")
+os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", "100000")
 
 import httpx
 import litellm
@@ -41,8 +44,6 @@ litellm.telemetry = False
 logging.getLogger("LiteLLM").setLevel(logging.WARNING)
 # LiteLLM would print advice for each failed call.
 litellm.suppress_debug_info = True
-# The other transport ends a stream without an error when the connection breaks.
-litellm.disable_aiohttp_transport = True
 
 _DEFAULTS = {"max_retries": 0, "num_retries": 0}
 # `LiteCall` ends a silent call itself.
@@ -117,17 +118,21 @@ class LiteChunks:
             self._source = stream.completion_stream = WatchedStream(stream.completion_stream)
 
     def convert(self, chunk: Any) -> types.GenerateContentResponse | None:
-        """Return the chunk's news; `ChatChunks` has the details."""
+        """Return the chunk's news; `ChatChunks` has the details.
+
+        Raises:
+            httpx.ReadError: the stream was cut, so that LiteLLM has invented the finish reason.
+        """
         read = ChatCompletionChunk.construct(**chunk.model_dump())
-        for choice in read.choices:
-            choice.finish_reason = choice.finish_reason if self._has_finish_reason else None
+        if not self._has_finish_reason and any(choice.finish_reason for choice in read.choices):
+            raise httpx.ReadError("The stream ended without a finish reason.")
         if self._source is not None:
             self._source.restore(read)
         return self._chunks.convert(read)
 
     @property
     def _has_finish_reason(self) -> bool:
-        """False while the finish reason would be an invention: LiteLLM gives one to a stream without."""
+        """True when the provider has sent a finish reason."""
         if self._source is not None:
             return self._source.has_finish_reason
         return self._stream.received_finish_reason is not None

@@ -1,4 +1,4 @@
-"""Contract: conversations with an OpenAI-compatible model, an MCP server and an OpenAPI service survive a killed process.
+"""Contract: conversations with an outside model, MCP server and OpenAPI service survive the kill of a web process.
 
 The answer that was streaming is completed, the approval is still asked for, and the job is answered once.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 
@@ -68,6 +69,20 @@ async def test_m3_further_arguments_are_sent(server: ModelServer) -> None:
     assert server.requests[0].body["temperature"] == 0.25
     assert server.requests[0].headers["x-team"] == "blue"
     assert "blue" not in repr(llm) + llm.model_dump_json()
+
+
+async def test_m3_more_answers_run_at_once_than_a_client_has_connections_by_default(
+    server: ModelServer, claude: LiteLlm
+) -> None:
+    at_once = 110
+    server.play(*[Turn(text=["Yes", "."], hold_before=[1])] * at_once)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as answers:
+        tasks = [answers.create_task(answer(claude, stream=True)) for _ in range(at_once)]
+        for _ in range(at_once):
+            await server.next_request()
+        for _ in range(at_once):
+            server.release()
+    assert {texts(task.result())[0] for task in tasks} == {"Yes."}
 
 
 async def test_m3_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
