@@ -99,7 +99,7 @@ async def fetch(url: str) -> str:
 
 
 @server.tool()
-async def post(url: str) -> str:
+async def send(url: str) -> str:
     """Send an empty message to an HTTP server and return its answer."""
     return await anyio.to_thread.run_sync(ask_http, url, b"")
 

@@ -67,8 +67,8 @@ def service() -> Iterator[Service]:
 @pytest.fixture(scope="package")
 def site(model: Model, service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The whole site; its agents ask the scripted model through the real clients."""
-    settings = {"DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
-    environment = {**model.environment, **service.environment, **settings}
+    outside = {"OUTSIDE_MODEL": model.url, "OUTSIDE_SERVICE": service.url}
+    environment = {**model.environment, **outside, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
     with Stack(tmp_path_factory.mktemp("site"), environment=environment) as running:
         yield running
 

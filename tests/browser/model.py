@@ -35,12 +35,7 @@ class Model:
     @property
     def environment(self) -> dict[str, str]:
         """Environment variables that make a site use this model."""
-        gemini = {
-            "GOOGLE_API_KEY": "test",
-            "GOOGLE_GEMINI_BASE_URL": self.url,
-            "ADK_MODEL": "gemini-2.5-flash",
-        }
-        return {**gemini, "OUTSIDE_MODEL": self.url}
+        return {"GOOGLE_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": self.url, "ADK_MODEL": "gemini-2.5-flash"}
 
     def play(self, *turns: Turn, rules: dict[str, Turn] | None = None) -> None:
         """Start a new script.

@@ -64,7 +64,7 @@ root_agent = LlmAgent(
     tools=[
         count_stock,
         FunctionTool(refund, require_confirmation=True),
-        mcp(["post"], require_confirmation=True),
+        mcp(["send"], require_confirmation=True),
         as_job(mcp(["fetch"])),
         service(["place_order"]),
         as_job(service(["count_orders"])),

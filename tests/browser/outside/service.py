@@ -17,11 +17,6 @@ class Service(EchoServer):
         super().__init__()
         self.routes = {HELD: self._hold, ORDERS: lambda request: Reply(body=b'{"done": true}')}
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Environment variable by which the site finds the service."""
-        return {"OUTSIDE_SERVICE": self.url}
-
     def begin(self) -> None:
         """Forget the requests so far, and hold the next ones."""
         self.received.clear()
