@@ -1,7 +1,7 @@
 """Agent folders: apps in the layout of google-adk, in the directories that `ADK["agent_dirs"]` names.
 
-A folder defines `app` or `root_agent` in its `agent.py` or `__init__.py`. Its modules may import `google.adk`, which
-names `runtime` then.
+A folder defines `app` or `root_agent` in its `agent.py` or `__init__.py`, or an agent in `root_agent.yaml`. Its
+modules may import `google.adk`, which names `runtime` then.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import environ
 
 from runtime import google_adk
 from runtime.agents.base_agent import BaseAgent
+from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
 from sessions_app.errors import AgentFolderError
 from sessions_app.load_errors import line_of, reason_of
 
 ENTRY = "agent.py"
+YAML_ENTRY = "root_agent.yaml"
 NAMES = {"agent", "app", "root_agent"}
 """The names in an `__init__.py` that make its folder an agent folder."""
 
@@ -45,8 +47,8 @@ def agent_folders(directory: Path) -> Iterator[Path]:
 
 
 def is_agent_folder(folder: Path) -> bool:
-    """True when the folder has an `agent.py`, or an `__init__.py` that defines an agent or cannot be parsed."""
-    if (folder / ENTRY).is_file():
+    """True when the folder has an entry file, or an `__init__.py` that defines an agent or cannot be parsed."""
+    if (folder / ENTRY).is_file() or (folder / YAML_ENTRY).is_file():
         return True
     init = folder / "__init__.py"
     if not init.is_file():
@@ -128,6 +130,8 @@ def _app_of(folder: Path) -> App:
         if not isinstance(module, ModuleType) and (folder / ENTRY).is_file():
             module = importlib.import_module(f"{folder.name}.agent")
         app = _defined_in(module, folder.name)
+    if app is None and (folder / YAML_ENTRY).is_file():
+        app = App(name=folder.name, root_agent=from_config(folder / YAML_ENTRY))
     if app is None:
         raise AgentFolderError(
             f"neither {folder.name} nor {folder.name}.agent defines a root_agent or an app"

@@ -14,7 +14,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError
 
 SKIPPED = {"__pycache__", "migrations", "node_modules", "site-packages"}
-SUFFIX = ".py"
+SUFFIXES = (".py", ".yaml")
 
 
 def agent_dirs() -> tuple[Path, ...]:
@@ -37,7 +37,7 @@ def folder_directories() -> dict[str, Path]:
 
 
 def source_files() -> dict[Path, int]:
-    """Return the Python files from which agents are made, with the times of their last change."""
+    """Return the Python and YAML files from which agents are made, with the times of their last change."""
     roots = [*package_directories().values(), *(directory.resolve() for directory in agent_dirs())]
     return {file: changed for root in roots for file, changed in _files_below(root)}
 
@@ -53,7 +53,7 @@ def _files_below(root: Path) -> Iterator[tuple[Path, int]]:
     for place, directories, files in os.walk(root):
         directories[:] = [name for name in directories if name not in SKIPPED and not name.startswith(".")]
         for name in files:
-            if name.endswith(SUFFIX):
+            if name.endswith(SUFFIXES):
                 try:
                     yield Path(place, name), os.stat(os.path.join(place, name)).st_mtime_ns
                 except OSError:  # removed since it was listed

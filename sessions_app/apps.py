@@ -8,12 +8,14 @@ from django.core.checks import register
 from django.core.signals import setting_changed
 from pydantic import ValidationError
 
+from runtime.models.rate_limit import set_model_rates
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.database_session_service import set_database_session_service
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
 from sessions_app.checks import check_agents
 from sessions_app.conf import conf
 from sessions_app.conf_checks import check_settings
+from sessions_app.limits.model_rates import find_model_rate
 
 
 class SessionsAppConfig(AppConfig):
@@ -33,6 +35,7 @@ class SessionsAppConfig(AppConfig):
         setting_changed.connect(_follow_setting)
         _allow_mcp_servers()
         set_database_session_service(_new_session_service)
+        set_model_rates(find_model_rate)
         import_module("sessions_app.data_protection.account")  # models can be imported from now on
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +30,14 @@ class Price:
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class RateLimit:
+    """Largest numbers of requests to a model and of tokens in a minute; 0 is no limit."""
+
+    requests: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class Conf:
     """Settings of a site in `settings.ADK`. Durations are in seconds.
 
@@ -52,6 +60,9 @@ class Conf:
         invocation_cost: highest cost of an invocation by `prices`; 0 is no limit.
         prices: prices by the beginning of a model's name, {"input": ..., "output": ..., "cached_input": ...}: see
             `Price`.
+        model_rate_limits: limits by the beginning of a model's name, {"requests": ..., "tokens": ...}: see `RateLimit`.
+            All processes and all models of that beginning share a limit.
+        model_wait_seconds: longest time that a model call waits for its turn under such a limit.
         invocation_attempts: number of claims of an invocation whose processes die, the first claim included.
         job_result_limit: largest job result in characters; a larger one becomes an artifact.
         job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
@@ -135,6 +146,8 @@ class Conf:
     invocation_tokens: int = 0
     invocation_cost: float = 0.0
     prices: Mapping[str, Price] = field(default_factory=dict)
+    model_rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
+    model_wait_seconds: float = Field(default=120.0, gt=0)
     invocation_attempts: int = 5
     job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
@@ -202,8 +215,17 @@ class Conf:
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, by the longest key of `prices` that its name begins with."""
-        prefixes = [prefix for prefix in self.prices if model.startswith(prefix)]
-        return self.prices[max(prefixes, key=len)] if prefixes else None
+        prefix = _longest_prefix(self.prices, model)
+        return None if prefix is None else self.prices[prefix]
+
+    def model_rate_limit(self, model: str) -> tuple[str, RateLimit] | None:
+        """Return a model's limit and its key, the longest in `model_rate_limits` that the name begins with."""
+        prefix = _longest_prefix(self.model_rate_limits, model)
+        return None if prefix is None else (prefix, self.model_rate_limits[prefix])
+
+
+def _longest_prefix(keys: Iterable[str], name: str) -> str | None:
+    return max((key for key in keys if name.startswith(key)), key=len, default=None)
 
 
 @lru_cache(maxsize=1)

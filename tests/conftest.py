@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 from adk_site.embedded.lifetime import running_servers
 
 BROWSER = "tests/browser/"
-RESTARTS = (f"{BROWSER}test_outages.py", f"{BROWSER}test_restart.py")
+RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
 LONGEST_FIRST = (
     BROWSER,
     "tests/unit/deploy/",

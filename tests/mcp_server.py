@@ -10,8 +10,10 @@ import argparse
 import asyncio
 import os
 import socket
+from urllib.request import urlopen
 
 import anyio
+import anyio.to_thread
 import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -88,6 +90,24 @@ def big(characters: int) -> str:
 def picture() -> Image:
     """Return an image."""
     return Image(data=PNG, format="png")
+
+
+@server.tool()
+async def fetch(url: str) -> str:
+    """Return what an HTTP server answers."""
+    return await anyio.to_thread.run_sync(ask_http, url, None)
+
+
+@server.tool()
+async def send(url: str) -> str:
+    """Send an empty message to an HTTP server and return its answer."""
+    return await anyio.to_thread.run_sync(ask_http, url, b"")
+
+
+def ask_http(url: str, data: bytes | None) -> str:
+    with urlopen(url, data) as answer:
+        text: str = answer.read().decode()
+    return text
 
 
 @server.tool()

@@ -59,7 +59,11 @@ def validate_app_name(name: str) -> None:
     Raises:
         ValueError: the name is not allowed.
     """
-    if not name.replace("-", "_").isidentifier() or name == "user":
+    if name == "user":
+        raise ValueError(
+            "Invalid app name 'user': it is the author of a person's events. Choose another one."
+        )
+    if not name.replace("-", "_").isidentifier():
         raise ValueError(f"Invalid app name {name!r}: use letters, digits, underscores and hyphens.")
 
 

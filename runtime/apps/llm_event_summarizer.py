@@ -15,6 +15,7 @@ from runtime.events.event_actions import EventActions, EventCompaction
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
+from runtime.models.rate_limit import ask
 
 PLACEHOLDER = "{conversation_history}"
 VALUE_LIMIT = 2_000
@@ -79,7 +80,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
 
     async def _ask(self, request: LlmRequest) -> LlmResponse:
         answer = LlmResponse()
-        async with aclosing(self._llm.generate_content_async(request)) as responses:
+        async with aclosing(ask(self._llm, request, stream=False)) as responses:
             async for response in responses:
                 if not response.partial:
                     answer = response

@@ -27,6 +27,7 @@ from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import DeclaredTool, LlmRequest
 from runtime.models.llm_response import LlmResponse
+from runtime.models.rate_limit import ask
 from runtime.run_config import StreamingMode
 
 _TEXT_FIELDS = frozenset({"content", "partial"})
@@ -101,7 +102,7 @@ async def _model_responses(
     draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
     streaming = run_config.streaming_mode is StreamingMode.SSE
     try:
-        async with aclosing(model.generate_content_async(request, stream=streaming)) as responses:
+        async with aclosing(ask(model, request, streaming)) as responses:
             async for response in responses:
                 yield response
     except Exception as error:

@@ -4,10 +4,12 @@ from runtime.models.anthropic_llm import Claude
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
 from runtime.models.fallback_llm import FallbackLlm
 from runtime.models.google_llm import Gemini
+from runtime.models.lite_llm import LiteLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.openai_llm import OpenAICompatible
 from runtime.models.registry import LLMRegistry
+from runtime.models.router_llm import RouterLlm
 
 LLMRegistry.register(Gemini)
 LLMRegistry.register(OpenAICompatible)
@@ -20,8 +22,10 @@ __all__ = [
     "FallbackLlm",
     "Gemini",
     "LLMRegistry",
+    "LiteLlm",
     "LlmRequest",
     "LlmResponse",
     "OpenAICompatible",
+    "RouterLlm",
     "SetupProblem",
 ]

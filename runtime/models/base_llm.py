@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -47,6 +48,9 @@ class BaseLlm(BaseModel, ABC):
     model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
 
     model: str
+
+    asks_others: ClassVar[bool] = False
+    """True for a model that asks other models and no provider."""
 
     @classmethod
     def supported_models(cls) -> list[str]:

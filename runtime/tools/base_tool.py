@@ -68,11 +68,19 @@ class BaseTool:
 
         A result that holds only an `error` is a failure of the job.
         """
-        result = await self.run_async(args=args, tool_context=tool_context)
-        is_failure = isinstance(result, dict) and result.keys() == {"error"}
-        return ToolError(str(result["error"])) if is_failure else result
+        return failed_in_job(await self.run_async(args=args, tool_context=tool_context))
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Change the request before each model call; by default, declare the tool in it (contract Q13)."""
+        """Change the request before each model call; by default, declare the tool and show files (contract Q13)."""
         if self._get_declaration() is not None:
             llm_request.append_tools([self])
+        await self.show_files(tool_context=tool_context, llm_request=llm_request)
+
+    async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Add the files to the request that the latest results name and the model should see; by default, none."""
+
+
+def failed_in_job(result: Any) -> Any:
+    """Return the result of a job; one that holds only an `error` is a failure."""
+    is_failure = isinstance(result, dict) and result.keys() == {"error"}
+    return ToolError(str(result["error"])) if is_failure else result

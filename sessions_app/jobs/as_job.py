@@ -8,6 +8,7 @@ from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.models.base_llm import SetupProblem
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.long_running_tool import with_pending_note
@@ -46,6 +47,10 @@ class ToolAsJob(BaseTool):
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
         """Ask the tool, before the job is staged."""
         return await self.tool.needs_confirmation(args=args, tool_context=tool_context)
+
+    async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Let the tool show the files of its results, which jobs have saved."""
+        await self.tool.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Stage the job for the event that records this response."""

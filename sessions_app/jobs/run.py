@@ -45,6 +45,10 @@ class RetryPolicy:
     on: tuple[type[Exception], ...] = ()
     limit: int = 3
 
+    def allows(self, error: Exception, attempts: int) -> bool:
+        """True when the job is tried again after this exception."""
+        return isinstance(error, self.on) and attempts <= self.limit
+
     def seconds_before(self, attempt: int) -> float:
         """Return the delay before the next attempt: exponential up to five minutes, with jitter."""
         return min(2.0**attempt, 300.0) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
@@ -61,16 +65,26 @@ class JobOutcome:
 
 
 def run_job(
-    run: Callable[[dict[str, Any]], Any], policy: RetryPolicy, task: Task[Any, None], job_id: UUID
+    run: Callable[[dict[str, Any]], Any],
+    policy: Callable[[], RetryPolicy],
+    task: Task[Any, None],
+    job_id: UUID,
 ) -> None:
-    """Run the job, unless it has ended or another worker has claimed it, and queue its function response."""
+    """Run the job, unless it has ended or another worker has claimed it, and queue its function response.
+
+    Args:
+        run: the function that the job's arguments are passed to.
+        policy: a function that returns the retries; it is called after an exception of `run`.
+        task: the task that executes the job.
+        job_id: the job.
+    """
     with SoftLimit() as soft_limit:
         _run_job(partial(_call_function, run, soft_limit), policy, task, job_id)
 
 
 def _run_job(
     call: Callable[[ToolJob], JobOutcome | JobQuestion],
-    policy: RetryPolicy,
+    policy: Callable[[], RetryPolicy],
     task: Task[Any, None],
     job_id: UUID,
 ) -> None:
@@ -87,8 +101,8 @@ def _run_job(
     except Exception as error:
         if cancelled := cancellation_error(job_id):
             outcome = JobOutcome(JobStatus.CANCELLED, error=cancelled)
-        elif isinstance(error, policy.on) and job.attempts <= policy.limit:
-            seconds = policy.seconds_before(job.attempts)
+        elif (retries := policy()).allows(error, job.attempts):
+            seconds = retries.seconds_before(job.attempts)
             _queue_retry(job, error, seconds)
             raise task.retry(countdown=seconds, max_retries=None) from error
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -26,17 +26,17 @@ from sessions_app.models import ToolJob
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Candidates:
-    """The agent of a job, and those of its tools and toolsets that may execute the call."""
+    """The agent of a job, and those of its tools and toolsets that may execute the call.
+
+    Attributes:
+        policy: retries of the source that is asked for the tool, or has it.
+    """
 
     agent: BaseAgent
     sources: tuple[ToolAsJob | ToolsetAsJobs, ...]
-
-    @property
-    def policy(self) -> RetryPolicy:
-        """Retries of the first source."""
-        return self.sources[0].policy
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
 
     async def find_tool(self, name: str, context: JobContext) -> BaseTool:
         """Return the tool that executes the calls of this name.
@@ -45,6 +45,7 @@ class Candidates:
             JobError: no source has the tool.
         """
         for source in self.sources:
+            self.policy = source.policy
             tools = [source] if isinstance(source, ToolAsJob) else await source.get_tools(context)
             for tool in tools:
                 if isinstance(tool, ToolAsJob) and tool.name == name:
@@ -58,8 +59,12 @@ def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
     if job is None:
         return
     candidates = _find_candidates(job)
-    policy = candidates.policy if candidates else RetryPolicy()
-    run_job(partial(_run_call, job, candidates), policy, task, job_id)
+    run_job(
+        partial(_run_call, job, candidates),
+        lambda: candidates.policy if candidates else RetryPolicy(),
+        task,
+        job_id,
+    )
 
 
 def missing_tool_error(name: str) -> JobError:

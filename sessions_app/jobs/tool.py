@@ -67,7 +67,7 @@ class JobTool(LongRunningFunctionTool):
         self.task_name = f"{func.__module__}.{func.__name__}"
 
         def run(task: Task[Any, None], job_id: str) -> None:
-            run_job(self.run_here, policy, task, UUID(job_id))
+            run_job(self.run_here, lambda: policy, task, UUID(job_id))
 
         # By name, so that processes that are not workers do not import Celery's worker.
         request = "sessions_app.jobs.time_limit:JobRequest"

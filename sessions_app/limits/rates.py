@@ -55,27 +55,27 @@ class Rates:
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
 
-    def count(self, allowances: Sequence[Allowance]) -> Exceeded | None:
-        """Count one thing; return the first allowance that it exceeds. Waits for nothing."""
+    def count(self, allowances: Sequence[Allowance], amount: int = 1) -> Exceeded | None:
+        """Count one thing, or another amount; return the first allowance that is exceeded then. Waits for nothing."""
         with self._lock:
             for allowance in allowances:
-                self._window(allowance).unsent += 1
+                self._window(allowance).unsent += amount
         return self._exceeded(allowances)
 
-    def count_now(self, allowances: Sequence[Allowance]) -> Exceeded | None:
-        """Count one thing exactly: with the counts of all processes, in one round trip to Redis."""
-        self.count(allowances)
+    def count_now(self, allowances: Sequence[Allowance], amount: int = 1) -> Exceeded | None:
+        """Count exactly: with the counts of all processes, in one round trip to Redis."""
+        self.count(allowances, amount)
         self.flush([allowance.key for allowance in allowances])
         return self._exceeded(allowances)
 
     def flush(self, keys: Sequence[str] | None = None) -> None:
-        """Add the unsent counts, or those of some keys, to the shared ones. Does nothing while Redis is away."""
+        """Add the unsent counts to the shared ones, or read and add those of some keys. Does nothing without Redis."""
         with self._flushing:
             with self._lock:
                 now = time.monotonic()
                 self._windows = {key: window for key, window in self._windows.items() if window.ends_at > now}
                 wanted = self._windows if keys is None else {*keys} & self._windows.keys()
-                sending = {key: self._windows[key] for key in wanted if self._windows[key].unsent}
+                sending = {key: self._windows[key] for key in wanted if keys or self._windows[key].unsent}
                 amounts = {key: window.unsent for key, window in sending.items()}
             answers = attempt(partial(_add, sending, amounts)) if sending else None
             if answers is None:

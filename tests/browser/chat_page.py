@@ -45,9 +45,9 @@ class ChatPage:
         self.page.get_by_role("button", name="Sign in").click()
         expect(self.page.get_by_role("button", name="Sign out")).to_be_visible()
 
-    def new_chat(self) -> str:
-        """Start a chat with the first app; return its URL."""
-        self.page.get_by_role("button", name="New chat").first.click()
+    def new_chat(self, app: str = "") -> str:
+        """Start a chat with the named app, by default the first one; return its URL."""
+        self.page.get_by_role("button", name=f"New chat with {app}" if app else "New chat").first.click()
         self.page.wait_for_url(re.compile(r"/chat/[0-9a-f-]{36}/$"))
         self.wait_until_connected()
         return self.page.url

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, StorageState, expect, s
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
+from tests.browser.outside.service import Service
 from tests.stack.stack import Stack
 
 CHROMIUM = ("chromium-headless-shell", "chromium")
@@ -58,9 +59,16 @@ def model() -> Iterator[Model]:
 
 
 @pytest.fixture(scope="package")
-def site(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The whole site; its agents ask the scripted model through the real Gemini client."""
-    environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
+def service() -> Iterator[Service]:
+    with Service() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def site(model: Model, service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The whole site; its agents ask the scripted model through the real clients."""
+    outside = {"OUTSIDE_MODEL": model.url, "OUTSIDE_SERVICE": service.url}
+    environment = {**model.environment, **outside, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
     with Stack(tmp_path_factory.mktemp("site"), environment=environment) as running:
         yield running
 

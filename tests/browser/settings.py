@@ -1,8 +1,9 @@
-"""The site's settings, with short leases and one resume for each invocation of a dead process."""
+"""The site's settings with one more app, short leases, and one resume for each invocation of a dead process."""
 
 from adk_site.settings import *  # noqa: F403
-from adk_site.settings import CELERY_BEAT_SCHEDULE
+from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
 from tests.high_limits import HIGH_LIMITS
 
 ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5, "invocation_attempts": 2}
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
+INSTALLED_APPS += ["tests.browser.outside"]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from runtime import types
-from runtime.models import BaseLlm, Claude, Gemini, OpenAICompatible
+from runtime.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAICompatible
 from tests.contracts.model import KeepAliveContract, ModelAnswersContract, ModelRequestsContract
 from tests.contracts.model_conversation import ModelConversationContract
 from tests.contracts.model_failures import ModelFailuresContract
@@ -142,6 +142,23 @@ class TestOpenAICompatible(ModelContract, KeepAliveContract):
     def schema_body(self) -> Json:
         schema = {"name": "answer", "schema": CITY}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+# LiteLLM reads attributes that pydantic has moved, and hides the warning when it is imported.
+@pytest.mark.filterwarnings("ignore:Accessing the:DeprecationWarning")
+class TestLiteLlm(TestOpenAICompatible):
+    """The bodies are the same; the server that LiteLLM asks has OpenAI's protocol."""
+
+    @pytest.fixture
+    def llm(self, server: ModelServer) -> BaseLlm:
+        return LiteLlm(
+            model="gpt-test",
+            custom_llm_provider="openai",
+            api_key="test-key",
+            api_base=f"{server.url}/v1",
+            timeout=10,
+            retry_options=RETRY,
+        )
 
 
 class TestClaude(ModelContract, KeepAliveContract):

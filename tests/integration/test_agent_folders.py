@@ -53,6 +53,14 @@ def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
     assert root_of("weather").name == "forecaster"
 
 
+def test_a_folder_may_describe_its_agent_in_yaml(agent_dir: Path) -> None:
+    folder = agent_dir / "weather_file"
+    folder.mkdir()
+    (folder / "root_agent.yaml").write_text("name: forecaster\ninstruction: Tell the weather.\nmodel: demo\n")
+    assert problems() == []
+    assert root_of("weather_file").instruction == "Tell the weather."
+
+
 def test_modules_of_a_folder_import_each_other_both_ways(write_folder: WriteFolder) -> None:
     write_folder(
         "weather",
@@ -106,7 +114,7 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
         ("two-words", {"agent": AGENT}, "its name 'two-words' cannot be imported"),
         ("json", {"__init__": "from . import agent", "agent": AGENT}, "another module is called 'json'"),
         ("help_desk", {"agent": AGENT}, "the site has an app 'help_desk' already."),
-        ("user", {"agent": AGENT}, "App name 'user' is not allowed"),
+        ("user", {"agent": AGENT}, "Invalid app name 'user'"),
     ],
 )
 def test_a_broken_folder_is_a_warning_with_file_and_line_and_the_other_apps_are_served(

@@ -18,6 +18,7 @@ from runtime.apps import App
 from runtime.errors import ConfigurationError
 from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext, google_search
 from runtime.tools.mcp_tool import McpToolset
+from runtime.tools.openapi_tool import OpenAPIToolset
 from sessions_app import agent_registry
 from sessions_app.db import threads
 from sessions_app.db.threads import in_thread
@@ -25,7 +26,8 @@ from sessions_app.jobs import as_job, progress
 from sessions_app.models import Artifact, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
-from tests.mcp_process import stdio_params
+from tests.mcp_process import free_port, stdio_params
+from tests.unit.runtime.openapi.specs import spec_of
 
 RUNS: list[str] = []
 
@@ -196,3 +198,55 @@ def test_a_job_of_an_app_that_is_gone_fails(
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED and "is not offered any more" in job.error
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *tools: Any) -> ScriptedModel:
+    """Make an agent with the tools the site's only one; return its model."""
+    model = ScriptedModel()
+    agent = LlmAgent(name="clerk", model=model, tools=list(tools))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    return model
+
+
+def is_retried(job: ToolJob) -> bool:
+    try:
+        run_task(job)
+    except Retry:
+        return True
+    return False
+
+
+@pytest.mark.usefixtures("site")
+def test_each_toolset_has_its_own_retries(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolsets = [
+        McpToolset(connection_params=stdio_params(), tool_filter=names) for names in (["pid"], ["die"])
+    ]
+    model = offer(monkeypatch, as_job(toolsets[0]), as_job(toolsets[1], retry_on=(ConnectionError,)))
+    assert is_retried(start(person, model, "die"))
+    model = offer(monkeypatch, as_job(toolsets[0], retry_on=(ConnectionError,)), as_job(toolsets[1]))
+    assert not is_retried(start(person, model, "die"))
+    threads.run(toolsets[0].close())
+
+
+@pytest.mark.usefixtures("site")
+def test_a_service_that_cannot_be_reached_is_asked_again(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolset = OpenAPIToolset(
+        spec_dict=spec_of(f"http://127.0.0.1:{free_port()}"), allow_private_network_access=True
+    )
+    model = offer(monkeypatch, as_job(toolset, retry_on=(ConnectionError,), max_retries=1))
+    job = start(person, model, "do_it")
+    assert [is_retried(job), is_retried(job)] == [True, False]
+    job.refresh_from_db()
+    assert (job.status, job.error) == (JobStatus.FAILED, "The job failed.")
+    assert "The request failed" in job.error_detail
+
+
+def test_the_model_sees_the_image_of_an_mcp_tool(person: User, site: ScriptedModel) -> None:
+    job = start(person, site, "far_picture")
+    run_task(job)
+    site.turns = ["I see."]
+    run_queue(job.session_id)
+    shown = [part.inline_data for part in site.requests[-1].contents[-1].parts or [] if part.inline_data]
+    assert [image.mime_type for image in shown] == ["image/png"]

@@ -29,6 +29,10 @@ class McpConnectionError(AdkError, ConnectionError):
     """The MCP server cannot be reached."""
 
 
+class UnreachableError(McpConnectionError):
+    """The connection could not be opened."""
+
+
 class SessionEndedError(McpConnectionError):
     """The MCP server does not know the session any more. It has not looked at the request."""
 
@@ -137,7 +141,7 @@ class McpConnection:
         if self._opened.done():
             logger.info("The connection to the MCP server %r ended: %s", self._server, reason)
             return
-        failure = McpConnectionError(f"The MCP server {self._server!r} cannot be reached: {reason}.")
+        failure = UnreachableError(f"The MCP server {self._server!r} cannot be reached: {reason}.")
         failure.__cause__ = error
         self._opened.set_exception(failure)
 

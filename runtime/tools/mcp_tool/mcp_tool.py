@@ -71,9 +71,8 @@ class McpTool(BaseTool):
         """Apply `require_confirmation`."""
         return await is_confirmation_required(self._require_confirmation, args, tool_context)
 
-    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Declare the tool, and show the model the images of the latest calls."""
-        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+    async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Show the model the images of the latest calls."""
         for response in llm_request.latest_responses(self.name):
             for name in image_files(response):
                 if image := await tool_context.load_artifact(name):

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.types import BlobResourceContents, PaginatedResult, Resource, TextResourceContents, Tool
 
 from runtime.context import ReadonlyContext
-from runtime.tools.mcp_tool.connection import McpConnectionError, Send, SessionEndedError
+from runtime.tools.mcp_tool.connection import McpConnectionError, Send, SessionEndedError, UnreachableError
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, StdioConnectionParams
 from runtime.tools.mcp_tool.connections import connection_of, release
 from runtime.tools.mcp_tool.headers import HeaderSource
@@ -107,6 +107,8 @@ class McpServer:
     async def _repeat_when_lost(self, context: ReadonlyContext | None, send: Send[T]) -> T:
         try:
             return await self.request(context, send)
+        except UnreachableError:
+            raise
         except McpConnectionError:
             return await self.request(context, send)
 

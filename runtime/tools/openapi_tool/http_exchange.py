@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import httpx2
 
+from runtime.errors import AdkError
 from runtime.models.loop_clients import ssl_context
 from runtime.tools.openapi_tool.address_guard import GuardedTransport, public_addresses
 
@@ -20,7 +21,7 @@ ClientFactory = Callable[[], httpx2.AsyncClient]
 Verify = bool | str | ssl.SSLContext | None
 
 
-class ExchangeError(Exception):
+class ExchangeError(AdkError, ConnectionError):
     """No answer came. The message is for the model and holds no credential."""
 
 

@@ -49,6 +49,7 @@ NAMES = {
     "runtime.models.anthropic_llm": "AnthropicLlm Claude",
     "runtime.models.base_llm": "BaseLlm",
     "runtime.models.google_llm": "Gemini",
+    "runtime.models.lite_llm": "LiteLlm",
     "runtime.models.llm_request": "LlmRequest",
     "runtime.models.llm_response": "LlmResponse",
     "runtime.models.registry": "LLMRegistry",

@@ -10,7 +10,7 @@ from runtime import types
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import Context
-from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool, failed_in_job
 from runtime.tools.header_provider import HeaderProvider, provided_headers
 from runtime.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from runtime.tools.openapi_tool.auth.authorize import Authorizer
@@ -112,15 +112,30 @@ class RestApiTool(BaseTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context | None) -> Any:
         """Send the request and return its result; None while the person is asked for a credential."""
-        authorizer = Authorizer(self.auth_scheme, self.auth_credential, self.credential_key, self._exchange)
         try:
-            auth = await authorizer.authorize(tool_context)
-            if auth is None:
-                return None
-            request = build_request(self.endpoint, self._parameters, self._body, args, auth)
-            answer = await self._exchange.send(await self._with_headers(request, tool_context))
+            return await self._call(args, tool_context)
         except (BadArgumentsError, ExchangeError) as error:
             return failure(self.name, str(error))
+
+    async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Send the request and return its result. An error status is a failure of the job.
+
+        Raises:
+            ExchangeError: the service did not answer.
+        """
+        try:
+            result = await self._call(args, tool_context)
+        except BadArgumentsError as error:
+            result = failure(self.name, str(error))
+        return failed_in_job(result)
+
+    async def _call(self, args: dict[str, Any], tool_context: Context | None) -> Any:
+        authorizer = Authorizer(self.auth_scheme, self.auth_credential, self.credential_key, self._exchange)
+        auth = await authorizer.authorize(tool_context)
+        if auth is None:
+            return None
+        request = build_request(self.endpoint, self._parameters, self._body, args, auth)
+        answer = await self._exchange.send(await self._with_headers(request, tool_context))
         if answer.status == 401:
             authorizer.forget(tool_context)
         return as_result(self.name, answer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.runtime.openapi.echo_server import EchoServer
+from tests.echo_server import EchoServer
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.tools.openapi_tool import address_guard
 from runtime.tools.openapi_tool.address_guard import is_internal
-from tests.unit.runtime.openapi.echo_server import EchoServer, Reply
+from tests.echo_server import EchoServer, Reply
 from tests.unit.runtime.openapi.specs import parameter, spec_of, tool_of
 
 JSON = {"Content-Type": "application/json"}

@@ -20,9 +20,9 @@ from runtime.tools.openapi_tool.auth.auth_helpers import (
     openid_dict_to_scheme_credential,
     token_to_scheme_credential,
 )
+from tests.echo_server import EchoServer, Received, Reply
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.confirmation.chat import Chat, answers, requests, response
-from tests.unit.runtime.openapi.echo_server import EchoServer, Received, Reply
 from tests.unit.runtime.openapi.specs import Json, spec_of, tool_of
 
 SECRET = "s3cr3t"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import RestApiTool
-from tests.unit.runtime.openapi.echo_server import EchoServer, Received
+from tests.echo_server import EchoServer, Received
 from tests.unit.runtime.openapi.specs import body, parameter, schema_of, spec_of, tool_of
 
 COLORS = ["blue", "black"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,8 +20,8 @@ from runtime.tools.mcp_tool import (
 )
 from runtime.tools.mcp_tool import connections as open_connections
 from runtime.tools.mcp_tool.connection import McpConnectionError
+from tests.echo_server import EchoServer, Reply
 from tests.mcp_process import STDIO, free_port, http_params, running_server, stdio_params
-from tests.unit.runtime.openapi.echo_server import EchoServer, Reply
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 
 
@@ -99,6 +100,14 @@ async def test_a_program_that_is_not_there_is_named(context: Context) -> None:
     missing = StdioConnectionParams(server_params=StdioServerParameters(command="no-such-program"))
     with pytest.raises(McpConnectionError, match=r"'no-such-program' cannot be reached: .*No such file"):
         await McpToolset(connection_params=missing).get_tools()
+
+
+async def test_a_server_that_cannot_be_reached_is_asked_once(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    program = StdioServerParameters(command="sh", args=["-c", f"echo start >> {starts}"])
+    with pytest.raises(McpConnectionError, match="cannot be reached"):
+        await McpToolset(connection_params=program).get_tools()
+    assert starts.read_text() == "start\n"
 
 
 async def test_a_program_that_does_not_answer_is_given_up_and_ended() -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 
@@ -103,7 +103,7 @@ class EchoServer:
         self.released.wait(30)
         return Reply()
 
-    def __enter__(self) -> EchoServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -1,0 +1,168 @@
+"""Calls through the `litellm` package. Imported by `LiteLlm` when it is first asked."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+# LiteLLM reads these when it is imported: it would load a file `.env`, and fetch prices and headers from the network.
+os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+# Every running answer holds a connection; above these limits further calls would wait.
+os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT", "100000")
+os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", "100000")
+
+import httpx
+import litellm
+import openai
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from runtime import types
+from runtime.models import openai_client
+from runtime.models.failures import (
+    TRANSPORT_FAILURES,
+    CallFailure,
+    FailureReader,
+    disconnected,
+    model_error,
+    retry_after,
+    status_name,
+    timed_out,
+    unreadable,
+)
+from runtime.models.http_llm import EventChunks
+from runtime.models.json_schema import Json
+from runtime.models.openai_response import ChatChunks, whole_response
+
+litellm.telemetry = False
+# LiteLLM logs each call at the level INFO, to a handler of its own and to the site's.
+logging.getLogger("LiteLLM").setLevel(logging.WARNING)
+# LiteLLM would print advice for each failed call.
+litellm.suppress_debug_info = True
+
+_DEFAULTS = {"max_retries": 0, "num_retries": 0}
+# `LiteCall` ends a silent call itself.
+_NO_TIMEOUT = 86_400.0
+_WRAPPERS = re.compile(r"^(litellm\.\w+: |\w+Error: |\w+Exception - )+")
+
+
+def _read(failure: Exception) -> CallFailure:
+    """Read the provider's own exception, if it is of the `openai` package or the network, else LiteLLM's."""
+    for cause in _causes(failure):
+        if type(cause).__module__.startswith("openai"):
+            return openai_client.FAILURES.read(cause)
+        if isinstance(cause, httpx.TransportError):
+            return timed_out(cause) if isinstance(cause, httpx.TimeoutException) else disconnected(cause)
+    if isinstance(failure, TimeoutError | litellm.Timeout):
+        return timed_out(failure)
+    status = getattr(failure, "status_code", None)
+    if not isinstance(status, int):
+        return unreadable(failure)
+    is_refusal = isinstance(failure, litellm.ContentPolicyViolationError)
+    words = _WRAPPERS.sub("", str(getattr(failure, "message", failure)))
+    error = model_error("SAFETY" if is_refusal else status_name(status), words)
+    return CallFailure("refused", error, status, retry_after(_headers(failure)))
+
+
+FAILURES = FailureReader(exceptions=(openai.APIError, httpx.TransportError, *TRANSPORT_FAILURES), read=_read)
+
+
+def _causes(failure: BaseException) -> Iterator[Exception]:
+    """Yield the failure and those that it wraps."""
+    cause: BaseException | None = failure
+    while isinstance(cause, Exception):
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _headers(failure: Exception) -> dict[str, str]:
+    return dict(getattr(failure, "litellm_response_headers", None) or {})
+
+
+@dataclass(frozen=True)
+class LiteCall:
+    """A call of `litellm.acompletion`."""
+
+    arguments: Json
+    timeout: float | None
+    failures: ClassVar[FailureReader] = FAILURES
+
+    async def answer(self) -> types.GenerateContentResponse:
+        completion = ChatCompletion.construct(**(await self._create(stream=False)).model_dump())
+        for choice in completion.choices:
+            fields = getattr(choice.message, "provider_specific_fields", None) or {}
+            choice.message.refusal = fields.get("refusal")
+        return whole_response(completion)
+
+    async def open(self) -> EventChunks[Any]:
+        stream = await self._create(stream=True, stream_options={"include_usage": True})
+        return EventChunks(aiter(stream), stream.aclose, LiteChunks(stream).convert, self.timeout)
+
+    async def _create(self, **options: Any) -> Any:
+        return await litellm.acompletion(**{**_DEFAULTS, **self.arguments, "timeout": _NO_TIMEOUT, **options})
+
+
+class LiteChunks:
+    """Converts the chunks of one streamed answer."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._chunks = ChatChunks()
+        self._source: WatchedStream | None = None
+        if isinstance(stream.completion_stream, openai.AsyncStream):
+            self._source = stream.completion_stream = WatchedStream(stream.completion_stream)
+
+    def convert(self, chunk: Any) -> types.GenerateContentResponse | None:
+        """Return the chunk's news; `ChatChunks` has the details.
+
+        Raises:
+            httpx.ReadError: the stream was cut, so that LiteLLM has invented the finish reason.
+        """
+        read = ChatCompletionChunk.construct(**chunk.model_dump())
+        if not self._has_finish_reason and any(choice.finish_reason for choice in read.choices):
+            raise httpx.ReadError("The stream ended without a finish reason.")
+        if self._source is not None:
+            self._source.restore(read)
+        return self._chunks.convert(read)
+
+    @property
+    def _has_finish_reason(self) -> bool:
+        """True when the provider has sent a finish reason."""
+        if self._source is not None:
+            return self._source.has_finish_reason
+        return self._stream.received_finish_reason is not None
+
+
+class WatchedStream:
+    """A stream of OpenAI's protocol on its way to LiteLLM, which drops the model's version and a refusal."""
+
+    def __init__(self, stream: openai.AsyncStream[ChatCompletionChunk]) -> None:
+        self._stream = stream
+        self._model = ""
+        self._refusal = ""
+        self.has_finish_reason = False
+
+    def __aiter__(self) -> WatchedStream:
+        return self
+
+    async def __anext__(self) -> ChatCompletionChunk:
+        chunk = await anext(self._stream)
+        self._model = chunk.model or self._model
+        for choice in chunk.choices:
+            self._refusal += (choice.delta and choice.delta.refusal) or ""
+            self.has_finish_reason = self.has_finish_reason or bool(choice.finish_reason)
+        return chunk
+
+    def restore(self, chunk: ChatCompletionChunk) -> None:
+        """Set the dropped fields in a chunk that LiteLLM made of this stream."""
+        chunk.model = self._model
+        for choice in chunk.choices:
+            choice.delta.refusal = self._refusal if choice.finish_reason else None
+
+    async def aclose(self) -> None:
+        await self._stream.close()

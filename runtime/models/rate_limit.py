@@ -1,0 +1,61 @@
+"""Rates at which models may be asked, and the function through which the runtime asks every model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Protocol
+
+from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+
+
+class ModelRate(Protocol):
+    """Requests and tokens of a model in the last minute, and how many there may be."""
+
+    async def wait(self) -> None:
+        """Count a request, as soon as the model may be asked.
+
+        Raises:
+            ModelError: the wait would be too long.
+        """
+
+    def add_tokens(self, tokens: int) -> None:
+        """Count the tokens of an answer. Waits for nothing."""
+
+
+FindRate = Callable[[str], ModelRate | None]
+"""Return the rate of the model of this name; None when it has no limit."""
+
+_find_rate: FindRate | None = None
+
+
+def set_model_rates(find: FindRate | None) -> None:
+    """Set the rates at which this process may ask models; None removes all limits."""
+    global _find_rate
+    _find_rate = find
+
+
+def ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
+    """Answer a request as `BaseLlm.generate_content_async` does, at the model's rate."""
+    rate = _find_rate(llm_request.model or model.model) if _find_rate and not model.asks_others else None
+    if rate is None:
+        return model.generate_content_async(llm_request, stream=stream)
+    return _ask_at_rate(rate, model, llm_request, stream)
+
+
+async def _ask_at_rate(
+    rate: ModelRate, model: BaseLlm, llm_request: LlmRequest, stream: bool
+) -> AsyncGenerator[LlmResponse, None]:
+    await rate.wait()
+    tokens = 0
+    try:
+        async with aclosing(model.generate_content_async(llm_request, stream=stream)) as responses:
+            async for response in responses:
+                used = response.usage_metadata
+                tokens = (used and used.total_token_count) or tokens
+                yield response
+    finally:
+        if tokens:
+            rate.add_tokens(tokens)

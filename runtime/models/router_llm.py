@@ -1,0 +1,56 @@
+"""A model that stands for several: a function of the request chooses the one that answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from pydantic import Field
+
+from runtime.errors import ConfigurationError
+from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_group import LlmGroup, as_models, ask_one
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
+
+Choose = Callable[[LlmRequest], str]
+"""Return the key of the model that answers a request. The function must not change the request."""
+
+
+class RouterLlm(LlmGroup):
+    """Asks the model that a function chooses: `RouterLlm(choose, {"short": "gemini-2.5-flash", "long": Claude()})`.
+
+    A turn may have several requests, and each is routed by itself.
+
+    Attributes:
+        choose: the function; an exception of it fails the call.
+        keys: the keys of the models, in their order.
+    """
+
+    choose: Choose = Field(exclude=True)
+    keys: list[str]
+
+    def __init__(self, choose: Choose, models: Mapping[str, BaseLlm | str], **fields: Any) -> None:
+        resolved = as_models(models.values())
+        names = " or ".join(model.model for model in resolved)
+        own = {"choose": choose, "keys": list(models), "models": resolved, "model": names}
+        super().__init__(**{**own, **fields})
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Answer a request as `BaseLlm` describes.
+
+        Raises:
+            ConfigurationError: the function returned a key without a model.
+        """
+        key = self.choose(llm_request)
+        if key not in self.keys:
+            raise ConfigurationError(
+                f"The function of RouterLlm chose {key!r}. Choose one of its models: {', '.join(self.keys)}."
+            )
+        model = self.models[self.keys.index(key)]
+        async with aclosing(ask_one(model, llm_request, stream)) as responses:
+            async for response in responses:
+                yield response

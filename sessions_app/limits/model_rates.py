@@ -1,0 +1,72 @@
+"""Rates of models: requests and tokens in a minute, counted by all processes together.
+
+A model call counts its request and reads both counts in Redis before it asks the model. Above a limit it waits until
+the minute is over; the calls of a process wait in their order. Tokens are known, and counted, after an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import lru_cache
+
+from runtime.errors import ModelError
+from runtime.models.error_messages import sentence_for
+from sessions_app.conf import RateLimit, conf
+from sessions_app.limits.allowance import MINUTE, Allowance
+from sessions_app.limits.rates import Exceeded, rates
+from sessions_app.loop_local import LoopLocal
+from sessions_app.thread_pools import limit_threads
+
+logger = logging.getLogger(__name__)
+SHORTEST_WAIT = 0.05
+
+
+class SharedRate:
+    """Rate of the models whose names begin with `name`."""
+
+    def __init__(self, name: str, limit: RateLimit) -> None:
+        self._name = name
+        self._requests = _allowances("requests", name, limit.requests)
+        self._tokens = _allowances("tokens", name, limit.tokens)
+        self._turn = LoopLocal(asyncio.Lock)
+
+    async def wait(self) -> None:
+        """Count a request, as soon as the limits allow it.
+
+        Raises:
+            ModelError: they do not within `model_wait_seconds`.
+        """
+        seconds = conf().model_wait_seconds
+        try:
+            async with asyncio.timeout(seconds), self._turn.get():
+                while exceeded := await limit_threads.run(self._count_request):
+                    logger.info("A call of the model %r waits %.1f s", self._name, exceeded.seconds)
+                    await asyncio.sleep(max(exceeded.seconds, SHORTEST_WAIT))
+        except TimeoutError:
+            detail = f"The site's limit for {self._name!r} allowed no request within {seconds:g} seconds."
+            code = "RESOURCE_EXHAUSTED"
+            raise ModelError(code, sentence_for(code), detail) from None
+
+    def add_tokens(self, tokens: int) -> None:
+        """Count the tokens of an answer; other processes know of them within a second."""
+        rates().count(self._tokens, tokens)
+
+    def _count_request(self) -> Exceeded | None:
+        """Count a request; return the limit that forbids it. A request that waits for tokens is not counted."""
+        return rates().count_now(self._tokens, 0) or rates().count_now(self._requests)
+
+
+def find_model_rate(model: str) -> SharedRate | None:
+    """Return the rate of a model; None when the site sets no limit for it."""
+    found = conf().model_rate_limit(model)
+    return found and _shared_rate(*found)
+
+
+@lru_cache
+def _shared_rate(name: str, limit: RateLimit) -> SharedRate:
+    return SharedRate(name, limit)
+
+
+def _allowances(kind: str, name: str, most: int) -> list[Allowance]:
+    return [Allowance(f"model-{kind}:{name}", most, MINUTE)] if most else []

@@ -1,0 +1,173 @@
+"""Limits on requests and tokens of a model in a minute: calls wait for their turn (contract M5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.conf import settings as site
+from redis import Redis
+
+from runtime import types
+from runtime.agents.llm_agent import LlmAgent
+from runtime.errors import ModelError
+from runtime.models import BaseLlm, FallbackLlm, LlmResponse
+from runtime.runners import InMemoryRunner
+from sessions_app.limits import model_rates, shared_redis
+from tests.fakes import ScriptedModel, say, text_content
+
+Configure = Callable[..., None]
+WINDOW = 2
+SECONDS = 30.0
+PROGRAM = """
+import asyncio, json, sys, time
+import django
+django.setup()
+from django.test import override_settings
+from runtime.agents.llm_agent import LlmAgent
+from runtime.runners import InMemoryRunner
+from sessions_app.limits import model_rates
+from tests.integration.limits.test_model_rates import answer
+from tests.fakes import ScriptedModel
+model_rates.MINUTE = 2
+asked = []
+model = ScriptedModel(rule=lambda request: asked.append(time.time()) or "Yes.")
+
+async def main():
+    await asyncio.gather(*(answer(model) for _ in range(5)))
+
+print("ready", flush=True)
+sys.stdin.readline()
+with override_settings(ADK={"model_rate_limits": {"scripted": {"requests": 4}}}):
+    asyncio.run(main())
+print(json.dumps(asked))
+"""
+
+
+@pytest.fixture(autouse=True)
+def short_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A minute of two seconds."""
+    monkeypatch.setattr(model_rates, "MINUTE", WINDOW)
+    yield
+    model_rates._shared_rate.cache_clear()
+
+
+async def answer(model: BaseLlm) -> str:
+    """Ask an agent with the model; return its answer or the code of its error."""
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=model), app_name="shop")
+    session = await runner.session_service.create_session(app_name="shop", user_id="ada")
+    turn = runner.run_async(user_id="ada", session_id=session.id, new_message=say("Hi"))
+    events = [event async for event in turn]
+    return events[-1].error_code or "".join(
+        part.text or "" for part in (events[-1].content or types.Content()).parts or []
+    )
+
+
+def model(tokens: int = 0) -> ScriptedModel:
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=tokens)
+    response = LlmResponse(content=text_content("Yes."), usage_metadata=usage)
+    return ScriptedModel(rule=lambda request: response)
+
+
+async def seconds_of(*calls: asyncio.Future[str]) -> float:
+    began = time.monotonic()
+    async with asyncio.timeout(SECONDS):
+        assert set(await asyncio.gather(*calls)) == {"Yes."}
+    return time.monotonic() - began
+
+
+async def test_m5_a_request_above_the_limit_waits_for_the_next_minute(configure: Configure) -> None:
+    configure(model_rate_limits={"script": {"requests": 2}})
+    asked = model()
+    assert await seconds_of(*(asyncio.ensure_future(answer(asked)) for _ in range(3))) > WINDOW / 2
+    assert len(asked.requests) == 3
+
+
+async def test_m5_tokens_of_answers_count(configure: Configure) -> None:
+    configure(model_rate_limits={"scripted": {"tokens": 100}})
+    assert await seconds_of(asyncio.ensure_future(answer(model(tokens=150)))) < WINDOW / 2
+    assert await seconds_of(asyncio.ensure_future(answer(model()))) > WINDOW / 2
+
+
+async def test_m5_a_model_without_a_limit_waits_for_nothing_and_asks_no_redis(
+    configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(model_rate_limits={"gemini": {"requests": 1}})
+    monkeypatch.setattr(shared_redis, "_client", lambda url: pytest.fail("Redis was asked."))
+    assert await seconds_of(*(asyncio.ensure_future(answer(model())) for _ in range(5))) < WINDOW
+
+
+async def test_m5_the_models_of_a_fallback_have_their_own_limits(configure: Configure) -> None:
+    configure(model_rate_limits={"first": {"requests": 1}}, model_wait_seconds=0.1)
+    first, second = ScriptedModel(model="first", rule=lambda request: "First."), model()
+    both = FallbackLlm([first, second])
+    assert [await answer(both), await answer(both)] == ["First.", "Yes."]
+
+
+async def test_m5_a_wait_has_an_end(configure: Configure) -> None:
+    configure(model_rate_limits={"scripted": {"requests": 1}}, model_wait_seconds=0.1)
+    assert [await answer(model()), await answer(model())] == ["Yes.", "RESOURCE_EXHAUSTED"]
+
+
+async def test_m5_a_call_that_is_cancelled_while_it_waits_lets_others_wait(configure: Configure) -> None:
+    configure(model_rate_limits={"scripted": {"requests": 1}})
+    assert await answer(model()) == "Yes."
+    stopped, other = (asyncio.create_task(answer(model())) for _ in range(2))
+    await asyncio.sleep(0)
+    stopped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopped
+    async with asyncio.timeout(SECONDS):
+        assert await other == "Yes."
+
+
+async def test_m5_each_process_counts_for_itself_without_redis(
+    configure: Configure, settings: object
+) -> None:
+    configure(model_rate_limits={"scripted": {"requests": 1}}, model_wait_seconds=0.1)
+    setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")  # noqa: B010
+    assert [await answer(model()), await answer(model())] == ["Yes.", "RESOURCE_EXHAUSTED"]
+
+
+def test_m5_two_processes_share_a_limit(redis: Redis) -> None:
+    """Two interpreters make five calls each; together they may make four in a window."""
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "REDIS_URL": site.REDIS_URL}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    outputs = []
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        outputs.append(process.communicate(timeout=60)[0])
+    asked = sorted(moment for output in outputs for moment in json.loads(output))
+    assert len(asked) == 10
+    assert asked[4] - asked[0] > WINDOW / 2 and asked[8] - asked[4] > WINDOW / 2
+
+
+async def test_m5_the_error_has_the_sentence_for_a_busy_model(configure: Configure) -> None:
+    configure(model_rate_limits={"scripted": {"requests": 1}}, model_wait_seconds=0.1)
+    rate = model_rates.find_model_rate("scripted-2")
+    assert rate is not None
+    await rate.wait()
+    with pytest.raises(ModelError) as caught:
+        await rate.wait()
+    assert caught.value.message == "The model is overloaded. Try again in a moment."
+    assert caught.value.detail == "The site's limit for 'scripted' allowed no request within 0.1 seconds."
