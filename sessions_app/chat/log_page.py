@@ -24,6 +24,7 @@ from sessions_app.rendering.event_html import event_html
 from sessions_app.rendering.session_view import SessionView
 
 PAGE_EVENTS = 50
+CHUNK_EVENTS = 8
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class LogPage:
     first_seq: int
     has_more: bool
     invocations: list[dict[str, Any]]
+
+    @property
+    def chunks(self) -> list[list[SafeString]]:
+        """The articles in groups, which `chat/chunks.js` takes out of the document and puts back."""
+        return [self.articles[start : start + CHUNK_EVENTS] for start in range(0, len(self.articles), CHUNK_EVENTS)]
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:

@@ -15,6 +15,7 @@ import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
 import { showStateDelta } from "./state.js";
+import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
 const CONNECTION_LABELS = {
@@ -31,31 +32,35 @@ const CLOSED_NOTICES = {
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
-const { session, socket: socketPath, events: eventsUrl } = main.dataset;
+const { socket: socketPath, events: eventsUrl } = main.dataset;
+const storage = new ChatStorage(main.dataset);
+const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
 const LONGEST_TITLE = 80;
 let lastGapRequest = 0;
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
-const jobs = new Jobs(conversation.log, {
+const jobs = new Jobs(conversation, {
   onCancel: (id) => socket.send("cancel_job", { id }),
   onAnswer: (answer) => socket.send("answer_job", answer),
 });
 const schedules = new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
-const scroll = new Scroll(main, byId("newest"));
+const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
 const outcomes = new Outcomes(conversation, {
   onRetry: (id) => socket.send("retry", { invocation_id: id }),
+  onPress: takeFocus,
 });
 const invocations = new Invocations();
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
-const outbox = new Outbox(byId("outbox"), session, {
+const outbox = new Outbox(byId("outbox"), storage, {
   deliver: (message) => socket.isReady && socket.send("message", message),
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
+  onPress: takeFocus,
 });
-const composer = new Composer(byId("composer"), session, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const composer = new Composer(byId("composer"), storage, { onSend: (text) => send(text, edit.finish()), onStop: stop });
 const edit = new Edit(byId("editing"), {
-  sessionId: session,
+  storage,
   conversation,
   composer,
   mayBegin: mayEdit,
@@ -105,7 +110,7 @@ const handlers = {
   },
   error(frame) {
     composer.enableStop();
-    enableConfirmations(conversation.log);
+    enableConfirmations(conversation);
     outcomes.enableRetry();
     if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
   },
@@ -121,6 +126,7 @@ function onState(state) {
   byId("connection").dataset.state = state;
   byId("connection").textContent = CONNECTION_LABELS[state];
   if (CLOSED_NOTICES[state]) {
+    freezeStorage();
     showNotice(CLOSED_NOTICES[state]);
     composer.close();
   }
@@ -200,6 +206,7 @@ setUpEarlierButton({
   url: eventsUrl,
   onLoaded: (frames) => frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true })),
 });
+forgetOnSignOut();
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);
