@@ -18,9 +18,18 @@ from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
+from sessions_app.conf import conf
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
+from sessions_app.history.model_usage import cost_of, tokens_of
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, ThoughtBlock, blocks_of, one_line
+from sessions_app.rendering.blocks import (
+    Block,
+    ScheduledTaskBlock,
+    TextBlock,
+    ThoughtBlock,
+    blocks_of,
+    one_line,
+)
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import SessionView
 
@@ -117,6 +126,8 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
         "shows_details": view.shows_details,
+        "tokens": tokens_of(event) if view.shows_details else 0,
+        "cost": cost_of(event, conf()) if view.shows_details else 0,
     }
     return render_to_string("chat/event.html", context)
 

@@ -40,7 +40,9 @@ ROWS_IN_VIEW = """
 @pytest.fixture
 def long_chat(chat: ChatPage, model: Model) -> ChatPage:
     """A chat of several pages of calls, two at once, so that the pages split calls from their responses."""
-    model.play(*[Turn(calls=CALLS, text=["One more."])] * STEPS, Turn(text=["Done."]), Turn(text=["And again."]))
+    model.play(
+        *[Turn(calls=CALLS, text=["One more."])] * STEPS, Turn(text=["Done."]), Turn(text=["And again."])
+    )
     chat.send("Look often")
     expect(chat.answers.filter(has_text="Done.")).to_be_visible(timeout=90_000)
     chat.wait_until_idle()

@@ -70,7 +70,14 @@ def test_the_manifest_has_the_checksum_of_every_file(ada: User, tmp_path: Path) 
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-ROWS = {"invocations": 2, "jobs": 2, "scheduled_tasks": 2, "memory_entries": 4, "user_states": 1}
+ROWS = {
+    "invocations": 2,
+    "jobs": 2,
+    "scheduled_tasks": 2,
+    "memory_entries": 4,
+    "feedback": 2,
+    "user_states": 1,
+}
 
 
 def test_rows_and_files_of_others_are_not_exported(ada: User, person: User, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ export class Chunks {
     for (const [chunk, content] of [...this.#folded]) {
       if (!elements || elements.some((element) => content.contains(element))) this.#unfold(chunk);
     }
+    if (elements) this.#foldSurplus();
   }
 
   get #all() {

@@ -5,6 +5,7 @@ import { addCopyButtons } from "./code.js";
 import { parse } from "./dom.js";
 import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
 import { quietRetriedErrors } from "./retried.js";
+import { Runs } from "./runs.js";
 import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";
 
@@ -14,6 +15,7 @@ export class Conversation {
     this.main = main;
     this.log = main.querySelector("#log");
     this.chunks = new Chunks(this.log);
+    this.runs = new Runs(this, { onOpen: (articles) => this.chunks.unfold(articles) });
     this.lastSeq = Number(main.dataset.lastSeq);
     this.onGap = onGap;
     this.#decorate(this.log);
@@ -77,11 +79,13 @@ export class Conversation {
     if (from >= 0) rows.slice(from).forEach((row) => row.remove());
     removeResponsesFrom(this.log, first);
     reopenConfirmations(this.log, first);
+    this.#update();
   }
 
   // Parts of the page that depend on the rows before or after them.
   #update() {
     quietRetriedErrors(this.findAll("article[data-seq]:not([hidden])"));
+    this.runs.update();
   }
 
   // Times first: what is placed elsewhere leaves the root.

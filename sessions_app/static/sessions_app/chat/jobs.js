@@ -19,8 +19,9 @@ export class Jobs {
       if (button) button.disabled = onCancel(button.dataset.cancelJob);
     });
     log.addEventListener("submit", (event) => {
-      event.preventDefault();
       const form = event.target;
+      if (!form.dataset.job) return;
+      event.preventDefault();
       const { job: id, number, kind } = form.dataset;
       const value = kind === "text" ? form.elements.answer.value : event.submitter.value;
       const answer = kind === "confirm" ? value === "yes" : value;

@@ -1,5 +1,6 @@
 // Chat page: create the parts and dispatch each frame to them.
 
+import { Actions } from "./actions.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
@@ -17,6 +18,7 @@ import { ChatSocket } from "./socket.js";
 import { showStateDelta } from "./state.js";
 import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
+import { Waiting } from "./waiting.js";
 
 const CONNECTION_LABELS = {
   connected: "Connected",
@@ -52,13 +54,16 @@ const outcomes = new Outcomes(conversation, {
   onPress: takeFocus,
 });
 const invocations = new Invocations();
+const waiting = new Waiting(byId("working"), { conversation, tell });
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
 const outbox = new Outbox(byId("outbox"), storage, {
   deliver: (message) => socket.isReady && socket.send("message", message),
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
+  onCancel: (id) => socket.send("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
 const composer = new Composer(byId("composer"), storage, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 const edit = new Edit(byId("editing"), {
   storage,
   conversation,
@@ -87,6 +92,7 @@ const handlers = {
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
     jobs.showPending();
+    actions.update();
     if (byId("state")) {
       showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
     }
@@ -101,7 +107,7 @@ const handlers = {
   job(frame) {
     jobs.show(frame);
     if (frame.question) {
-      byId("asked").textContent = frame.question.text; // screen readers skip the cards, which change often
+      tell(frame.question.text); // screen readers skip the cards, which change often
       scroll.offerNewest();
     }
   },
@@ -125,6 +131,7 @@ function onFrame(frame) {
 function onState(state) {
   byId("connection").dataset.state = state;
   byId("connection").textContent = CONNECTION_LABELS[state];
+  byId("reconnect").hidden = Boolean(CLOSED_NOTICES[state]);
   if (CLOSED_NOTICES[state]) {
     freezeStorage();
     showNotice(CLOSED_NOTICES[state]);
@@ -159,6 +166,16 @@ function send(text, replaces) {
   scroll.toEnd();
 }
 
+function regenerate(invocationId) {
+  if (!mayEdit()) return;
+  send(conversation.messageOf(invocationId), invocationId);
+  takeFocus();
+}
+
+function tell(sentence) {
+  byId("asked").textContent = sentence;
+}
+
 function mayEdit() {
   const isRunning = invocations.current !== null;
   showNotice(isRunning ? "An answer is being written. Stop it or wait for it to finish, then edit." : "");
@@ -173,7 +190,7 @@ function showActivity() {
   const isRunning = invocations.current !== null;
   composer.running = invocations.current;
   main.toggleAttribute("data-busy", isRunning);
-  byId("working").hidden = !isRunning || !live.isEmpty;
+  waiting.update(invocations.currentWithStatus, { isWriting: !live.isEmpty });
 }
 
 // Use the first message as the title, truncated as on the server.
@@ -204,9 +221,16 @@ setUpEarlierButton({
   conversation,
   scroll,
   url: eventsUrl,
-  onLoaded: (frames) => frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true })),
+  onLoaded: (frames) => {
+    frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true }));
+    actions.update();
+  },
 });
 forgetOnSignOut();
+byId("reconnect").addEventListener("click", () => {
+  socket.retry();
+  takeFocus();
+});
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);

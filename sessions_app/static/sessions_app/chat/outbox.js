@@ -12,10 +12,11 @@ export class Outbox {
   /**
    * @param deliver - Send {id, text, replaces}; return true when it was sent.
    * @param isShown - Return true when the log shows the message of an invocation.
+   * @param onCancel - Send the cancel request for the invocation of a message that waits for its turn.
    * @param onPress - Callback when a pressed button disappears, which had the focus.
    */
-  constructor(region, storage, { deliver, isShown, onPress }) {
-    Object.assign(this, { region, storage, deliver, isShown, onPress });
+  constructor(region, storage, { deliver, isShown, onCancel, onPress }) {
+    Object.assign(this, { region, storage, deliver, isShown, onCancel, onPress });
     const unsent = storage.names(UNSENT).map((name) => JSON.parse(storage.get(name)));
     for (const { id, text, replaces } of unsent.sort((a, b) => a.at - b.at)) this.#add(id, text, replaces).isKept = true;
   }
@@ -44,8 +45,10 @@ export class Outbox {
     entry.invocationId = id;
     entry.isKept = false;
     this.storage.set(UNSENT + clientId, "");
-    this.#setNote(entry, status === "queued" ? "Waiting for its turn" : "Sending…");
+    entry.isQueued = status === "queued";
+    this.#setNote(entry, "Sending…");
     if (this.isShown(id) || hasEnded(status)) this.#remove(entry);
+    this.#showPlaces();
   }
 
   /** Remove the entry of an invocation whose message is now in the log. */
@@ -73,7 +76,7 @@ export class Outbox {
     const note = make("p", "on-the-way");
     row.append(make("div", "said", text), note);
     this.region.append(row);
-    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null, isKept: false };
+    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null, isKept: false, isQueued: false };
     this.#entries.set(id, entry);
     this.#fail(entry, "Not sent");
     return entry;
@@ -98,6 +101,15 @@ export class Outbox {
     const remove = this.#makeButton("Discard", () => this.#remove(entry));
     const retry = this.#makeButton("Retry", () => this.#deliver(entry));
     entry.note.replaceChildren(make("span", "not-sent", reason), retry, remove);
+  }
+
+  // The first in the queue is next; the places of the others are counted from there.
+  #showPlaces() {
+    const queued = [...this.#entries.values()].filter((entry) => entry.isQueued);
+    for (const [index, entry] of queued.entries()) {
+      const place = index ? `Waiting for its turn, after ${index} more` : "Waiting for its turn";
+      entry.note.replaceChildren(place, this.#makeButton("Cancel", () => this.onCancel(entry.invocationId)));
+    }
   }
 
   #makeButton(text, onClick) {
