@@ -27,15 +27,15 @@ def give_feedback(session: Session, user: User, seq: int, rating: str, comment: 
     if not session.events.filter(seq=seq).exclude(author="user").exists():
         raise NotFoundError("There is no such answer in this conversation.")
     opinion = {"rating": rating, "comment": storable(comment.replace("\0", ""))}
-    Feedback.objects.update_or_create(session=session, seq=seq, user=user, defaults=opinion)
+    Feedback.objects.update_or_create(session=session, seq=seq, user_id=user.pk, defaults=opinion)
 
 
 def withdraw_feedback(session: Session, user: User, seq: int) -> None:
     """Delete the user's opinion of an event; nothing when there is none."""
-    Feedback.objects.filter(session=session, seq=seq, user=user).delete()
+    Feedback.objects.filter(session=session, seq=seq, user_id=user.pk).delete()
 
 
 def feedback_of(session: Session, user: User, seqs: Iterable[int]) -> dict[int, dict[str, str]]:
     """Return the user's opinions of some events by `seq`."""
-    rows = Feedback.objects.filter(session=session, user=user, seq__in=seqs)
+    rows = Feedback.objects.filter(session=session, user_id=user.pk, seq__in=seqs)
     return {row.seq: {"rating": row.rating, "comment": row.comment} for row in rows}

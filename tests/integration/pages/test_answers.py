@@ -20,7 +20,7 @@ def feedback_url(session: Session, seq: int) -> str:
     return reverse("chat:feedback", args=[session.id, seq])
 
 
-def rate(client: Client, session: Session, seq: int = 1, **fields: str) -> Any:
+def rate(client: Client, session: Session, seq: int = 1, **fields: Any) -> Any:
     return client.post(feedback_url(session, seq), fields)
 
 
@@ -62,7 +62,7 @@ def test_feedback_is_changed_shown_and_withdrawn(browser_of_person: Client, sess
     ],
 )
 def test_bad_feedback_is_refused_with_the_remedy(
-    browser_of_person: Client, session: Session, fields: dict[str, str], sentence: str
+    browser_of_person: Client, session: Session, fields: dict[str, Any], sentence: str
 ) -> None:
     add_event(session, "An answer")
     response = rate(browser_of_person, session, **fields)

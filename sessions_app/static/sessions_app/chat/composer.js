@@ -2,13 +2,13 @@
 
 import { moveFocus } from "./dom.js";
 
-const DRAFT = "draft";
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
 
 export class Composer {
   #isComposing = false;
   #runningId = null;
-  #textName = DRAFT;
+  #draft;
+  #slot;
 
   /**
    * @param onSend - Callback with the text of a message to send.
@@ -18,9 +18,9 @@ export class Composer {
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
-    this.storage = storage;
+    this.#draft = { storage, name: "draft" };
     this.onSend = onSend;
-    this.#open(DRAFT);
+    this.#open(this.#draft);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
@@ -51,9 +51,9 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Switch to another text, stored under `name`, which starts as `text`. The draft stays stored. */
-  switchTo(name, text) {
-    this.#open(name, text);
+  /** Switch to another text, kept in the slot `{ storage, name }`, which starts as `text`. The draft stays stored. */
+  switchTo(slot, text) {
+    this.#open(slot, text);
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
   }
@@ -61,8 +61,8 @@ export class Composer {
   /** Discard the current text and return to the draft; with `keepsText`, append the text to the draft. */
   returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;
-    this.storage.set(this.#textName, "");
-    this.#open(DRAFT);
+    this.#slot.storage.set(this.#slot.name, "");
+    this.#open(this.#draft);
     if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
     this.#refresh();
   }
@@ -79,9 +79,9 @@ export class Composer {
     this.#refresh();
   }
 
-  #open(name, text = "") {
-    this.#textName = name;
-    this.field.value = this.storage.get(name) ?? text;
+  #open(slot, text = "") {
+    this.#slot = slot;
+    this.field.value = slot.storage.get(slot.name) ?? text;
     this.#refresh();
   }
 
@@ -103,7 +103,7 @@ export class Composer {
 
   #refresh() {
     const isEmpty = !this.field.value.trim();
-    this.storage.set(this.#textName, this.field.value);
+    this.#slot.storage.set(this.#slot.name, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
     this.stopButton.hidden = !this.#runningId;
     this.sendButton.hidden = this.#runningId !== null && isEmpty;

@@ -1,7 +1,7 @@
 // Event log of the page: each event once, in the order of its seq.
 
 import { Chunks, mute } from "./chunks.js";
-import { addCopyButtons } from "./code.js";
+import { addCodeHeads } from "./code.js";
 import { parse } from "./dom.js";
 import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
 import { quietRetriedErrors } from "./retried.js";
@@ -94,7 +94,7 @@ export class Conversation {
     const roots = [...this.chunks.roots, root];
     placeResponses(...roots);
     placeConfirmations(...roots);
-    addCopyButtons(root);
+    addCodeHeads(root);
   }
 }
 

@@ -44,7 +44,7 @@ export class Edit {
     article.dataset.editing = "";
     this.bar.hidden = false;
     this.composer.field.setAttribute("aria-describedby", "editing-text");
-    this.composer.switchTo(`${EDITED}:${invocation}`, article.querySelector(".said").textContent);
+    this.composer.switchTo({ storage: this.storage, name: `${EDITED}:${invocation}` }, article.querySelector(".said").textContent);
   }
 
   #cancel() {

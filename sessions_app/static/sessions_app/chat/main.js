@@ -35,7 +35,7 @@ const CLOSED_NOTICES = {
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
 const { socket: socketPath, events: eventsUrl } = main.dataset;
-const storage = new ChatStorage(main.dataset);
+const storage = new ChatStorage(main.dataset, localStorage);
 const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
@@ -65,7 +65,7 @@ const outbox = new Outbox(byId("outbox"), storage, {
 const composer = new Composer(byId("composer"), storage, { onSend: (text) => send(text, edit.finish()), onStop: stop });
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 const edit = new Edit(byId("editing"), {
-  storage,
+  storage: new ChatStorage(main.dataset, sessionStorage),
   conversation,
   composer,
   mayBegin: mayEdit,

@@ -2,6 +2,7 @@
 
 const NEAR_END_PIXELS = 90;
 const MOST_ANCHORS = 100;
+const FOCUS_RING_PIXELS = 8;
 
 export class Scroll {
   #isFollowing = true;
@@ -21,7 +22,7 @@ export class Scroll {
     });
     new ResizeObserver(() => this.#onResize()).observe(content);
     new ResizeObserver(() => {
-      document.documentElement.style.scrollPaddingBlockEnd = `${foot.offsetHeight}px`;
+      document.documentElement.style.scrollPaddingBlockEnd = `${foot.offsetHeight + FOCUS_RING_PIXELS}px`;
     }).observe(foot);
     addEventListener("resize", () => this.#onResize());
     this.toEnd();

@@ -4,21 +4,23 @@ const PREFIX = "chat:";
 let isFrozen = false;
 
 export class ChatStorage {
-  constructor({ person, session }) {
+  /** @param area - `localStorage` for what all tabs share and what outlives them, `sessionStorage` for one tab. */
+  constructor({ person, session }, area) {
+    this.area = area;
     this.prefix = `${PREFIX}${person}:${session}:`;
   }
 
   /** Return the value; null without one. */
   get(name) {
-    return localStorage.getItem(this.prefix + name);
+    return this.area.getItem(this.prefix + name);
   }
 
   /** Keep the value; an empty one is removed. */
   set(name, value) {
     if (isFrozen) return;
     try {
-      if (value) localStorage.setItem(this.prefix + name, value);
-      else localStorage.removeItem(this.prefix + name);
+      if (value) this.area.setItem(this.prefix + name, value);
+      else this.area.removeItem(this.prefix + name);
     } catch (error) {
       console.warn("The browser cannot keep unsent text:", error); // its storage is full or switched off
     }
@@ -26,7 +28,7 @@ export class ChatStorage {
 
   /** Return the names that begin with `start`. */
   names(start) {
-    const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.prefix + start));
+    const keys = Object.keys(this.area).filter((key) => key.startsWith(this.prefix + start));
     return keys.map((key) => key.slice(this.prefix.length));
   }
 }
@@ -41,7 +43,9 @@ export function forgetOnSignOut() {
   for (const form of document.querySelectorAll("form[data-sign-out]")) {
     form.addEventListener("submit", () => {
       freezeStorage();
-      for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
+      for (const area of [localStorage, sessionStorage]) {
+        for (const key of Object.keys(area)) if (key.startsWith(PREFIX)) area.removeItem(key);
+      }
     });
   }
 }
