@@ -8,11 +8,10 @@ from sessions_app.codec import storable
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models import Feedback, Rating, Session
 from sessions_app.models.feedback import LONGEST_COMMENT
-from sessions_app.ownership import User
 
 
-def give_feedback(session: Session, user: User, seq: int, rating: str, comment: str) -> None:
-    """Store the user's opinion of an event in place of an earlier one.
+def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None:
+    """Store the opinion of the session's owner on an event in place of an earlier one.
 
     Raises:
         InvalidInputError: the rating is none, or the comment too long.
@@ -27,15 +26,15 @@ def give_feedback(session: Session, user: User, seq: int, rating: str, comment: 
     if not session.events.filter(seq=seq).exclude(author="user").exists():
         raise NotFoundError("There is no such answer in this conversation.")
     opinion = {"rating": rating, "comment": storable(comment.replace("\0", ""))}
-    Feedback.objects.update_or_create(session=session, seq=seq, user_id=user.pk, defaults=opinion)
+    Feedback.objects.update_or_create(session=session, seq=seq, user_id=session.user_id, defaults=opinion)
 
 
-def withdraw_feedback(session: Session, user: User, seq: int) -> None:
-    """Delete the user's opinion of an event; nothing when there is none."""
-    Feedback.objects.filter(session=session, seq=seq, user_id=user.pk).delete()
+def withdraw_feedback(session: Session, seq: int) -> None:
+    """Delete the owner's opinion of an event; nothing when there is none."""
+    Feedback.objects.filter(session=session, seq=seq, user_id=session.user_id).delete()
 
 
-def feedback_of(session: Session, user: User, seqs: Iterable[int]) -> dict[int, dict[str, str]]:
-    """Return the user's opinions of some events by `seq`."""
-    rows = Feedback.objects.filter(session=session, user_id=user.pk, seq__in=seqs)
+def feedback_of(session: Session, seqs: Iterable[int]) -> dict[int, dict[str, str]]:
+    """Return the owner's opinions of some events by `seq`."""
+    rows = Feedback.objects.filter(session=session, user_id=session.user_id, seq__in=seqs)
     return {row.seq: {"rating": row.rating, "comment": row.comment} for row in rows}

@@ -261,9 +261,9 @@ async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, com
     """
     session = await own_session(user, session_id)
     if rating:
-        await in_thread(feedback.give_feedback, session, user, seq, rating, comment)
+        await in_thread(feedback.give_feedback, session, seq, rating, comment)
     else:
-        await in_thread(feedback.withdraw_feedback, session, user, seq)
+        await in_thread(feedback.withdraw_feedback, session, seq)
 
 
 def title_from(text: str) -> str:

@@ -36,7 +36,7 @@ class LogPage:
         has_more: True when there are older events.
         invocations: fields of the websocket's `invocation` frames. An invocation of a person's message that has no
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
-        feedback: the reader's opinions of these events, by `seq`.
+        feedback: the owner's opinions of these events, by `seq`.
     """
 
     articles: list[SafeString]
@@ -111,7 +111,7 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
-        feedback=await in_thread(feedback_of, session, reader, [event.seq for event in events]),
+        feedback=await in_thread(feedback_of, session, [event.seq for event in events]),
     )
 
 
