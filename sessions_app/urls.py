@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app.chat import downloads, views
+from sessions_app.chat import answers, downloads, views
 
 
 class FilenameConverter(StringConverter):
@@ -19,5 +19,7 @@ urlpatterns = [
     path("chat/new/<str:app_name>/", views.new_session, name="new"),
     path("chat/<uuid:session_id>/", views.session_page, name="session"),
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
+    path("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
+    path("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
 ]

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
-from sessions_app import actors, celery_dispatch, client_ids
+from sessions_app import actors, celery_dispatch, client_ids, feedback
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json, storable
 from sessions_app.conf import conf
@@ -250,6 +250,20 @@ async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> Non
     session = await own_session(user, session_id)
     task = await in_thread(cancel_task, session.pk, schedule_id, actors.person(user))
     live().hub.publish_notice(session.pk, schedule_notice(task))
+
+
+async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, comment: str) -> None:
+    """Store the user's opinion of an answer, in place of an earlier one; without a rating, withdraw it.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session no such answer.
+        InvalidInputError: the rating is none, or the comment too long.
+    """
+    session = await own_session(user, session_id)
+    if rating:
+        await in_thread(feedback.give_feedback, session, seq, rating, comment)
+    else:
+        await in_thread(feedback.withdraw_feedback, session, seq)
 
 
 def title_from(text: str) -> str:

@@ -79,6 +79,7 @@ SESSIONS_APP_ORDER = (
     "apps",
     "ownership",
     "services",
+    "feedback",
     "history",
     "rendering",
     "live",

@@ -5,6 +5,7 @@ Staff may stop running work, set a legal hold, and lift a legal hold.
 
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.event import EventAdmin
+from sessions_app.admin.feedback import FeedbackAdmin
 from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.legal_hold import LegalHoldAdmin
@@ -20,6 +21,7 @@ __all__ = [
     "ArtifactAdmin",
     "ErasingUserAdmin",
     "EventAdmin",
+    "FeedbackAdmin",
     "InvocationAdmin",
     "LegalHoldAdmin",
     "ScheduledTaskAdmin",

@@ -14,7 +14,7 @@ from sessions_app.admin.event_links import load_event_links
 from sessions_app.admin.formatting import elapsed_time
 from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
 from sessions_app.admin.timeline import Row, build_row_or_none
-from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
+from sessions_app.models import Event, Feedback, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 
 EVENTS_PER_PAGE = 100
@@ -71,6 +71,8 @@ class SessionPage:
     job_count: int
     scheduled_tasks: list[ScheduledTask]
     scheduled_task_count: int
+    feedback: list[Feedback]
+    feedback_count: int
     filter: EventFilter
     page: Page[Event]
     rows: list[TimelineEntry]
@@ -95,6 +97,7 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     invocations = Invocation.objects.filter(session=session).order_by("-id")
     jobs = ToolJob.objects.filter(session=session).order_by("-created_at")
     scheduled = ScheduledTask.objects.filter(session=session).order_by("-id")
+    feedback = Feedback.objects.filter(session=session).order_by("-id")
     return SessionPage(
         session=session,
         totals=summary.totals,
@@ -109,6 +112,8 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         job_count=jobs.count(),
         scheduled_tasks=list(scheduled[:SHOWN_ROWS]),
         scheduled_task_count=scheduled.count(),
+        feedback=list(feedback[:SHOWN_ROWS]),
+        feedback_count=feedback.count(),
         filter=event_filter,
         page=page,
         rows=_build_rows(session, page),

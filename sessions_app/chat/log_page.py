@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 import runtime.events
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
+from sessions_app.feedback import feedback_of
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import RewoundRange, rewound_ranges
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
@@ -24,6 +25,7 @@ from sessions_app.rendering.event_html import event_html
 from sessions_app.rendering.session_view import SessionView
 
 PAGE_EVENTS = 50
+CHUNK_EVENTS = 8
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,27 @@ class LogPage:
         has_more: True when there are older events.
         invocations: fields of the websocket's `invocation` frames. An invocation of a person's message that has no
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
+        feedback: the owner's opinions of these events, by `seq`.
     """
 
     articles: list[SafeString]
     first_seq: int
     has_more: bool
     invocations: list[dict[str, Any]]
+    feedback: dict[int, dict[str, str]]
+
+    @property
+    def feedback_json(self) -> str:
+        """The feedback as JSON."""
+        return json.dumps(self.feedback)
+
+    @property
+    def chunks(self) -> list[list[SafeString]]:
+        """The articles in groups, which `chat/chunks.js` takes out of the document and puts back."""
+        return [
+            self.articles[start : start + CHUNK_EVENTS]
+            for start in range(0, len(self.articles), CHUNK_EVENTS)
+        ]
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:
@@ -49,15 +66,14 @@ async def newest_page(session: Session, reader: User) -> LogPage:
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
     since = oldest or session.created_at
     recent = Q(created_at__gte=since) & ~_is_rewound(rewound)
-    view = SessionView.of(session, reader)
-    return await _log_page(session, view, events, Q(status__in=InvocationStatus.open()) | recent)
+    return await _log_page(session, reader, events, Q(status__in=InvocationStatus.open()) | recent)
 
 
 async def older_page(session: Session, reader: User, before: int) -> LogPage:
     """Return the page before the event with `seq` `before`."""
     rewound = await in_thread(rewound_ranges, session.pk)
     events = await _last_events(session, before - 1, rewound)
-    return await _log_page(session, SessionView.of(session, reader), events, Q(pk__in=()))
+    return await _log_page(session, reader, events, Q(pk__in=()))
 
 
 async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRange]) -> list[Event]:
@@ -80,8 +96,9 @@ def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
     return is_rewound
 
 
-async def _log_page(session: Session, view: SessionView, newest_first: list[Event], others: Q) -> LogPage:
+async def _log_page(session: Session, reader: User, newest_first: list[Event], others: Q) -> LogPage:
     """Return the page of some events, with their invocations and others."""
+    view = SessionView.of(session, reader)
     events = newest_first[:PAGE_EVENTS][::-1]
     readable = [event_to_show(event.body) for event in events]
     jobs = await _jobs(session, readable)
@@ -94,6 +111,7 @@ async def _log_page(session: Session, view: SessionView, newest_first: list[Even
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
+        feedback=await in_thread(feedback_of, session, [event.seq for event in events]),
     )
 
 

@@ -40,6 +40,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "session_id", "id", "invocation_id", "call_id", "agent_name", "task", "start_at", "next_at", "every",
         "time_zone", "runs", "most_runs", "ends_at", "created_at", "last_run_at", "cancelled_at",
     ),
+    "feedback": ("session_id", "seq", "rating", "comment", "created_at", "updated_at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
 """Exported fields by kind, which names the file. Notes of staff and the site's internals are not among them."""

@@ -9,6 +9,7 @@ from django.db.models import Model, QuerySet
 from sessions_app.models import (
     Artifact,
     Event,
+    Feedback,
     Invocation,
     MemoryEntry,
     SavedCredential,
@@ -25,6 +26,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "scheduled_tasks": ScheduledTask,
     "memory_entries": MemoryEntry,
     "artifacts": Artifact,
+    "feedback": Feedback,
 }
 KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials")
 

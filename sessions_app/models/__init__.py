@@ -2,6 +2,7 @@
 
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind
+from sessions_app.models.feedback import Feedback, Rating
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
@@ -22,12 +23,14 @@ __all__ = [
     "ErasedKind",
     "Event",
     "EventKind",
+    "Feedback",
     "Invocation",
     "InvocationStatus",
     "JobStatus",
     "LegalHold",
     "MemoryEntry",
     "PersonUsage",
+    "Rating",
     "SavedCredential",
     "ScheduledTask",
     "Session",

@@ -18,9 +18,18 @@ from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
 from runtime.sessions.state import State
+from sessions_app.conf import conf
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
+from sessions_app.history.model_usage import cost_of, tokens_of
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering.blocks import Block, ScheduledTaskBlock, TextBlock, blocks_of, one_line
+from sessions_app.rendering.blocks import (
+    Block,
+    ScheduledTaskBlock,
+    TextBlock,
+    ThoughtBlock,
+    blocks_of,
+    one_line,
+)
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import SessionView
 
@@ -105,6 +114,7 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         "is_interrupted": bool(event.interrupted),
         "is_resumed": is_resumed(event),
         "is_stopped_by_staff": is_stopped_by_staff(event),
+        "is_empty_answer": _is_empty_answer(event, blocks),
     }
     if not any(content.values()):
         return mark_safe("")
@@ -116,6 +126,8 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
         "shows_details": view.shows_details,
+        "tokens": tokens_of(event) if view.shows_details else 0,
+        "cost": cost_of(event, conf()) if view.shows_details else 0,
     }
     return render_to_string("chat/event.html", context)
 
@@ -150,6 +162,13 @@ def _speaker(event: Event, blocks: list[Block]) -> str:
     if any(isinstance(block, TextBlock) for block in blocks):
         return "person" if event.author == "user" else "agent"
     return "quiet"
+
+
+def _is_empty_answer(event: Event, blocks: list[Block]) -> bool:
+    """True when a model ended its turn without an error, and with nothing but thoughts."""
+    has_ended = event.finish_reason is not None and not event.error_code and not event.interrupted
+    is_final = event.author != "user" and event.is_final_response() and not event.actions.transfer_to_agent
+    return has_ended and is_final and all(isinstance(block, ThoughtBlock) for block in blocks)
 
 
 def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:

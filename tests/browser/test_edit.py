@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
@@ -121,10 +121,14 @@ def test_a_tab_that_has_not_loaded_the_edited_message_shows_the_same_log(
     model.play(Turn(text=["One."]), *steps, Turn(text=["Two."]), Turn(text=["Three."]))
     talk(chat, "First", "Second")
     other = open_tab()
-    other.open(chat.page.url)
-    expect(other.log.locator("article[id]")).not_to_have_count(0)
+    requests: list[Route] = []
+    other.page.route("**/events/?before=*", lambda route: requests.append(route))
+    with other.page.expect_request("**/events/?before=*"):
+        other.open(chat.page.url)
     expect(other.messages).to_have_count(0)
     edit(chat, "Second", "Third")
+    chat.wait_for_answer("Three.")
+    requests[0].continue_()
     for tab in (chat, other):
         tab.wait_for_answer("Three.")
         expect(tab.messages).to_have_text(["First", "Third"])

@@ -57,6 +57,10 @@ GET    login     404    200   404   404       -          /chat/<session_id>/
 POST   405       405    405   405   405       -          /chat/<session_id>/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/
+GET    login     404    200   404   404       -          /chat/<session_id>/events/<seq>/text/
+POST   405       405    405   405   405       -          /chat/<session_id>/events/<seq>/text/
+GET    405       405    405   405   405       -          /chat/<session_id>/events/<seq>/feedback/
+POST   login     404    204   404   404       -          /chat/<session_id>/events/<seq>/feedback/
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 

@@ -15,6 +15,7 @@ from sessions_app.models import (
     AppState,
     Artifact,
     Event,
+    Feedback,
     Invocation,
     ScheduledTask,
     Session,
@@ -22,7 +23,17 @@ from sessions_app.models import (
     UserState,
 )
 
-MODELS = ("session", "event", "invocation", "tooljob", "scheduledtask", "artifact", "appstate", "userstate")
+MODELS = (
+    "session",
+    "event",
+    "invocation",
+    "tooljob",
+    "scheduledtask",
+    "artifact",
+    "feedback",
+    "appstate",
+    "userstate",
+)
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'>"
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
 
@@ -75,6 +86,7 @@ def create_one_of_each(session: Session, person: User) -> dict[str, Any]:
         "tooljob": make_job(session),
         "scheduledtask": make_scheduled_task(session),
         "artifact": make_artifact(session, "notes.txt"),
+        "feedback": Feedback.objects.create(session=session, user=person, seq=1, rating="good"),
         "appstate": AppState.objects.update_or_create(app_name="help_desk", defaults={"state": {"total": 2}})[
             0
         ],

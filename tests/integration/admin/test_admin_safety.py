@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import AppState, Invocation, Session, UserState
+from sessions_app.models import AppState, Feedback, Invocation, Session, UserState
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
@@ -46,6 +46,7 @@ def test_hostile_text_is_escaped_on_every_page_and_no_style_or_script_is_inline(
     )
     job = make_job(session, tool_name=HOSTILE, error=HOSTILE, args={"a": HOSTILE}, progress_message=HOSTILE)
     artifact = make_artifact(session, HOSTILE)
+    feedback = Feedback.objects.create(session=session, user=person, seq=1, rating="bad", comment=HOSTILE)
     state, _ = AppState.objects.update_or_create(app_name=HOSTILE, defaults={"state": delta})
     UserState.objects.update_or_create(app_name=HOSTILE, user=person, defaults={"state": delta})
     pages = [
@@ -54,6 +55,7 @@ def test_hostile_text_is_escaped_on_every_page_and_no_style_or_script_is_inline(
         reverse("admin:sessions_app_invocation_change", args=[invocation.pk]),
         reverse("admin:sessions_app_tooljob_change", args=[job.pk]),
         reverse("admin:sessions_app_artifact_change", args=[artifact.pk]),
+        reverse("admin:sessions_app_feedback_change", args=[feedback.pk]),
         reverse("admin:sessions_app_appstate_change", args=[quote(state.pk)]),
     ]
     for url in pages:

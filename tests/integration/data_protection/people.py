@@ -13,7 +13,7 @@ from django.test import Client
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
 from sessions_app.db.threads import in_thread
-from sessions_app.models import Invocation, Session
+from sessions_app.models import Feedback, Invocation, Session
 from sessions_app.services import DjangoCredentialService, DjangoMemoryService, DjangoSessionService
 from tests.contracts.credential_service import config, context_of
 from tests.fakes import text_content
@@ -65,6 +65,7 @@ def add_rows(row: Session, text: str) -> None:
     Invocation.objects.create(session=row, status="completed", **names)
     make_job(row, args={"text": text}, result={"text": text}, call_id="c-1", status="succeeded")
     make_scheduled_task(row, task=text)
+    Feedback.objects.create(session=row, user_id=row.user_id, seq=2, rating="bad", comment=text)
     make_artifact(row, f"{text}.txt", text.encode())
     make_artifact(row, f"user:{row.key}.txt", text.encode())
 

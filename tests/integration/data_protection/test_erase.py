@@ -78,8 +78,8 @@ async def test_the_tombstone_says_what_was_erased_and_why_without_the_name(ada: 
     assert (tombstone.kind, tombstone.subject_id, tombstone.user_id) == ("person", str(ID), str(ID))
     assert tombstone.reason == "She asked for it."
     assert tombstone.finished_at is not None
-    kinds = ("events", "invocations", "jobs", "scheduled_tasks", "memory_entries", "sessions")
-    assert [tombstone.counts[kind] for kind in kinds] == [4, 2, 2, 2, 4, 2]
+    kinds = ("events", "invocations", "jobs", "scheduled_tasks", "memory_entries", "feedback", "sessions")
+    assert [tombstone.counts[kind] for kind in kinds] == [4, 2, 2, 2, 4, 2, 2]
     assert [tombstone.counts[kind] for kind in ("artifacts", "user_states", "credentials")] == [4, 1, 1]
     assert "lovelace" not in str(vars(tombstone))
 

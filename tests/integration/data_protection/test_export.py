@@ -75,6 +75,7 @@ ROWS = {
     "jobs": 2,
     "scheduled_tasks": 2,
     "memory_entries": 4,
+    "feedback": 2,
     "user_states": 1,
     "credentials": 1,
 }

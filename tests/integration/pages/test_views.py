@@ -127,7 +127,9 @@ def test_a_session_page_needs_the_same_queries_however_much_it_shows(
             tool_name="write_report",
             task_name="t",
         )
-    with django_assert_num_queries(LOGIN_QUERIES + 6):  # session, list, rewinds, events, jobs, invocations
+    with django_assert_num_queries(
+        LOGIN_QUERIES + 7
+    ):  # session, list, rewinds, events, jobs, invocations, feedback
         html = browser_of_person.get(page(session)).content.decode()
     assert html.count('class="job"') == 50
 
@@ -204,7 +206,7 @@ def test_pages_of_a_rewound_session_are_full_and_need_one_more_query(
     for number in range(4):
         rewind(session, f"e-{59 - number}")
     with django_assert_num_queries(
-        LOGIN_QUERIES + 6
+        LOGIN_QUERIES + 7
     ):  # all of the others, and the numbers of the rewound; no jobs
         html = browser_of_person.get(page(session)).content.decode()
     assert seqs(html) == list(range(7, 57))

@@ -338,6 +338,24 @@ def test_an_error_is_a_sentence(body: dict[str, Any], sentence: str) -> None:
     assert "data-error" in Tags(html).all("article")[0]
 
 
+@pytest.mark.parametrize(
+    ("parts", "fields", "is_empty"),
+    [
+        ([], {"finishReason": "STOP"}, True),
+        ([{"text": " "}], {"finishReason": "STOP"}, True),
+        ([{"text": "Hm", "thought": True}], {"finishReason": "STOP"}, True),
+        ([{"text": "Yes"}], {"finishReason": "STOP"}, False),
+        ([], {"finishReason": "SAFETY", "errorCode": "SAFETY"}, False),
+        ([{"functionCall": {"id": "c1", "name": "f", "args": {}}}], {"finishReason": "STOP"}, False),
+        ([], {"actions": {"stateDelta": {"a": 1}}}, False),
+    ],
+)
+def test_an_answer_without_words_says_so(
+    parts: list[dict[str, Any]], fields: dict[str, Any], is_empty: bool
+) -> None:
+    assert ("Help desk gave no answer." in event_html(*parts, author="help_desk", **fields)) is is_empty
+
+
 def test_an_interrupted_answer_is_kept_and_marked() -> None:
     html = event_html({"text": "Once upon a"}, interrupted=True)
     assert "Once upon a" in html

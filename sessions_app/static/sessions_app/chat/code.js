@@ -1,17 +1,28 @@
-// Header of each code block: its language and a copy button.
+// Header of each code block: its language, and buttons that wrap its lines and copy it.
 
 import { make, makeButton } from "./dom.js";
 
-export function addCopyButtons(root) {
+export function addCodeHeads(root) {
   for (const pre of root.querySelectorAll(".prose pre")) {
     const block = make("div", "code");
     const head = make("div", "code-head");
     head.append(make("span", "", pre.dataset.language ?? "text"));
     // The clipboard API exists only in secure contexts: HTTPS or localhost.
-    if (navigator.clipboard) head.append(makeCopyButton(pre));
+    const buttons = make("span", "code-buttons");
+    buttons.append(makeWrapButton(pre));
+    if (navigator.clipboard) buttons.append(makeCopyButton(pre));
+    head.append(buttons);
     pre.replaceWith(block);
     block.append(head, pre);
   }
+}
+
+function makeWrapButton(pre) {
+  const button = makeButton("plain", "Wrap", () => {
+    button.ariaPressed = pre.toggleAttribute("data-wrap");
+  });
+  button.ariaPressed = false;
+  return button;
 }
 
 function makeCopyButton(pre) {

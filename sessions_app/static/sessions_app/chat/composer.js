@@ -1,21 +1,26 @@
-// Form for writing a message. Enter sends it; the draft survives a reload.
+// Form for writing a message. Enter sends it; the browser keeps the draft.
+
+import { moveFocus } from "./dom.js";
+
+const HAS_KEYBOARD = matchMedia("(hover: hover)");
 
 export class Composer {
   #isComposing = false;
   #runningId = null;
-  #storageKey = "";
+  #draft;
+  #slot;
 
   /**
    * @param onSend - Callback with the text of a message to send.
    * @param onStop - Callback for the stop button.
    */
-  constructor(form, sessionId, { onSend, onStop }) {
+  constructor(form, storage, { onSend, onStop }) {
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
-    this.draftKey = `draft:${sessionId}`;
+    this.#draft = { storage, name: "draft" };
     this.onSend = onSend;
-    this.#open(this.draftKey);
+    this.#open(this.#draft);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
@@ -29,7 +34,13 @@ export class Composer {
       this.field.focus();
       onStop();
     });
-    if (matchMedia("(hover: hover)").matches) this.field.focus();
+    if (HAS_KEYBOARD.matches) this.field.focus();
+  }
+
+  /** Take the focus of a control that disappears; on a touch screen, where a keyboard would open, `place` gets it. */
+  takeFocus(place) {
+    if (HAS_KEYBOARD.matches) this.field.focus({ preventScroll: true });
+    else moveFocus(place);
   }
 
   /** Set the id of the invocation that the stop button cancels; null hides the button. */
@@ -40,9 +51,9 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Switch to another text, stored under `key`, which starts as `text`. The draft stays stored. */
-  switchTo(key, text) {
-    this.#open(key, text);
+  /** Switch to another text, kept in the slot `{ storage, name }`, which starts as `text`. The draft stays stored. */
+  switchTo(slot, text) {
+    this.#open(slot, text);
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
   }
@@ -50,8 +61,8 @@ export class Composer {
   /** Discard the current text and return to the draft; with `keepsText`, append the text to the draft. */
   returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;
-    sessionStorage.removeItem(this.#storageKey);
-    this.#open(this.draftKey);
+    this.#slot.storage.set(this.#slot.name, "");
+    this.#open(this.#draft);
     if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
     this.#refresh();
   }
@@ -68,9 +79,9 @@ export class Composer {
     this.#refresh();
   }
 
-  #open(key, text = "") {
-    this.#storageKey = key;
-    this.field.value = sessionStorage.getItem(key) ?? text;
+  #open(slot, text = "") {
+    this.#slot = slot;
+    this.field.value = slot.storage.get(slot.name) ?? text;
     this.#refresh();
   }
 
@@ -92,7 +103,7 @@ export class Composer {
 
   #refresh() {
     const isEmpty = !this.field.value.trim();
-    sessionStorage.setItem(this.#storageKey, this.field.value);
+    this.#slot.storage.set(this.#slot.name, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
     this.stopButton.hidden = !this.#runningId;
     this.sendButton.hidden = this.#runningId !== null && isEmpty;

@@ -1,5 +1,7 @@
 // Confirmation requests: calls that run only after a yes. The first answer counts, whichever tab sent it.
 
+import { moveFocus } from "./dom.js";
+
 /** Move confirmations below their requests and hide the buttons. */
 export function placeConfirmations(...roots) {
   for (const root of roots) {
@@ -35,13 +37,15 @@ export function listenForConfirmations(log, onAnswer) {
     if (!button) return;
     const request = button.closest(".question");
     const isSent = onAnswer(request.dataset.callId, button.dataset.confirm === "yes");
-    if (isSent) setEnabled(request, false);
+    if (!isSent) return;
+    moveFocus(request);
+    setEnabled(request, false);
   });
 }
 
 /** Enable all requests again after the server refused an answer. */
-export function enableConfirmations(log) {
-  for (const request of log.querySelectorAll(".question")) setEnabled(request, true);
+export function enableConfirmations(conversation) {
+  for (const request of conversation.findAll(".question")) setEnabled(request, true);
 }
 
 /** Enable or disable the buttons of a request or question. */

@@ -1,8 +1,11 @@
 // Event log of the page: each event once, in the order of its seq.
 
-import { addCopyButtons } from "./code.js";
+import { Chunks, mute } from "./chunks.js";
+import { addCodeHeads } from "./code.js";
 import { parse } from "./dom.js";
 import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
+import { quietRetriedErrors } from "./retried.js";
+import { Runs } from "./runs.js";
 import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";
 
@@ -11,9 +14,12 @@ export class Conversation {
   constructor(main, { onGap }) {
     this.main = main;
     this.log = main.querySelector("#log");
+    this.chunks = new Chunks(this.log);
+    this.runs = new Runs(this, { onOpen: (articles) => this.chunks.unfold(articles) });
     this.lastSeq = Number(main.dataset.lastSeq);
     this.onGap = onGap;
     this.#decorate(this.log);
+    this.#update();
   }
 
   /** Append the next event; a rewind event removes the events that it undid instead. Return true for a new event. */
@@ -25,21 +31,38 @@ export class Conversation {
     }
     this.lastSeq = seq;
     if (rewoundFrom) this.#removeFrom(rewoundFrom);
-    else this.#append(parse(html));
+    else this.append(parse(html));
     return true;
+  }
+
+  /** Append rows at the end. */
+  append(rows) {
+    this.#decorate(rows);
+    this.chunks.append(rows);
+    this.#update();
   }
 
   /** Prepend older events without announcing them to screen readers. */
   prepend(fragment) {
-    this.log.setAttribute("aria-live", "off");
+    mute(this.log);
     this.#decorate(fragment);
-    this.log.prepend(fragment);
-    setTimeout(() => this.log.removeAttribute("aria-live"), 1000);
+    this.chunks.prepend(fragment);
+    this.#update();
+  }
+
+  /** Return the elements of the log that match, in order, those of folded chunks included. */
+  findAll(selector) {
+    return this.chunks.roots.flatMap((root) => [...root.querySelectorAll(selector)]);
+  }
+
+  /** Return the first element of the log that matches; undefined without one. */
+  find(selector) {
+    return this.findAll(selector)[0];
   }
 
   /** Return the articles of an invocation, in order. */
   articlesOf(invocationId) {
-    return [...this.log.querySelectorAll(`article[data-invocation="${CSS.escape(invocationId)}"]`)];
+    return this.findAll(`article[data-invocation="${CSS.escape(invocationId)}"]`);
   }
 
   /** Return the user message that started the invocation; null when the page does not show it. */
@@ -48,26 +71,30 @@ export class Conversation {
     return message?.querySelector(".said")?.textContent ?? null;
   }
 
-  #append(fragment) {
-    this.#decorate(fragment);
-    this.log.append(fragment);
-  }
-
   // Responses and confirmations that were moved from there into earlier articles are removed too.
   #removeFrom(first) {
-    const rows = [...this.log.querySelectorAll("article[data-seq], .outcome")];
+    this.chunks.unfold();
+    const rows = this.findAll("article[data-seq], .outcome");
     const from = rows.findIndex((row) => row.dataset.seq >= first);
     if (from >= 0) rows.slice(from).forEach((row) => row.remove());
     removeResponsesFrom(this.log, first);
     reopenConfirmations(this.log, first);
+    this.#update();
+  }
+
+  // Parts of the page that depend on the rows before or after them.
+  #update() {
+    quietRetriedErrors(this.findAll("article[data-seq]:not([hidden])"));
+    this.runs.update();
   }
 
   // Times first: what is placed elsewhere leaves the root.
   #decorate(root) {
     showLocalTimes(root);
-    placeResponses(this.log, root);
-    placeConfirmations(this.log, root);
-    addCopyButtons(root);
+    const roots = [...this.chunks.roots, root];
+    placeResponses(...roots);
+    placeConfirmations(...roots);
+    addCodeHeads(root);
   }
 }
 

@@ -14,6 +14,12 @@ export function makeButton(className, text, onClick) {
   return button;
 }
 
+/** Focus an element that is no control, so that keys and screen readers go on from there. */
+export function moveFocus(element) {
+  element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+}
+
 /** Parse HTML of the server into a fragment, without running scripts. */
 export function parse(html) {
   const template = document.createElement("template");

@@ -25,10 +25,9 @@ export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded
   }
 
   function show(fragment) {
-    const anchor = conversation.log.querySelector("article:not([hidden])") ?? conversation.log;
     const invocations = embeddedInvocations(fragment);
     const hasMore = fragment.querySelector(".log-page").dataset.hasMore === "true";
-    scroll.keepPlace(anchor, () => {
+    scroll.keepPlace(conversation.log.querySelectorAll("article"), () => {
       conversation.prepend(fragment);
       button.hidden = !hasMore;
       onLoaded(invocations);

@@ -1,5 +1,7 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
+const EDITED = "edit";
+
 export class Edit {
   #article = null;
 
@@ -7,9 +9,8 @@ export class Edit {
    * @param mayBegin - Return true when editing may start.
    * @param onLost - Callback when the edited message was replaced in another tab.
    */
-  constructor(bar, { sessionId, conversation, composer, mayBegin, onLost }) {
-    Object.assign(this, { bar, composer, onLost });
-    this.storageKey = `edit:${sessionId}`;
+  constructor(bar, { storage, conversation, composer, mayBegin, onLost }) {
+    Object.assign(this, { bar, storage, composer, onLost });
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-edit]");
       if (button && mayBegin()) this.#begin(button.closest("article"));
@@ -39,11 +40,11 @@ export class Edit {
     this.#end();
     this.#article = article;
     const { invocation } = article.dataset;
-    sessionStorage.setItem(this.storageKey, invocation);
+    this.storage.set(EDITED, invocation);
     article.dataset.editing = "";
     this.bar.hidden = false;
     this.composer.field.setAttribute("aria-describedby", "editing-text");
-    this.composer.switchTo(`${this.storageKey}:${invocation}`, article.querySelector(".said").textContent);
+    this.composer.switchTo({ storage: this.storage, name: `${EDITED}:${invocation}` }, article.querySelector(".said").textContent);
   }
 
   #cancel() {
@@ -56,7 +57,7 @@ export class Edit {
     if (!this.#article) return;
     delete this.#article.dataset.editing;
     this.#article = null;
-    sessionStorage.removeItem(this.storageKey);
+    this.storage.set(EDITED, "");
     this.bar.hidden = true;
     this.composer.field.removeAttribute("aria-describedby");
     this.composer.returnToDraft(options);
@@ -64,7 +65,7 @@ export class Edit {
 
   // Continue an edit after a reload of the page.
   #resume(conversation) {
-    const invocation = sessionStorage.getItem(this.storageKey);
+    const invocation = this.storage.get(EDITED);
     if (!invocation) return;
     const articles = conversation.articlesOf(invocation);
     this.#begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));

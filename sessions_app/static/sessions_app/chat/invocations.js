@@ -16,6 +16,12 @@ export class Invocations {
     return (active.find(([, status]) => status === "running") ?? active[0])?.[0] ?? null;
   }
 
+  /** The current invocation's id and status; null without one. */
+  get currentWithStatus() {
+    const id = this.current;
+    return id && { id, status: this.#statuses.get(id) };
+  }
+
   update({ id, status }) {
     this.#statuses.set(id, status);
   }

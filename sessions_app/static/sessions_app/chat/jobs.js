@@ -1,6 +1,6 @@
 // Cards of jobs. Each card is placed below its function call and replaced by every update.
 
-import { parse } from "./dom.js";
+import { moveFocus, parse } from "./dom.js";
 import { setEnabled } from "./confirmations.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
@@ -11,15 +11,17 @@ export class Jobs {
    * @param onCancel - Send the cancel request for a job id; return true when it was sent.
    * @param onAnswer - Send {id, number, answer} for a job's question; return true when it was sent.
    */
-  constructor(log, { onCancel, onAnswer }) {
-    this.log = log;
+  constructor(conversation, { onCancel, onAnswer }) {
+    const { log } = conversation;
+    this.conversation = conversation;
     log.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-cancel-job]");
       if (button) button.disabled = onCancel(button.dataset.cancelJob);
     });
     log.addEventListener("submit", (event) => {
-      event.preventDefault();
       const form = event.target;
+      if (!form.dataset.job) return;
+      event.preventDefault();
       const { job: id, number, kind } = form.dataset;
       const value = kind === "text" ? form.elements.answer.value : event.submitter.value;
       const answer = kind === "confirm" ? value === "yes" : value;
@@ -32,7 +34,7 @@ export class Jobs {
     const fragment = parse(frame.html);
     showLocalTimes(fragment);
     showElapsed(fragment);
-    const slot = this.log.querySelector(`.job-place[data-call-id="${CSS.escape(frame.call_id)}"]`);
+    const slot = this.conversation.find(`.job-place[data-call-id="${CSS.escape(frame.call_id)}"]`);
     if (slot) replace(slot, fragment);
     else this.#pending.set(frame.call_id, frame);
   }
@@ -45,13 +47,15 @@ export class Jobs {
   }
 }
 
-/** Replace the card; keep the text and focus of an answer that is being typed. */
+/** Replace the card; keep the text of an answer that is being typed, and the focus on the card. */
 function replace(slot, fragment) {
   const old = slot.querySelector("input[name=answer]");
   const fresh = fragment.querySelector("input[name=answer]");
   const isSame = old && fresh && old.form.dataset.number === fresh.form.dataset.number;
-  const hadFocus = old === document.activeElement;
+  const hadFocus = slot.contains(document.activeElement);
+  const isTyping = isSame && old === document.activeElement;
   if (isSame) fresh.value = old.value;
   slot.replaceChildren(fragment);
-  if (isSame && hadFocus) fresh.focus();
+  if (isTyping) fresh.focus();
+  else if (hadFocus) moveFocus(slot.firstElementChild);
 }

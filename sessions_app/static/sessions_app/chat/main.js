@@ -1,5 +1,6 @@
 // Chat page: create the parts and dispatch each frame to them.
 
+import { Actions } from "./actions.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
@@ -15,7 +16,9 @@ import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
 import { showStateDelta } from "./state.js";
+import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
+import { Waiting } from "./waiting.js";
 
 const CONNECTION_LABELS = {
   connected: "Connected",
@@ -31,31 +34,38 @@ const CLOSED_NOTICES = {
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
-const { session, socket: socketPath, events: eventsUrl } = main.dataset;
+const { socket: socketPath, events: eventsUrl } = main.dataset;
+const storage = new ChatStorage(main.dataset, localStorage);
+const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
 const LONGEST_TITLE = 80;
 let lastGapRequest = 0;
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
-const jobs = new Jobs(conversation.log, {
+const jobs = new Jobs(conversation, {
   onCancel: (id) => socket.send("cancel_job", { id }),
   onAnswer: (answer) => socket.send("answer_job", answer),
 });
 const schedules = new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
-const scroll = new Scroll(main, byId("newest"));
+const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
 const outcomes = new Outcomes(conversation, {
   onRetry: (id) => socket.send("retry", { invocation_id: id }),
+  onPress: takeFocus,
 });
 const invocations = new Invocations();
+const waiting = new Waiting(byId("working"), { conversation, tell });
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
-const outbox = new Outbox(byId("outbox"), session, {
+const outbox = new Outbox(byId("outbox"), storage, {
   deliver: (message) => socket.isReady && socket.send("message", message),
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
+  onCancel: (id) => socket.send("cancel", { invocation_id: id }),
+  onPress: takeFocus,
 });
-const composer = new Composer(byId("composer"), session, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const composer = new Composer(byId("composer"), storage, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 const edit = new Edit(byId("editing"), {
-  sessionId: session,
+  storage: new ChatStorage(main.dataset, sessionStorage),
   conversation,
   composer,
   mayBegin: mayEdit,
@@ -82,6 +92,7 @@ const handlers = {
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
     jobs.showPending();
+    actions.update();
     if (byId("state")) {
       showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
     }
@@ -96,7 +107,7 @@ const handlers = {
   job(frame) {
     jobs.show(frame);
     if (frame.question) {
-      byId("asked").textContent = frame.question.text; // screen readers skip the cards, which change often
+      tell(frame.question.text); // screen readers skip the cards, which change often
       scroll.offerNewest();
     }
   },
@@ -105,7 +116,7 @@ const handlers = {
   },
   error(frame) {
     composer.enableStop();
-    enableConfirmations(conversation.log);
+    enableConfirmations(conversation);
     outcomes.enableRetry();
     if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
   },
@@ -120,7 +131,9 @@ function onFrame(frame) {
 function onState(state) {
   byId("connection").dataset.state = state;
   byId("connection").textContent = CONNECTION_LABELS[state];
+  byId("reconnect").hidden = Boolean(CLOSED_NOTICES[state]);
   if (CLOSED_NOTICES[state]) {
+    freezeStorage();
     showNotice(CLOSED_NOTICES[state]);
     composer.close();
   }
@@ -153,6 +166,16 @@ function send(text, replaces) {
   scroll.toEnd();
 }
 
+function regenerate(invocationId) {
+  if (!mayEdit()) return;
+  send(conversation.messageOf(invocationId), invocationId);
+  takeFocus();
+}
+
+function tell(sentence) {
+  byId("asked").textContent = sentence;
+}
+
 function mayEdit() {
   const isRunning = invocations.current !== null;
   showNotice(isRunning ? "An answer is being written. Stop it or wait for it to finish, then edit." : "");
@@ -167,7 +190,7 @@ function showActivity() {
   const isRunning = invocations.current !== null;
   composer.running = invocations.current;
   main.toggleAttribute("data-busy", isRunning);
-  byId("working").hidden = !isRunning || !live.isEmpty;
+  waiting.update(invocations.currentWithStatus, { isWriting: !live.isEmpty });
 }
 
 // Use the first message as the title, truncated as on the server.
@@ -198,7 +221,15 @@ setUpEarlierButton({
   conversation,
   scroll,
   url: eventsUrl,
-  onLoaded: (frames) => frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true })),
+  onLoaded: (frames) => {
+    frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true }));
+    actions.update();
+  },
+});
+forgetOnSignOut();
+byId("reconnect").addEventListener("click", () => {
+  socket.retry();
+  takeFocus();
 });
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);

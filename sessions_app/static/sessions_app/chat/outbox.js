@@ -1,9 +1,10 @@
-// Sent messages that are not yet in the log. They survive a reload and are resent until the server acknowledges them.
+// Sent messages that are not yet in the log. The browser keeps them and sends them until the server acknowledges them.
 
 import { make, makeButton, newId } from "./dom.js";
 import { hasEnded } from "./invocations.js";
 
 const ACKNOWLEDGE_TIMEOUT = 10000;
+const UNSENT = "unsent:";
 
 export class Outbox {
   #entries = new Map();
@@ -11,23 +12,29 @@ export class Outbox {
   /**
    * @param deliver - Send {id, text, replaces}; return true when it was sent.
    * @param isShown - Return true when the log shows the message of an invocation.
+   * @param onCancel - Send the cancel request for the invocation of a message that waits for its turn.
+   * @param onPress - Callback when a pressed button disappears, which had the focus.
    */
-  constructor(region, sessionId, { deliver, isShown }) {
-    Object.assign(this, { region, deliver, isShown });
-    this.storageKey = `outbox:${sessionId}`;
-    for (const { id, text, replaces } of JSON.parse(sessionStorage.getItem(this.storageKey) ?? "[]")) this.#add(id, text, replaces);
+  constructor(region, storage, { deliver, isShown, onCancel, onPress }) {
+    Object.assign(this, { region, storage, deliver, isShown, onCancel, onPress });
+    const unsent = storage.names(UNSENT).map((name) => JSON.parse(storage.get(name)));
+    for (const { id, text, replaces } of unsent.sort((a, b) => a.at - b.at)) this.#add(id, text, replaces).isKept = true;
   }
 
   /** Send a new message; `replaces` is the invocation whose message it replaces. */
   send(text, replaces) {
     const entry = this.#add(newId(), text, replaces);
-    this.#save();
+    this.storage.set(UNSENT + entry.id, JSON.stringify({ id: entry.id, text, replaces, at: Date.now() }));
+    entry.isKept = this.#isStored(entry);
     this.#deliver(entry);
   }
 
-  /** Send all entries again under the same ids after a reconnect; the server ignores duplicates. */
+  /** Send all entries again under the same ids after a reconnect, except those that another tab has discarded. */
   resend() {
-    for (const entry of this.#entries.values()) this.#deliver(entry);
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.isKept && !this.#isStored(entry)) this.#remove(entry);
+      else this.#deliver(entry);
+    }
   }
 
   /** Handle an invocation frame: the server has the message, so it is not resent. */
@@ -36,9 +43,12 @@ export class Outbox {
     if (!entry) return;
     clearTimeout(entry.timer);
     entry.invocationId = id;
-    this.#save();
-    this.#setNote(entry, status === "queued" ? "Waiting for its turn" : "Sending…");
+    entry.isKept = false;
+    this.storage.set(UNSENT + clientId, "");
+    entry.isQueued = status === "queued";
+    this.#setNote(entry, "Sending…");
     if (this.isShown(id) || hasEnded(status)) this.#remove(entry);
+    this.#showPlaces();
   }
 
   /** Remove the entry of an invocation whose message is now in the log. */
@@ -66,7 +76,7 @@ export class Outbox {
     const note = make("p", "on-the-way");
     row.append(make("div", "said", text), note);
     this.region.append(row);
-    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null };
+    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null, isKept: false, isQueued: false };
     this.#entries.set(id, entry);
     this.#fail(entry, "Not sent");
     return entry;
@@ -88,20 +98,35 @@ export class Outbox {
 
   #fail(entry, reason) {
     clearTimeout(entry.timer);
-    const remove = makeButton("plain", "Discard", () => this.#remove(entry));
-    const retry = makeButton("plain", "Retry", () => this.#deliver(entry));
-    entry.note.replaceChildren(make("span", "error", reason), retry, remove);
+    const remove = this.#makeButton("Discard", () => this.#remove(entry));
+    const retry = this.#makeButton("Retry", () => this.#deliver(entry));
+    entry.note.replaceChildren(make("span", "not-sent", reason), retry, remove);
+  }
+
+  // The first in the queue is next; the places of the others are counted from there.
+  #showPlaces() {
+    const queued = [...this.#entries.values()].filter((entry) => entry.isQueued);
+    for (const [index, entry] of queued.entries()) {
+      const place = index ? `Waiting for its turn, after ${index} more` : "Waiting for its turn";
+      entry.note.replaceChildren(place, this.#makeButton("Cancel", () => this.onCancel(entry.invocationId)));
+    }
+  }
+
+  #makeButton(text, onClick) {
+    return makeButton("plain", text, () => {
+      onClick();
+      this.onPress();
+    });
+  }
+
+  #isStored(entry) {
+    return this.storage.get(UNSENT + entry.id) !== null;
   }
 
   #remove(entry) {
     clearTimeout(entry.timer);
     entry.row.remove();
     this.#entries.delete(entry.id);
-    this.#save();
-  }
-
-  #save() {
-    const unsent = [...this.#entries.values()].map(({ id, text, replaces }) => ({ id, text, replaces }));
-    sessionStorage.setItem(this.storageKey, JSON.stringify(unsent));
+    this.storage.set(UNSENT + entry.id, "");
   }
 }

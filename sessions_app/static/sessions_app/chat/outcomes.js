@@ -1,17 +1,22 @@
 // Outcomes of failed and cancelled invocations: a message, and a retry button at the last invocation.
 
 import { make, makeButton } from "./dom.js";
+import { quietErrors } from "./retried.js";
 
+const SENT_AGAIN = "retry:";
 const UNKNOWN = "Something went wrong. This message was not answered.";
 
 export class Outcomes {
   #shown = new Map();
   #latestId = null;
+  #sentAgain = new Set();
 
-  /** @param onRetry - Send the retry request for an invocation id; return true when it was sent. */
-  constructor(conversation, { onRetry }) {
-    this.conversation = conversation;
-    this.onRetry = onRetry;
+  /**
+   * @param onRetry - Send the retry request for an invocation id; return true when it was sent.
+   * @param onPress - Callback when the retry button was pressed, and is about to disappear.
+   */
+  constructor(conversation, { onRetry, onPress }) {
+    Object.assign(this, { conversation, onRetry, onPress });
   }
 
   /** True when a retry button is shown; another tab may have retried in the meantime. */
@@ -23,8 +28,9 @@ export class Outcomes {
    * Show the outcome of an invocation; `text` is its message if the log does not show it, `at` its time.
    * Invocations arrive in order, except that `isEarlier` marks one that precedes all others.
    */
-  show({ id, status, error, text, at, isEarlier = false }) {
-    document.getElementById(`outcome-${id}`)?.remove();
+  show({ id, client_id: clientId, status, error, text, at, isEarlier = false }) {
+    this.#findRow(id)?.remove();
+    if (clientId?.startsWith(SENT_AGAIN)) this.#quiet(clientId.slice(SENT_AGAIN.length));
     if (!isEarlier && id !== this.#latestId) {
       this.#button?.remove(); // only the last invocation can be retried
       this.#latestId = id;
@@ -39,6 +45,7 @@ export class Outcomes {
     row.id = `outcome-${id}`;
     if (articles.length) articles.at(-1).after(row);
     else this.#placeByTime(row, outcome.at);
+    if (this.#sentAgain.has(id)) this.#quiet(id);
   }
 
   /** Update the row after an event of the invocation, which may show the same outcome. */
@@ -53,16 +60,26 @@ export class Outcomes {
   }
 
   get #button() {
-    return this.conversation.log.querySelector(".outcome button");
+    return this.conversation.find(".outcome button") ?? null;
   }
 
   /** Forget the outcomes whose invocations were removed by a rewind. */
   handleRewind() {
     for (const [id, outcome] of this.#shown) {
-      if (document.getElementById(`outcome-${id}`)) continue;
+      if (this.#findRow(id)) continue;
       if (this.conversation.articlesOf(id).length) this.show(outcome);
       else this.#shown.delete(id);
     }
+  }
+
+  #findRow(id) {
+    return this.conversation.find(`#outcome-${CSS.escape(id)}`);
+  }
+
+  // Quiet the errors of an invocation whose message was sent again.
+  #quiet(id) {
+    this.#sentAgain.add(id);
+    for (const row of [...this.conversation.articlesOf(id), this.#findRow(id)]) if (row) quietErrors(row);
   }
 
   #makeRow(outcome, articles) {
@@ -86,14 +103,16 @@ export class Outcomes {
 
   #makeRetryButton(id) {
     const button = makeButton("", "Try again", () => {
-      button.disabled = this.onRetry(id);
+      if (!this.onRetry(id)) return;
+      this.onPress();
+      button.disabled = true;
     });
     return button;
   }
 
   #placeByTime(row, at) {
-    const later = [...this.conversation.log.querySelectorAll("article")].find((article) => article.dataset.time > at);
+    const later = this.conversation.findAll("article").find((article) => article.dataset.time > at);
     if (later) later.before(row);
-    else this.conversation.log.append(row);
+    else this.conversation.append(row);
   }
 }

@@ -1,17 +1,29 @@
 // Scrolling: follow the end of the conversation while it is in view, otherwise offer a button to get there.
 
 const NEAR_END_PIXELS = 90;
+const MOST_ANCHORS = 100;
+const FOCUS_RING_PIXELS = 8;
 
 export class Scroll {
   #isFollowing = true;
   #lastScrollY = 0;
 
-  constructor(content, button) {
+  /**
+   * @param foot - Element that covers the end of the window; what gets the focus is scrolled out from behind it.
+   * @param onPress - Callback when the button was pressed, and has disappeared.
+   */
+  constructor(content, { button, foot, onPress }) {
     this.button = button;
     this.content = content;
     addEventListener("scroll", () => this.#onScroll(), { passive: true });
-    button.addEventListener("click", () => this.toEnd());
+    button.addEventListener("click", () => {
+      this.toEnd();
+      onPress();
+    });
     new ResizeObserver(() => this.#onResize()).observe(content);
+    new ResizeObserver(() => {
+      document.documentElement.style.scrollPaddingBlockEnd = `${foot.offsetHeight + FOCUS_RING_PIXELS}px`;
+    }).observe(foot);
     addEventListener("resize", () => this.#onResize());
     this.toEnd();
   }
@@ -27,11 +39,17 @@ export class Scroll {
     if (!this.#isFollowing) this.button.hidden = false;
   }
 
-  /** Change content above the anchor without moving the visible content. */
-  keepPlace(anchor, change) {
-    const before = anchor.getBoundingClientRect().top;
+  /** Change content above the visible elements without moving them; the change may hide some of them. */
+  keepPlace(elements, change) {
+    const tops = new Map();
+    for (const element of elements) {
+      const { top, bottom, height } = element.getBoundingClientRect();
+      if (height && bottom > 0) tops.set(element, top);
+      if (tops.size === MOST_ANCHORS) break;
+    }
     change();
-    scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
+    const anchor = [...tops.keys()].find((element) => element.getClientRects().length);
+    if (anchor) scrollBy({ top: anchor.getBoundingClientRect().top - tops.get(anchor), behavior: "instant" });
   }
 
   #onScroll() {

@@ -57,6 +57,11 @@ export class ChatSocket {
     this.#disconnect();
   }
 
+  /** Connect at once instead of waiting for the next attempt. */
+  retry() {
+    this.#checkConnection();
+  }
+
   #connect() {
     clearTimeout(this.#retryTimer);
     const socket = new WebSocket(this.url);

@@ -1,0 +1,51 @@
+"""Addresses under an answer: its text to copy, and the person's opinion of it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from runtime.events import Event
+from sessions_app import use_cases
+from sessions_app.codec import event_to_show
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.ownership import own_session_or_404
+
+TEXT = "text/plain; charset=utf-8"
+
+
+@require_GET
+@login_required
+async def answer_text(request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
+    """Return the text of an event as it was written, without thoughts."""
+    session = await own_session_or_404(await request.auser(), session_id)
+    row = await in_thread(session.events.filter(seq=seq).first)
+    if row is None:
+        raise Http404("There is no such answer in this conversation.")
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
+    return HttpResponse(_text(event_to_show(row.body)), content_type=TEXT, headers=headers)
+
+
+@require_POST
+@login_required
+async def feedback(request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
+    """Store `rating` and `comment` of the person about an event; without a rating, withdraw them."""
+    person = await request.auser()
+    rating, comment = request.POST.get("rating", ""), request.POST.get("comment", "")
+    try:
+        await use_cases.give_feedback(person, session_id, seq, rating, comment)
+    except NotFoundError as error:
+        raise Http404(str(error)) from error
+    except InvalidInputError as error:
+        return HttpResponse(str(error), content_type=TEXT, status=HTTPStatus.BAD_REQUEST)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def _text(event: Event) -> str:
+    parts = (event.content.parts or []) if event.content else []
+    return "".join(part.text or "" for part in parts if not part.thought)

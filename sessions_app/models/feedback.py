@@ -1,0 +1,44 @@
+"""Feedback: a person's opinion of an answer."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+LONGEST_COMMENT = 2_000
+
+
+class Rating(models.TextChoices):
+    """Opinions of an answer."""
+
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Feedback(models.Model):
+    """One person's opinion of one event. The person may change it.
+
+    Attributes:
+        seq: number of the event in its session. It is no foreign key, because events are deleted with their session
+            only.
+    """
+
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="feedback")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    seq = models.BigIntegerField()
+    rating = models.CharField(max_length=8, choices=Rating.choices)
+    comment = models.TextField(blank=True, max_length=LONGEST_COMMENT, default="", db_default="")
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        """A person has one opinion of an event."""
+
+        verbose_name_plural = "feedback"
+        constraints = [
+            models.UniqueConstraint(fields=["session", "seq", "user"], name="feedback_one_per_event")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rating} #{self.seq}"

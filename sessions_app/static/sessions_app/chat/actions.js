@@ -1,0 +1,109 @@
+// Actions under answers and messages: copy, regenerate, feedback, and what an answer cost for those who may know.
+
+import { make, makeButton } from "./dom.js";
+import { FeedbackForm } from "./feedback.js";
+
+const COPIED_MILLISECONDS = 2000;
+const count = new Intl.NumberFormat();
+const cost = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
+
+export class Actions {
+  /**
+   * @param url - Address of the events; those of an answer's text and feedback follow it.
+   * @param onRegenerate - Callback with the invocation whose answer is to be written anew.
+   * @param tell - Tell screen readers a sentence.
+   * @param onTrouble - Callback with a sentence about what failed.
+   */
+  constructor(conversation, { url, onRegenerate, tell, onTrouble }) {
+    Object.assign(this, { conversation, url, tell, onTrouble });
+    this.template = document.getElementById("answer-actions").content.firstElementChild;
+    this.feedback = new FeedbackForm({ url, tell, onTrouble });
+    conversation.log.addEventListener("click", (event) => {
+      const button = event.target.closest(".actions [data-act]");
+      if (!button) return;
+      const article = button.closest("article");
+      if (button.dataset.act === "copy") this.#copy(article, button);
+      else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
+      else this.feedback.press(article, button.dataset.act);
+    });
+    this.update();
+  }
+
+  /** Show the actions under the last text of each answer, and those of messages. Call this when the log has changed. */
+  update() {
+    this.feedback.read(this.conversation.log);
+    const articles = this.conversation.findAll("article[data-seq]");
+    const answers = articles.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
+    const last = new Map(answers.map((article) => [article.dataset.invocation, article]));
+    const newest = articles.at(-1)?.dataset.invocation;
+    for (const article of answers) {
+      const bar = article.querySelector(":scope > .actions");
+      if (last.get(article.dataset.invocation) === article) this.#show(article, bar ?? this.#addBar(article), newest);
+      else bar?.remove();
+    }
+    if (navigator.clipboard) for (const bar of this.conversation.findAll(".person > .actions:not(:has([data-copy]))")) addCopy(bar);
+  }
+
+  #addBar(article) {
+    const bar = this.template.cloneNode(true);
+    // The clipboard API exists only in secure contexts: HTTPS or localhost.
+    if (!navigator.clipboard) bar.querySelector('[data-act="copy"]').remove();
+    article.append(bar);
+    this.feedback.show(article);
+    return bar;
+  }
+
+  // Only the newest answer can be written anew: what follows an earlier one would be lost.
+  #show({ dataset: { invocation } }, bar, newest) {
+    const isRepeatable = invocation === newest && this.conversation.messageOf(invocation) !== null;
+    bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
+    bar.querySelector(".cost").textContent = describeCost(this.conversation.articlesOf(invocation));
+  }
+
+  // As Markdown for plain text fields, and as rich text for documents.
+  async #copy(article, button) {
+    const text = fetch(`${this.url}${article.dataset.seq}/text/`).then(readText);
+    const types = { "text/plain": text.then((markdown) => new Blob([markdown], { type: "text/plain" })) };
+    types["text/html"] = new Blob([richText(article)], { type: "text/html" });
+    try {
+      await navigator.clipboard.write([new ClipboardItem(types)]);
+      showCopied(button);
+      this.tell("Copied.");
+    } catch {
+      this.onTrouble("The answer could not be copied. Try again.");
+    }
+  }
+}
+
+function readText(response) {
+  if (!response.ok) throw new Error(`${response.status}`);
+  return response.text();
+}
+
+function richText(article) {
+  const texts = [...article.querySelectorAll(":scope > .prose")].map((text) => text.cloneNode(true));
+  for (const text of texts) text.querySelectorAll(".code-head").forEach((head) => head.remove());
+  return texts.map((text) => text.innerHTML).join("");
+}
+
+function addCopy(bar) {
+  const button = makeButton("plain", "Copy", async () => {
+    await navigator.clipboard.writeText(bar.closest("article").querySelector(".said").textContent);
+    button.firstChild.data = "Copied";
+    setTimeout(() => (button.firstChild.data = "Copy"), COPIED_MILLISECONDS);
+  });
+  button.dataset.copy = "";
+  button.append(make("span", "visually-hidden", " this message"));
+  bar.prepend(button);
+}
+
+function showCopied(button) {
+  button.dataset.done = "";
+  setTimeout(() => delete button.dataset.done, COPIED_MILLISECONDS);
+}
+
+function describeCost(articles) {
+  const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
+  const [tokens, price] = [sum("tokens"), sum("cost")];
+  return [tokens && `${count.format(tokens)} tokens`, price && `cost ${cost.format(price)}`].filter(Boolean).join(", ");
+}

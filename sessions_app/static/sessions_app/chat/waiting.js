@@ -1,0 +1,52 @@
+// Sign of work: what the agent is doing and for how long. Screen readers are told once for each message.
+
+import { formatDuration } from "./times.js";
+
+const LONGEST_SECONDS = 3600;
+
+export class Waiting {
+  #told = null;
+  #label = "";
+  #since = 0;
+
+  /** @param tell - Tell screen readers a sentence. */
+  constructor(element, { conversation, tell }) {
+    Object.assign(this, { element, conversation, tell });
+    this.text = element.querySelector(".working-text");
+    this.seconds = element.querySelector(".working-seconds");
+    setInterval(() => this.#showSeconds(), 1000);
+  }
+
+  /** Show the work on an invocation; null when there is none. `isWriting` hides the sign: the text itself grows. */
+  update(invocation, { isWriting }) {
+    this.element.hidden = invocation === null || isWriting;
+    if (invocation === null) {
+      this.#label = "";
+      return;
+    }
+    const label = this.#describe(invocation);
+    if (label !== this.#label) this.#since = this.#startTime();
+    this.#label = this.text.textContent = label;
+    this.#showSeconds();
+    if (this.#told !== invocation.id) this.tell(label);
+    this.#told = invocation.id;
+  }
+
+  #describe({ status }) {
+    if (status === "queued") return "Waiting to start…";
+    const calls = this.conversation.findAll('.tool[data-call-id][data-state="open"]:not([data-long-running])');
+    return calls.at(-1)?.querySelector(".tool-running").textContent ?? "Thinking…";
+  }
+
+  // The newest event began the wait, unless the clocks of server and browser differ too much.
+  #startTime() {
+    const now = Date.now() / 1000;
+    const age = now - Number(this.conversation.findAll("article[data-time]").at(-1)?.dataset.time ?? now);
+    return age >= 0 && age < LONGEST_SECONDS ? now - age : now;
+  }
+
+  #showSeconds() {
+    const seconds = Math.round(Date.now() / 1000 - this.#since);
+    if (!this.element.hidden) this.seconds.textContent = seconds > 0 ? formatDuration(seconds) : "";
+  }
+}

@@ -1,0 +1,72 @@
+"""Contract: a long chat keeps its place when older events are loaded, and the page stays small."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+MOST_NODES = 3_000
+LONGEST_JUMP = 3
+STEPS = 90
+CALLS = [Call(name="show_profile", args={})] * 2
+SCROLL_UP_AND_WATCH = """
+async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  const rows = () => [...document.querySelectorAll("#log .tool")];
+  const [button, seen] = [document.getElementById("earlier"), { jump: 0, nodes: 0 }];
+  while (scrollY > 0 || !button.hidden) {
+    scrollBy({ top: -250, behavior: "instant" });
+    const row = rows().find((one) => one.getBoundingClientRect().top > 100) ?? rows().at(-1);
+    const top = row.getBoundingClientRect().top;
+    for (let count = 0; count < 6; count++) {
+      await frame();
+      seen.nodes = Math.max(seen.nodes, document.getElementsByTagName("*").length);
+    }
+    if (row.getClientRects().length) seen.jump = Math.max(seen.jump, Math.abs(row.getBoundingClientRect().top - top));
+  }
+  return seen;
+}
+"""
+ROWS_IN_VIEW = """
+() => [...document.querySelectorAll("#log article:not([hidden])")]
+  .filter((row) => row.getBoundingClientRect().bottom > 0 && row.getBoundingClientRect().top < innerHeight).length
+"""
+
+
+@pytest.fixture
+def long_chat(chat: ChatPage, model: Model) -> ChatPage:
+    """A chat of several pages of calls, two at once, so that the pages split calls from their responses."""
+    model.play(
+        *[Turn(calls=CALLS, text=["One more."])] * STEPS, Turn(text=["Done."]), Turn(text=["And again."])
+    )
+    chat.send("Look often")
+    expect(chat.answers.filter(has_text="Done.")).to_be_visible(timeout=90_000)
+    chat.wait_until_idle()
+    chat.reload()
+    return chat
+
+
+def fold_nothing_is_lost(page: Page) -> bool:
+    """True when all rows in view are shown."""
+    return bool(page.evaluate(ROWS_IN_VIEW))
+
+
+def test_scrolling_up_neither_jumps_nor_grows_the_page_and_loses_nothing(
+    long_chat: ChatPage, model: Model
+) -> None:
+    page = long_chat.page
+    seen = page.evaluate(SCROLL_UP_AND_WATCH)
+    assert seen["jump"] <= LONGEST_JUMP
+    assert seen["nodes"] <= MOST_NODES
+    expect(long_chat.messages.filter(has_text="Look often")).to_be_in_viewport()
+
+    long_chat.box.fill("Once more")
+    long_chat.box.press("Enter")
+    long_chat.wait_for_answer("And again.")
+    expect(long_chat.answers.filter(has_text="Done.")).to_be_visible()
+    assert fold_nothing_is_lost(page)
+    assert page.evaluate("document.getElementsByTagName('*').length") <= MOST_NODES

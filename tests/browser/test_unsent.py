@@ -1,0 +1,67 @@
+"""Contract: drafts and unsent messages outlive their tab, belong to one person, and go when the person signs out."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import PERSON, OpenTab
+from tests.browser.model import Model
+from tests.model_server import Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def test_a_draft_and_an_unsent_message_outlive_their_tab(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["It came from the other tab."]))
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.send("Wait for another tab")
+    expect(chat.unsent).to_contain_text("Not sent")
+    chat.box.fill("and a draft")
+    address = chat.page.url
+    chat.page.close()
+
+    other = open_tab()
+    other.open(address)
+    other.wait_for_answer("It came from the other tab.")
+    expect(other.messages).to_have_text(["Wait for another tab"])
+    expect(other.box).to_have_value("and a draft")
+    assert len(model.requests()) == 1
+
+
+def test_a_message_that_one_tab_discards_is_not_sent_by_another(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["Never asked."]))
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.send("Forget this")
+    other = open_tab()
+    other.connection.cut()
+    other.page.goto(chat.page.url)
+    expect(other.unsent).to_contain_text("Forget this")
+    chat.unsent.get_by_role("button", name="Discard").click()
+    expect(chat.unsent).to_have_count(0)
+    expect(chat.box).to_be_focused()
+    other.connection.restore()
+    other.wait_until_connected()
+    expect(other.unsent).to_have_count(0)
+    assert model.requests() == []
+
+
+def test_signing_out_forgets_what_was_not_sent(open_tab: OpenTab, site: Stack) -> None:
+    tab = open_tab()
+    tab.page.context.clear_cookies()
+    tab.sign_in(PERSON, site.credentials[PERSON])
+    address = tab.new_chat()
+    tab.box.fill("a secret draft")
+    assert "a secret draft" in tab.page.evaluate("JSON.stringify(localStorage)")
+    tab.page.get_by_role("button", name="Sign out").click()
+    expect(tab.page.get_by_role("button", name="Sign in")).to_be_visible()
+    assert tab.page.evaluate("JSON.stringify(localStorage)") == "{}"
+    tab.sign_in(PERSON, site.credentials[PERSON])
+    tab.open(address)
+    expect(tab.box).to_have_value("")
