@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app.chat import downloads, views
+from sessions_app.chat import downloads, files, views
 
 
 class FilenameConverter(StringConverter):
@@ -19,5 +19,8 @@ urlpatterns = [
     path("chat/new/<str:app_name>/", views.new_session, name="new"),
     path("chat/<uuid:session_id>/", views.session_page, name="session"),
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
+    path("chat/<uuid:session_id>/files/", files.files, name="files"),
+    path("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),
+    path("chat/<uuid:session_id>/preview/<filename:filename>", files.preview, name="preview"),
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
 ]

@@ -29,14 +29,19 @@ class ArtifactReference:
         return types.Part(file_data=types.FileData(file_uri=self.uri, mime_type=self.mime_type))
 
     @classmethod
-    def of_part(cls, part: types.Part) -> ArtifactReference | None:
-        """Return the reference that a part holds; None for every other part."""
-        uri = part.file_data.file_uri or "" if part.file_data else ""
+    def of_uri(cls, uri: str, mime_type: str) -> ArtifactReference | None:
+        """Return the reference of a URI; None for the URI of another file."""
         if not uri.startswith(f"{SCHEME}:"):
             return None
         address = urlsplit(uri)
         version = parse_qs(address.query).get("version", [""])[0]
         if not version.isdecimal() or len(version) > _LONGEST_VERSION:
             return None
-        mime_type = part.file_data.mime_type or "" if part.file_data else ""
         return cls(unquote(address.path), int(version), mime_type)
+
+    @classmethod
+    def of_part(cls, part: types.Part) -> ArtifactReference | None:
+        """Return the reference that a part holds; None for every other part."""
+        if part.file_data is None:
+            return None
+        return cls.of_uri(part.file_data.file_uri or "", part.file_data.mime_type or "")

@@ -6,10 +6,12 @@ export class Composer {
   #storageKey = "";
 
   /**
-   * @param onSend - Callback with the text of a message to send.
+   * @param files - Attachments of the text.
+   * @param onSend - Callback with the text and the files of a message to send.
    * @param onStop - Callback for the stop button.
    */
-  constructor(form, sessionId, { onSend, onStop }) {
+  constructor(form, sessionId, { files, onSend, onStop }) {
+    this.files = files;
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
@@ -40,17 +42,18 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Switch to another text, stored under `key`, which starts as `text`. The draft stays stored. */
-  switchTo(key, text) {
-    this.#open(key, text);
+  /** Switch to another text, stored under `key`, which starts as `text` and `files`. The draft stays stored. */
+  switchTo(key, text, files) {
+    this.#open(key, text, files);
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
   }
 
-  /** Discard the current text and return to the draft; with `keepsText`, append the text to the draft. */
+  /** Discard the current text and its files and return to the draft; with `keepsText`, append them to the draft. */
   returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;
     sessionStorage.removeItem(this.#storageKey);
+    this.files.close(this.draftKey, { keepsFiles: keepsText });
     this.#open(this.draftKey);
     if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
     this.#refresh();
@@ -68,9 +71,15 @@ export class Composer {
     this.#refresh();
   }
 
-  #open(key, text = "") {
+  /** Update the buttons after a change of the files. */
+  refresh() {
+    this.#refresh();
+  }
+
+  #open(key, text = "", files = []) {
     this.#storageKey = key;
     this.field.value = sessionStorage.getItem(key) ?? text;
+    this.files.open(key, files);
     this.#refresh();
   }
 
@@ -83,15 +92,18 @@ export class Composer {
 
   #send() {
     const text = this.field.value.trim();
-    if (!text || this.field.disabled) return;
+    if ((!text && this.files.isEmpty) || this.field.disabled) return;
+    const files = this.files.take();
+    if (!files) return;
     this.field.value = "";
+    this.files.open(this.#storageKey);
     this.#refresh();
     this.field.focus();
-    this.onSend(text);
+    this.onSend(text, files);
   }
 
   #refresh() {
-    const isEmpty = !this.field.value.trim();
+    const isEmpty = !this.field.value.trim() && this.files.isEmpty;
     sessionStorage.setItem(this.#storageKey, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
     this.stopButton.hidden = !this.#runningId;

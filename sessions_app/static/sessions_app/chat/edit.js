@@ -43,7 +43,8 @@ export class Edit {
     article.dataset.editing = "";
     this.bar.hidden = false;
     this.composer.field.setAttribute("aria-describedby", "editing-text");
-    this.composer.switchTo(`${this.storageKey}:${invocation}`, article.querySelector(".said").textContent);
+    const text = article.querySelector(".said")?.textContent ?? "";
+    this.composer.switchTo(`${this.storageKey}:${invocation}`, text, filesOf(article));
   }
 
   #cancel() {
@@ -70,6 +71,17 @@ export class Edit {
     this.#begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
     this.handleRewind();
   }
+}
+
+function filesOf(article) {
+  return [...article.querySelectorAll(".files > li")].map((row) => ({
+    name: row.dataset.name,
+    version: Number(row.dataset.version),
+    facts: row.querySelector(".file-facts").textContent,
+    url: row.querySelector(".file").href,
+    isImage: row.querySelector(".picture") !== null,
+    isSent: true,
+  }));
 }
 
 function makeRemovedArticle(invocation) {

@@ -1,11 +1,13 @@
 // Chat page: create the parts and dispatch each frame to them.
 
+import { Attachments, listenForFiles } from "./attachments.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { setUpEarlierButton } from "./earlier.js";
 import { Edit } from "./edit.js";
+import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { Jobs } from "./jobs.js";
 import { LiveText } from "./live.js";
@@ -53,7 +55,13 @@ const outbox = new Outbox(byId("outbox"), session, {
   deliver: (message) => socket.isReady && socket.send("message", message),
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
 });
-const composer = new Composer(byId("composer"), session, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const attachments = new Attachments(byId("attachments"), { onChange: () => composer?.refresh(), onProblem: showNotice });
+let composer = null;
+composer = new Composer(byId("composer"), session, {
+  files: attachments,
+  onSend: (text, files) => send(text, edit.finish(), files),
+  onStop: stop,
+});
 const edit = new Edit(byId("editing"), {
   sessionId: session,
   conversation,
@@ -147,9 +155,9 @@ async function loadOutcomes(seq) {
   if (response.ok) embeddedInvocations(parse(await response.text())).forEach(handleInvocation);
 }
 
-function send(text, replaces) {
+function send(text, replaces, files) {
   showNotice("");
-  outbox.send(text, replaces);
+  outbox.send(text, replaces, files);
   scroll.toEnd();
 }
 
@@ -200,6 +208,8 @@ setUpEarlierButton({
   url: eventsUrl,
   onLoaded: (frames) => frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true })),
 });
+listenForFiles(attachments, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
+setUpFiles(main, byId("files"), byId("attachments").dataset.url);
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);

@@ -9,18 +9,18 @@ export class Outbox {
   #entries = new Map();
 
   /**
-   * @param deliver - Send {id, text, replaces}; return true when it was sent.
+   * @param deliver - Send {id, text, replaces, files}; return true when it was sent.
    * @param isShown - Return true when the log shows the message of an invocation.
    */
   constructor(region, sessionId, { deliver, isShown }) {
     Object.assign(this, { region, deliver, isShown });
     this.storageKey = `outbox:${sessionId}`;
-    for (const { id, text, replaces } of JSON.parse(sessionStorage.getItem(this.storageKey) ?? "[]")) this.#add(id, text, replaces);
+    for (const { id, text, replaces, files } of JSON.parse(sessionStorage.getItem(this.storageKey) ?? "[]")) this.#add(id, text, replaces, files);
   }
 
-  /** Send a new message; `replaces` is the invocation whose message it replaces. */
-  send(text, replaces) {
-    const entry = this.#add(newId(), text, replaces);
+  /** Send a new message with uploaded files; `replaces` is the invocation whose message it replaces. */
+  send(text, replaces, files) {
+    const entry = this.#add(newId(), text, replaces, files.map(({ name, version }) => ({ name, version })));
     this.#save();
     this.#deliver(entry);
   }
@@ -60,13 +60,15 @@ export class Outbox {
     return this.#entries.get(clientId)?.text ?? null;
   }
 
-  #add(id, text, replaces) {
+  #add(id, text, replaces, files = []) {
     const row = make("article", "event person waiting");
     row.dataset.clientId = id;
     const note = make("p", "on-the-way");
-    row.append(make("div", "said", text), note);
+    if (text) row.append(make("div", "said", text));
+    if (files.length) row.append(make("p", "attached", files.map(({ name }) => name).join(", ")));
+    row.append(note);
     this.region.append(row);
-    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null };
+    const entry = { id, text, replaces, files, row, note, timer: 0, invocationId: null };
     this.#entries.set(id, entry);
     this.#fail(entry, "Not sent");
     return entry;
@@ -74,7 +76,7 @@ export class Outbox {
 
   #deliver(entry) {
     clearTimeout(entry.timer);
-    if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces })) {
+    if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces, files: entry.files })) {
       this.#fail(entry, "Not sent");
       return;
     }
@@ -101,7 +103,7 @@ export class Outbox {
   }
 
   #save() {
-    const unsent = [...this.#entries.values()].map(({ id, text, replaces }) => ({ id, text, replaces }));
+    const unsent = [...this.#entries.values()].map(({ id, text, replaces, files }) => ({ id, text, replaces, files }));
     sessionStorage.setItem(this.storageKey, JSON.stringify(unsent));
   }
 }
