@@ -163,7 +163,7 @@ class Conf:
     cached_bytes: int = 256_000_000
     streamed_bytes: int = 64_000_000
     message_limit: int = 32_000
-    upload_bytes: int = Field(default=10_000_000, ge=1)
+    upload_bytes: int = Field(default=10 * 1024**2, ge=1)
     upload_files: int = Field(default=10, ge=1)
     upload_types: tuple[str, ...] = ()
     frame_limit: int = 256_000

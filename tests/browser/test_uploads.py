@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -21,7 +22,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 DROP = """(files) => {
   const data = new DataTransfer();
-  for (const { name, text } of files) data.items.add(new File([text], name, { type: "text/plain" }));
+  for (const { name, text, size } of files)
+    data.items.add(new File([text ?? new Uint8Array(size)], name, { type: "text/plain" }));
   for (const type of ["dragover", "drop"])
     document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
 }"""
@@ -130,8 +132,8 @@ def test_limits_are_said_in_words_before_anything_is_sent(chat: ChatPage) -> Non
     posts: list[str] = []
     chat.page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
     notice = chat.page.locator("#notice")
-    chat.page.locator("#attach-input").set_input_files([file("big.bin", b"x" * 10_000_001)])
-    expect(notice).to_have_text("“big.bin” has 9.5 MB; the limit is 9.5 MB.")
+    chat.page.evaluate(DROP, [{"name": "big.bin", "size": 11_000_000}])
+    expect(notice).to_have_text("“big.bin” has 10.5 MB; the limit is 10.0 MB.")
     chat.page.locator("#attach-input").set_input_files([file("none.txt", "")])
     expect(notice).to_contain_text("“none.txt” is empty")
     assert posts == []
@@ -242,6 +244,8 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, sche
     chat.page.evaluate(PASTE, {"text": "word " * 20_000})
     for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 740})
+        if shots := os.environ.get("SHOTS"):
+            page.screenshot(path=f"{shots}/{scheme}-{width}.png")
         assert serious_problems(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if width == 360:
@@ -249,5 +253,7 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, sche
         assert page.evaluate(TOO_SMALL) == []
         chat.files.last.click()
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
+        if shots:
+            page.screenshot(path=f"{shots}/{scheme}-{width}-panel.png")
         assert serious_problems(page) == []
         page.keyboard.press("Escape")

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
+from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
@@ -15,6 +17,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from adk_site.asgi import http
 from sessions_app.models import Artifact, Invocation, LegalHold, PersonUsage, Session
 from tests.integration.pages.page_helpers import file_url, page, save_artifact
 from tests.integration.pages.test_downloads import PNG, body_of
@@ -211,6 +214,36 @@ def test_a_file_for_a_deleted_session_is_not_found(browser_of_person: Client, se
     address = files_url(session)
     session.delete()
     assert browser_of_person.post(address, {"file": SimpleUploadedFile("a", b"a")}).status_code == 404
+
+
+def test_a_connection_that_breaks_half_way_stores_nothing(
+    browser_of_person: Client, session: Session, media: Path
+) -> None:
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser_of_person.cookies.items())
+    headers = [
+        (b"host", b"localhost"),
+        (b"cookie", cookies.encode()),
+        (b"content-type", b"multipart/form-data; boundary=b"),
+        (b"content-length", b"1000"),
+    ]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": files_url(session),
+        "headers": headers,
+        "query_string": b"",
+    }
+    half = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf'
+
+    async def break_off() -> None:
+        connection = ApplicationCommunicator(http, {**scope, "http_version": "1.1", "scheme": "http"})
+        await connection.send_input({"type": "http.request", "body": half, "more_body": True})
+        await connection.send_input({"type": "http.disconnect"})
+        await connection.wait(timeout=10)
+
+    async_to_sync(break_off)()
+    assert not Artifact.objects.exists()
+    assert not media.exists() or list(media.rglob("*")) == []
 
 
 def test_an_upload_needs_the_csrf_token(person: User, session: Session) -> None:

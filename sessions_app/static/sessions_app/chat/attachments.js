@@ -2,7 +2,8 @@
 
 import { make, makeButton } from "./dom.js";
 
-const MEGABYTE = 1024 * 1024;
+const KILOBYTE = 1024;
+const MEGABYTE = KILOBYTE * KILOBYTE;
 
 export class Attachments {
   #lists = new Map(); // by the key of the text that they belong to: the draft, or an edited message
@@ -153,8 +154,8 @@ export class Attachments {
     const chip = make("li", "attachment");
     chip.dataset.state = item.state;
     if (item.isImage) chip.append(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
-    const words = make("span", "attachment-name", item.name);
-    words.append(make("small", "", item.state === "failed" ? "Not uploaded" : item.facts));
+    const words = make("span", "attachment-words");
+    words.append(make("span", "attachment-name", item.name), make("small", "", item.state === "failed" ? "Not uploaded" : item.facts));
     chip.append(words);
     if (item.state === "uploading") chip.append((item.bar = makeBar(item)));
     if (item.state === "failed") chip.append(makeButton("plain", "Retry", () => this.#upload(item)));
@@ -236,6 +237,6 @@ function readJson(text) {
 }
 
 function inWords(bytes) {
-  if (bytes < 1024) return `${bytes} bytes`;
-  return bytes < MEGABYTE ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / MEGABYTE).toFixed(1)} MB`;
+  if (bytes < KILOBYTE) return `${bytes} bytes`;
+  return bytes < MEGABYTE ? `${(bytes / KILOBYTE).toFixed(1)} KB` : `${(bytes / MEGABYTE).toFixed(1)} MB`;
 }
