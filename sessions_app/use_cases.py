@@ -157,7 +157,7 @@ def _validated_text(text: str, files: Sequence[FileName]) -> str:
     return storable(text)
 
 
-async def upload_file(user: User, session_id: UUID, upload: UploadedFile, network: str = "") -> Artifact:
+async def upload_file(user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "") -> Artifact:
     """Store a file of the user in the session, for the next message to refer to.
 
     Args:

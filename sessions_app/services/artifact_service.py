@@ -118,7 +118,7 @@ def _insert(artifact: Artifact) -> int:
     versions = Artifact.objects.filter(
         app_name=artifact.app_name,
         user_id=artifact.user_id,
-        session_id=artifact.session_id,
+        session=artifact.session,
         filename=artifact.filename,
     )
     for _ in range(ATTEMPTS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from fnmatch import fnmatch
+from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
@@ -23,7 +24,7 @@ FileName = tuple[str, int]
 """Filename and version."""
 
 
-def store_upload(session: Session, upload: UploadedFile) -> Artifact:
+def store_upload(session: Session, upload: UploadedFile[Any]) -> Artifact:
     """Store the file as the next version of the artifact of its name.
 
     Raises:
@@ -83,7 +84,7 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
     wanted = list(dict.fromkeys(files))
     if len(wanted) > conf().upload_files:
         raise InvalidInputError(
-            f"A message may have {conf().upload_files} files. Send {len(wanted)} in parts."
+            f"The message has {len(wanted)} files; the limit is {conf().upload_files}. Send them in parts."
         )
     types = {(row.filename, row.version): row.mime_type for row in _uploads(session, wanted)}
     for name, version in wanted:
@@ -119,7 +120,7 @@ def _uploads(session: Session, files: list[FileName]) -> list[Artifact]:
     return list(Artifact.objects.filter(named, session=session, user_id=session.user_id, is_upload=True))
 
 
-def _sha256(upload: UploadedFile) -> str:
+def _sha256(upload: UploadedFile[Any]) -> str:
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)

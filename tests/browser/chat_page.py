@@ -149,16 +149,16 @@ class ChatPage:
         return self.log.locator("a.file")
 
     @property
-    def attachments(self) -> Locator:
+    def uploads(self) -> Locator:
         """The files of the message that is being written; their `data-state` is uploading, ready or failed."""
-        return self.page.locator("#attachments > li")
+        return self.page.locator("#uploads > li")
 
     def attach(self, *files: FilePayload) -> None:
         """Choose files for the message, as the button does, and wait until they are uploaded."""
-        before = self.attachments.count()
+        before = self.uploads.count()
         self.page.locator("#attach-input").set_input_files(list(files))
-        expect(self.attachments).to_have_count(before + len(files))
-        expect(self.page.locator('.attachment:not([data-state="ready"])')).to_have_count(0)
+        expect(self.uploads).to_have_count(before + len(files))
+        expect(self.page.locator('.upload:not([data-state="ready"])')).to_have_count(0)
 
     def tool(self, name: str) -> Locator:
         """Return the cards of a tool's calls; their `data-state` is open, ok, failed or declined."""

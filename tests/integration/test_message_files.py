@@ -101,7 +101,7 @@ async def test_the_number_of_files_is_limited(person: User, model: ScriptedModel
     settings.ADK = {"upload_files": 1}
     session = await use_cases.create_session(person, "shop")
     files = [await upload(person, session, name) for name in ("a.txt", "b.txt")]
-    with pytest.raises(InvalidInputError, match="A message may have 1 files"):
+    with pytest.raises(InvalidInputError, match="has 2 files; the limit is 1"):
         await use_cases.send_message(person, session.pk, "m1", "x", files)
 
 

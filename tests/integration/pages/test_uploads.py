@@ -114,7 +114,7 @@ def test_hostile_names_are_stored_as_plain_ones(
     assert (response.status_code, response.json()["name"]) == (201, stored)
     row = Artifact.objects.get()
     assert (row.filename, row.session_id) == (stored, session.pk)
-    assert Path(row.file.name).parent == Path("artifacts")
+    assert Path(str(row.file.name)).parent == Path("artifacts")
     assert browser_of_person.get(response.json()["url"]).status_code == 200
 
 

@@ -6,12 +6,13 @@ export class Composer {
   #storageKey = "";
 
   /**
-   * @param files - Attachments of the text.
+   * @param files - Uploads for the text.
    * @param onSend - Callback with the text and the files of a message to send.
    * @param onStop - Callback for the stop button.
    */
   constructor(form, sessionId, { files, onSend, onStop }) {
     this.files = files;
+    files.onChange = () => this.#refresh();
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
@@ -68,11 +69,6 @@ export class Composer {
   close() {
     this.field.disabled = true;
     this.running = null;
-    this.#refresh();
-  }
-
-  /** Update the buttons after a change of the files. */
-  refresh() {
     this.#refresh();
   }
 

@@ -1,6 +1,5 @@
 // Chat page: create the parts and dispatch each frame to them.
 
-import { Attachments, listenForFiles } from "./attachments.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
@@ -18,6 +17,7 @@ import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
 import { showStateDelta } from "./state.js";
 import { showElapsed, showLocalTimes } from "./times.js";
+import { listenForFiles, Uploads } from "./uploads.js";
 
 const CONNECTION_LABELS = {
   connected: "Connected",
@@ -55,10 +55,9 @@ const outbox = new Outbox(byId("outbox"), session, {
   deliver: (message) => socket.isReady && socket.send("message", message),
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
 });
-const attachments = new Attachments(byId("attachments"), { onChange: () => composer?.refresh(), onProblem: showNotice });
-let composer = null;
-composer = new Composer(byId("composer"), session, {
-  files: attachments,
+const uploads = new Uploads(byId("uploads"), { onProblem: showNotice });
+const composer = new Composer(byId("composer"), session, {
+  files: uploads,
   onSend: (text, files) => send(text, edit.finish(), files),
   onStop: stop,
 });
@@ -208,8 +207,8 @@ setUpEarlierButton({
   url: eventsUrl,
   onLoaded: (frames) => frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true })),
 });
-listenForFiles(attachments, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
-setUpFiles(main, byId("files"), byId("attachments").dataset.url);
+listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
+setUpFiles(main, byId("files"), byId("uploads").dataset.url);
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);

@@ -5,18 +5,20 @@ import { make, makeButton } from "./dom.js";
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
-export class Attachments {
+export class Uploads {
   #lists = new Map(); // by the key of the text that they belong to: the draft, or an edited message
   #key = "";
 
+  /** Callback after a file was added, removed or uploaded. */
+  onChange = () => {};
+
   /**
    * @param region - List element with the limits and addresses as data.
-   * @param onChange - Callback after a file was added, removed or uploaded.
    * @param onProblem - Callback with a sentence for the person.
    */
-  constructor(region, { onChange, onProblem }) {
-    Object.assign(this, { region, onChange, onProblem });
-    this.status = document.getElementById("attachments-status");
+  constructor(region, { onProblem }) {
+    Object.assign(this, { region, onProblem });
+    this.status = document.getElementById("uploads-status");
   }
 
   get isEmpty() {
@@ -151,11 +153,11 @@ export class Attachments {
   }
 
   #makeChip(item) {
-    const chip = make("li", "attachment");
+    const chip = make("li", "upload");
     chip.dataset.state = item.state;
     if (item.isImage) chip.append(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
-    const words = make("span", "attachment-words");
-    words.append(make("span", "attachment-name", item.name), make("small", "", item.state === "failed" ? "Not uploaded" : item.facts));
+    const words = make("span", "upload-words");
+    words.append(make("span", "upload-name", item.name), make("small", "", item.state === "failed" ? "Not uploaded" : item.facts));
     chip.append(words);
     if (item.state === "uploading") chip.append((item.bar = makeBar(item)));
     if (item.state === "failed") chip.append(makeButton("plain", "Retry", () => this.#upload(item)));
@@ -167,10 +169,10 @@ export class Attachments {
 }
 
 /** Offer the ways to attach files: the button, dropping them on the page, and pasting. */
-export function listenForFiles(attachments, { button, input, field, offer }) {
+export function listenForFiles(uploads, { button, input, field, offer }) {
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
-    attachments.add([...input.files]);
+    uploads.add([...input.files]);
     input.value = "";
     field.focus();
   });
@@ -186,18 +188,18 @@ export function listenForFiles(attachments, { button, input, field, offer }) {
     setDropping(false);
     if (!hasFiles(event)) return;
     event.preventDefault();
-    attachments.add([...event.dataTransfer.files]);
+    uploads.add([...event.dataTransfer.files]);
     field.focus();
   });
-  field.addEventListener("paste", (event) => handlePaste(event, attachments, field, offer));
+  field.addEventListener("paste", (event) => handlePaste(event, uploads, field, offer));
 }
 
-function handlePaste(event, attachments, field, offer) {
+function handlePaste(event, uploads, field, offer) {
   const text = event.clipboardData.getData("text/plain");
   offer.hidden = true;
   if (!text && event.clipboardData.files.length) {
     event.preventDefault();
-    attachments.add([...event.clipboardData.files]);
+    uploads.add([...event.clipboardData.files]);
     return;
   }
   const kept = field.value.length - (field.selectionEnd - field.selectionStart);
@@ -209,7 +211,7 @@ function handlePaste(event, attachments, field, offer) {
   };
   const attach = makeButton("primary", "Attach as a file", () => {
     close();
-    attachments.add([new File([text], "pasted.txt", { type: "text/plain" })]);
+    uploads.add([new File([text], "pasted.txt", { type: "text/plain" })]);
   });
   const count = (number) => number.toLocaleString();
   const words = `The text has ${count(text.length)} characters; a message may have ${count(field.maxLength)}.`;
