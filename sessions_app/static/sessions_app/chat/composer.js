@@ -53,8 +53,8 @@ export class Composer {
   /** Discard the current text and its files and return to the draft; with `keepsText`, append them to the draft. */
   returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;
-    sessionStorage.removeItem(this.#storageKey);
     this.files.close(this.draftKey, { keepsFiles: keepsText });
+    sessionStorage.removeItem(this.#storageKey);
     this.#open(this.draftKey);
     if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
     this.#refresh();
