@@ -8,8 +8,8 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import render
 from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runtime.errors import AdkError
@@ -25,7 +25,8 @@ from sessions_app.rendering.previews import MOST_BYTES, preview_of
 from sessions_app.services.file_types import INLINE_IMAGES
 from sessions_app.thread_pools import download_threads
 
-LISTED_FILES = 500
+LISTED_FILES = 200
+"""Number of the newest versions that the list has."""
 _STATUSES = {
     NotFoundError: HTTPStatus.NOT_FOUND,
     ConflictError: HTTPStatus.CONFLICT,
@@ -60,14 +61,7 @@ async def preview(request: HttpRequest, session_id: UUID, filename: str) -> Http
     """Return the preview of a version of a file, the newest without `?version=`, as a part of the page."""
     session = await own_session_or_404(await request.auser(), session_id)
     row = await find_artifact(session, filename, request.GET.get("version", ""))
-    beginning = await download_threads.run(_read_beginning, row)
-    link = file_link(session.pk, row.filename, row.version)
-    context = {
-        "file": link,
-        "facts": _facts(row, link),
-        "preview": preview_of(row.mime_type or "text/plain", row.size, beginning),
-    }
-    return render(request, "chat/preview.html", context)
+    return HttpResponse(await download_threads.run(_render_preview, session.pk, row))
 
 
 async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -76,9 +70,7 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
         Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id
     )
     rows = await fetch_rows(owned.order_by("-pk")[:LISTED_FILES])
-    links = [file_link(session.pk, row.filename, row.version) for row in rows]
-    listed = [(link, _facts(row, link)) for row, link in zip(rows, links, strict=True)]
-    return render(request, "chat/file_list.html", {"listed": listed})
+    return HttpResponse(await download_threads.run(_render_list, session.pk, rows))
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -113,7 +105,15 @@ def _facts(row: Artifact, link: FileLink) -> str:
     return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
 
 
-def _read_beginning(row: Artifact) -> bytes:
+def _render_list(session_id: UUID, rows: list[Artifact]) -> str:
+    links = [file_link(session_id, row.filename, row.version) for row in rows]
+    listed = [(link, _facts(row, link)) for row, link in zip(rows, links, strict=True)]
+    return render_to_string("chat/file_list.html", {"listed": listed})
+
+
+def _render_preview(session_id: UUID, row: Artifact) -> str:
+    link = file_link(session_id, row.filename, row.version)
     with row.file.open("rb") as stored:
-        beginning: bytes = stored.read(MOST_BYTES)
-    return beginning
+        preview = preview_of(row.mime_type or "text/plain", row.size, stored.read(MOST_BYTES))
+    context = {"file": link, "facts": _facts(row, link), "preview": preview}
+    return render_to_string("chat/preview.html", context)

@@ -236,7 +236,8 @@ def test_a_connection_that_breaks_half_way_stores_nothing(
     half = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf'
 
     async def break_off() -> None:
-        connection = ApplicationCommunicator(http, {**scope, "http_version": "1.1", "scheme": "http"})
+        connect: Any = ApplicationCommunicator  # which has no type hints
+        connection = connect(http, {**scope, "http_version": "1.1", "scheme": "http"})
         await connection.send_input({"type": "http.request", "body": half, "more_body": True})
         await connection.send_input({"type": "http.disconnect"})
         await connection.wait(timeout=10)
@@ -320,3 +321,12 @@ def test_a_queued_message_of_files_is_shown_by_their_names(
     Invocation.objects.create(session=session, invocation_id="e-1", client_id="c", message=message)
     html = browser_of_person.get(page(session)).content.decode()
     assert json.dumps("ä.txt") in html
+
+
+def test_a_preview_shows_a_table_and_escapes_it(browser_of_person: Client, session: Session) -> None:
+    send(browser_of_person, session, "t.csv", b"name,<b>\nlamp,<script>")
+    address = reverse("chat:preview", args=[session.id, "t.csv"])
+    html = browser_of_person.get(address).content.decode()
+    assert '<th scope="col">&lt;b&gt;</th>' in html
+    assert "<td>&lt;script&gt;</td>" in html
+    assert browser_of_person.get(f"{address}?version=1").status_code == 404
