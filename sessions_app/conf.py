@@ -100,6 +100,9 @@ class Conf:
         cached_bytes: memory for the events of recently used sessions that a process caches, estimated.
         streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
         message_limit: largest message in characters.
+        upload_bytes: size of the largest file that a person may upload.
+        upload_files: largest number of files of a message.
+        upload_types: MIME types of files that people may upload, such as `image/*`; empty allows all.
         frame_limit: largest websocket frame in characters.
         sockets_per_person: number of sockets that a person may have open at once; 0 is no limit, as for all limits
             of a person or a client address.
@@ -179,6 +182,9 @@ class Conf:
     cached_bytes: int = 256_000_000
     streamed_bytes: int = 64_000_000
     message_limit: int = 32_000
+    upload_bytes: int = Field(default=10 * 1024**2, ge=1)
+    upload_files: int = Field(default=10, ge=1)
+    upload_types: tuple[str, ...] = ()
     frame_limit: int = 256_000
     sockets_per_person: int = Field(default=50, ge=0)
     sockets_per_address: int = Field(default=1_000, ge=0)

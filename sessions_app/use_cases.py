@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
 from uuid import UUID
+
+from django.core.files.uploadedfile import UploadedFile
 
 from runtime import types
 from sessions_app import actors, celery_dispatch, client_ids, feedback
@@ -25,10 +28,11 @@ from sessions_app.limits import allowance
 from sessions_app.limits.rates import rates
 from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
 from sessions_app.live.process import live
-from sessions_app.models import Session, ToolJob
+from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.ownership import User, own_session
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.services.uploads import FileName, delete_upload, references_to, store_upload
 from sessions_app.thread_pools import limit_threads
 
 
@@ -59,28 +63,37 @@ async def _count_new_session(user: User, network: str) -> None:
         )
 
 
-async def send_message(user: User, session_id: UUID, client_id: str, text: str) -> tuple[str, str]:
+async def send_message(
+    user: User, session_id: UUID, client_id: str, text: str, files: Sequence[FileName] = ()
+) -> tuple[str, str]:
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
 
     Returns the invocation's id and its current status.
 
+    Args:
+        files: uploads of the session that the message refers to.
+
     Raises:
         InvalidInputError: the message is empty or too long, or the client id has a prefix of the site.
-        NotFoundError: the user has no such session.
+        NotFoundError: the user has no such session, or the session no such upload.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
         LimitExceededError: too many messages of the user wait for their turn.
     """
-    text = _validated_text(text)
+    text = _validated_text(text, files)
     if client_ids.is_reserved(client_id):
         raise InvalidInputError(
             f"The message id {client_id!r} begins with a reserved prefix. Use another id."
         )
+    parts = [types.Part(text=text)] if text else []
+    if files:
+        session = await own_session(user, session_id)
+        parts += [reference.as_part() for reference in await in_thread(references_to, session, files)]
     queued = await worker().start(
         session_id,
         user_id=user.pk,
         client_id=client_id,
-        message=content_to_json(types.UserContent(text)),
-        title=title_from(text),
+        message=content_to_json(types.Content(role="user", parts=parts)),
+        title=title_from(text or files[0][0]),
         policies=conf().by_app("queue_policy"),
     )
     return _admitted(queued)
@@ -103,7 +116,7 @@ def _admitted(queued: invocation_queue.Queued | None) -> tuple[str, str]:
 
 
 async def edit_message(
-    user: User, session_id: UUID, client_id: str, text: str, replaces: str
+    user: User, session_id: UUID, client_id: str, text: str, replaces: str, files: Sequence[FileName] = ()
 ) -> tuple[str, str]:
     """Rewind to before an earlier message and send a new one in its place (contract R3).
 
@@ -112,31 +125,67 @@ async def edit_message(
 
     Args:
         replaces: the id of the invocation that the earlier message started.
+        files: uploads of the session that the new message refers to.
 
     Raises:
         InvalidInputError: the message is empty or too long.
-        NotFoundError: the user has no such session, or the message is no longer part of it.
+        NotFoundError: the user has no such session, or the message or a file is not part of it.
         ConflictError: an invocation is active in the session.
     """
-    text = _validated_text(text)
+    text = _validated_text(text, files)
     session = await own_session(user, session_id)
+    await in_thread(references_to, session, files)  # before the rewind
     try:
         await rewind_before(session, replaces)
     except (ConflictError, NotFoundError):
         is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
             raise
-    return await send_message(user, session_id, client_id, text)
+    return await send_message(user, session_id, client_id, text, files)
 
 
-def _validated_text(text: str) -> str:
+def _validated_text(text: str, files: Sequence[FileName]) -> str:
+    """Return the text to store, empty for a message that has files only."""
     if not text.strip():
+        if files:
+            return ""
         raise InvalidInputError("The message is empty. Write something first.")
     if len(text) > conf().message_limit:
         raise InvalidInputError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
         )
     return storable(text)
+
+
+async def upload_file(user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "") -> Artifact:
+    """Store a file of the user in the session, for the next message to refer to.
+
+    Args:
+        network: address by which the client is counted; empty without a client.
+
+    Raises:
+        NotFoundError: the user has no such session.
+        InvalidInputError: the file is empty, too large or of a type that the site does not take.
+        LimitExceededError: the user's files are too large together, or came too fast.
+    """
+    session = await own_session(user, session_id)
+    if exceeded := rates().count(allowance.frames(user.pk, network)):
+        raise LimitExceededError(
+            f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
+            retry_seconds=exceeded.seconds,
+        )
+    return await in_thread(store_upload, session, upload)
+
+
+async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
+    """Delete a file that the user uploaded and has not sent; nothing when it is gone already.
+
+    Raises:
+        NotFoundError: the user has no such session.
+        ConflictError: a message refers to the file, or a legal hold covers it.
+    """
+    session = await own_session(user, session_id)
+    await in_thread(delete_upload, session, file)
 
 
 async def answer_call(

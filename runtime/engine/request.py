@@ -7,6 +7,7 @@ from runtime.context import Context, InvocationContext, ReadonlyContext
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.engine.referenced_artifacts import load_references
 from runtime.engine.tools import resolve_tools
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
@@ -26,7 +27,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     tools = await resolve_tools(agent, ctx)
     request = LlmRequest(
         model=model.model,
-        contents=build_contents(agent, ctx),
+        contents=await load_references(ctx, build_contents(agent, ctx)),
         config=_generation_config(agent, ctx.run_config),
         cache_config=ctx.context_cache_config,
     )

@@ -19,7 +19,7 @@ from sessions_app.codec import is_storable
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Artifact, Session
 from sessions_app.ownership import own_session_or_404
-from sessions_app.rendering.html import INLINE_IMAGES
+from sessions_app.services.file_types import BEGINNING, BINARY, INLINE_IMAGES, signed_type
 from sessions_app.thread_pools import download_threads
 
 CHUNK_BYTES = 256 * 1024
@@ -34,12 +34,13 @@ async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> Htt
     """Return a version of an artifact, the newest without `?version=`. Browsers save all but plain pictures."""
     version = request.GET.get("version", "")
     session = await own_session_or_404(await request.auser(), session_id)
-    row = await _find_artifact(session, filename, version)
+    row = await find_artifact(session, filename, version)
     etag = f'"{row.sha256}"'
-    return get_conditional_response(request, etag=etag) or _response(row, etag)
+    return get_conditional_response(request, etag=etag) or await _response(row, etag)
 
 
-async def _find_artifact(session: Session, filename: str, version: str) -> Artifact:
+async def find_artifact(session: Session, filename: str, version: str) -> Artifact:
+    """Return a version of a file of the session or its user, the newest for an empty text; else raise `Http404`."""
     if not is_storable(filename):  # such as a NUL, which PostgreSQL refuses
         raise Http404("There is no file of this name in this chat.")
     files = Artifact.objects.filter(
@@ -56,14 +57,15 @@ async def _find_artifact(session: Session, filename: str, version: str) -> Artif
     return row
 
 
-def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
+async def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
     mime_type = row.mime_type or TEXT
-    if not MIME_TYPE.fullmatch(mime_type):
-        mime_type = "application/octet-stream"
+    is_image = mime_type in INLINE_IMAGES
+    if is_image:
+        is_image = await download_threads.run(_has_signature, row)
+    if not MIME_TYPE.fullmatch(mime_type) or (mime_type in INLINE_IMAGES and not is_image):
+        mime_type = BINARY
     name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
-    disposition = content_disposition_header(
-        row.mime_type not in INLINE_IMAGES, CONTROL_CHARACTERS.sub("_", name) or "file"
-    )
+    disposition = content_disposition_header(not is_image, CONTROL_CHARACTERS.sub("_", name) or "file")
     headers = {
         "Content-Disposition": disposition or "attachment",
         "Content-Length": str(row.size),
@@ -72,6 +74,12 @@ def _response(row: Artifact, etag: str) -> StreamingHttpResponse:
         "ETag": etag,
     }
     return StreamingHttpResponse(_chunks(row.file), content_type=mime_type, headers=headers)
+
+
+def _has_signature(row: Artifact) -> bool:
+    """True when the bytes are of the image type that the row says."""
+    with row.file.open("rb") as stored:
+        return signed_type(stored.read(BEGINNING)) == row.mime_type
 
 
 async def _chunks(stored: FieldFile) -> AsyncIterator[bytes]:

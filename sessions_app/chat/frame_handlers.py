@@ -33,10 +33,11 @@ async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> None
 
 @handle_frame.register
 async def _message(frame: Message, user: User, session_id: UUID) -> None:
+    files = [(file.name, file.version) for file in frame.files]
     if frame.replaces is None:
-        await use_cases.send_message(user, session_id, frame.id, frame.text)
+        await use_cases.send_message(user, session_id, frame.id, frame.text, files)
     else:
-        await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces)
+        await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
 
 
 @handle_frame.register

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString, mark_safe
 
 import runtime.events
+from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.feedback import feedback_of
@@ -139,7 +140,16 @@ def _fields(row: Invocation, has_events: bool) -> dict[str, Any]:
     if row.error_message:
         fields["error"] = row.error_message
     if not has_events and not is_wake_up(row.client_id):
-        parts = row.message.get("parts") or []
-        fields["text"] = "".join(part.get("text") or "" for part in parts)
+        fields["text"] = _words(row.message)
         fields["at"] = row.created_at.timestamp()
     return fields
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """Return the text of a stored message, and the names of its files."""
+    parts = message.get("parts") or []
+    text = "".join(part.get("text") or "" for part in parts)
+    uris = [(part.get("fileData") or {}).get("fileUri") or "" for part in parts]
+    references = [ArtifactReference.of_uri(uri, "") for uri in uris]
+    names = ", ".join(reference.filename for reference in references if reference)
+    return "\n".join(filter(None, (text, names)))

@@ -19,6 +19,7 @@ from sessions_app.errors import (
 from sessions_app.live.frames import ErrorFrame
 
 LARGEST_ID = 2**63 - 1
+LARGEST_VERSION = 2**31 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
@@ -45,17 +46,29 @@ class Hello(ClientFrame):
     after: int = Field(default=0, ge=0)
 
 
+class UploadedFileName(BaseModel):
+    """An uploaded file that a message refers to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=1024)
+    version: int = Field(ge=0, le=LARGEST_VERSION)
+
+
 class Message(ClientFrame):
     """A message of the person. The browser makes the id, so that sending it twice starts one invocation.
 
     Attributes:
+        text: may be empty when there are files.
+        files: uploads of the session. Their bytes came by HTTP.
         replaces: id of the invocation whose message this one replaces. That invocation and all after it are rewound
             (contract R3). Refused with `conflict` while an invocation runs or is queued.
     """
 
     type: Literal["message"]
     id: str = Field(min_length=1, max_length=128, pattern=PRINTABLE)
-    text: str = Field(min_length=1)
+    text: str
+    files: list[UploadedFileName] = Field(default_factory=list, max_length=100)
     replaces: str | None = Field(default=None, max_length=64, pattern=PRINTABLE)
 
 

@@ -81,7 +81,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "log_page": await newest_page(session, person),
         "state": await _visible_state(session) if may_see_details(person) else [],
         "shows_details": may_see_details(person),
-        "message_limit": conf().message_limit,
+        "conf": conf(),
     }
     return render(request, "chat/session.html", context)
 

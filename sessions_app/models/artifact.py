@@ -27,6 +27,7 @@ class Artifact(models.Model):
         mime_type: MIME type of the saved part; `text/plain` for a text part.
         size: number of bytes.
         part_kind: kind of part that loading returns: `text` or `blob`.
+        is_upload: True for a file that the person uploaded.
     """
 
     app_name = models.CharField(max_length=128)
@@ -41,6 +42,7 @@ class Artifact(models.Model):
     size = models.PositiveBigIntegerField()
     sha256 = models.CharField(max_length=64)
     file = models.FileField(upload_to=storage_path, max_length=255)
+    is_upload = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

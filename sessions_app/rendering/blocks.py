@@ -9,12 +9,14 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from runtime import types
+from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call, find_tool, parameter_names
+from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import outline
 from sessions_app.rendering.session_view import SessionView
 
@@ -122,6 +124,14 @@ class FileBlock:
     mime_type: str
 
 
+@dataclass(frozen=True)
+class UploadBlock:
+    """An uploaded file that a person's message refers to."""
+
+    kind: ClassVar = "upload"
+    file: FileLink
+
+
 Block = (
     TextBlock
     | ScheduledTaskBlock
@@ -132,6 +142,7 @@ Block = (
     | ResponseBlock
     | CodeBlock
     | FileBlock
+    | UploadBlock
 )
 
 
@@ -195,7 +206,9 @@ def _blocks_of_part(
         yield CodeBlock("Output", part.code_execution_result.output or "")
     if part.inline_data:
         yield FileBlock(part.inline_data.mime_type or "unknown type")
-    if part.file_data:
+    if reference := ArtifactReference.of_part(part):
+        yield UploadBlock(file_link(view.session_id, reference.filename, reference.version))
+    elif part.file_data:
         yield FileBlock(part.file_data.mime_type or "unknown type")
 
 

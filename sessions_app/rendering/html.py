@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import logging
-import mimetypes
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
-from uuid import UUID
 
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -27,26 +22,17 @@ from sessions_app.rendering.blocks import (
     ScheduledTaskBlock,
     TextBlock,
     ThoughtBlock,
+    UploadBlock,
     blocks_of,
     one_line,
 )
 from sessions_app.rendering.failures import once
+from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.session_view import SessionView
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
-INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 NO_JOBS: Mapping[str, ToolJob] = {}
-
-
-@dataclass(frozen=True)
-class FileLink:
-    """Download link of an artifact version; browsers show images inline."""
-
-    name: str
-    version: int
-    url: str
-    is_image: bool
 
 
 def render_event(
@@ -109,7 +95,7 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         "blocks": blocks,
         "transfer": actions.transfer_to_agent,
         "changes": list(_state_changes(actions.state_delta)) if view.shows_details else [],
-        "files": file_links(view.session_id, actions.artifact_delta),
+        "files": _uploads(blocks) + file_links(view.session_id, actions.artifact_delta),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
         "is_resumed": is_resumed(event),
@@ -122,7 +108,8 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         **content,
         "seq": seq,
         "event": event,
-        "is_editable": event.author == "user" and all(isinstance(block, TextBlock) for block in blocks),
+        "is_editable": event.author == "user"
+        and all(isinstance(block, TextBlock | UploadBlock) for block in blocks),
         "speaker": _speaker(event, blocks),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
         "shows_details": view.shows_details,
@@ -142,24 +129,14 @@ def _render_job(job: ToolJob) -> SafeString:
     return render_to_string("chat/job.html", context)
 
 
-def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
-    """Return links to artifacts of the session, given as {filename: version}: images first, then by name."""
-    links = [
-        FileLink(
-            name=filename.removeprefix(State.USER_PREFIX),
-            version=version,
-            url=f"{reverse('chat:artifact', args=[session_id, filename])}?{urlencode({'version': version})}",
-            is_image=mimetypes.guess_type(filename)[0] in INLINE_IMAGES,
-        )
-        for filename, version in artifacts.items()
-    ]
-    return sorted(links, key=lambda link: (not link.is_image, link.name))
+def _uploads(blocks: list[Block]) -> list[FileLink]:
+    return [block.file for block in blocks if isinstance(block, UploadBlock)]
 
 
 def _speaker(event: Event, blocks: list[Block]) -> str:
     if any(isinstance(block, ScheduledTaskBlock) for block in blocks):
         return "clock"
-    if any(isinstance(block, TextBlock) for block in blocks):
+    if any(isinstance(block, TextBlock | UploadBlock) for block in blocks):
         return "person" if event.author == "user" else "agent"
     return "quiet"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from django.core.files.base import ContentFile
+from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q, QuerySet
 
@@ -95,17 +95,32 @@ def _save(
         size=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
     )
-    _check_size(user, len(data))  # before the bytes are written
-    artifact.file.save(filename, ContentFile(data), save=False)
+    return store_artifact(artifact, ContentFile(data))
+
+
+def store_artifact(artifact: Artifact, content: File[bytes]) -> int:
+    """Store the bytes, and the row with the next version number, which is returned.
+
+    Raises:
+        LimitExceededError: the user's artifacts would be too large together.
+    """
+    _check_size(artifact.user_id, artifact.size)  # before the bytes are written
+    artifact.file.save(artifact.filename, content, save=False)
     try:
-        return _insert(artifact, _versions(app_name, user_id, session_id, filename))
+        return _insert(artifact)
     except Exception:
         artifact.file.delete(save=False)
         raise
 
 
-def _insert(artifact: Artifact, versions: QuerySet[Artifact]) -> int:
+def _insert(artifact: Artifact) -> int:
     """Insert the row with the next version number, which is returned."""
+    versions = Artifact.objects.filter(
+        app_name=artifact.app_name,
+        user_id=artifact.user_id,
+        session=artifact.session,
+        filename=artifact.filename,
+    )
     for _ in range(ATTEMPTS):
         last = versions.aggregate(last=Max("version"))["last"]
         artifact.version = 0 if last is None else last + 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import ConsoleMessage, FilePayload, Locator, Page, WebSocketRoute, expect
 
 ANSWER_MILLISECONDS = 20_000
 
@@ -145,8 +145,20 @@ class ChatPage:
 
     @property
     def files(self) -> Locator:
-        """The links that download a file."""
+        """The links that preview a file."""
         return self.log.locator("a.file")
+
+    @property
+    def uploads(self) -> Locator:
+        """The files of the message that is being written; their `data-state` is uploading, ready or failed."""
+        return self.page.locator("#uploads > li")
+
+    def attach(self, *files: FilePayload) -> None:
+        """Choose files for the message, as the button does, and wait until they are uploaded."""
+        before = self.uploads.count()
+        self.page.locator("#attach-input").set_input_files(list(files))
+        expect(self.uploads).to_have_count(before + len(files))
+        expect(self.page.locator('.upload:not([data-state="ready"])')).to_have_count(0)
 
     def tool(self, name: str) -> Locator:
         """Return the cards of a tool's calls; their `data-state` is open, ok, failed or declined."""
@@ -165,7 +177,7 @@ class ChatPage:
     def save(self, name: str, folder: Path) -> bytes:
         """Download the file with this name into the folder; return its content."""
         with self.page.expect_download() as download:
-            self.files.filter(has_text=name).click()
+            self.log.get_by_role("link", name=f"Download {name}", exact=True).click()
         assert download.value.suggested_filename == name
         download.value.save_as(folder / name)
         return (folder / name).read_bytes()

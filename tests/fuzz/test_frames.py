@@ -40,6 +40,7 @@ WHOLE: list[dict[str, Any]] = [
     {"type": "hello", "after": 0},
     {"type": "message", "id": "m", "text": "hi"},
     {"type": "message", "id": "m", "text": "hi", "replaces": "e-1"},
+    {"type": "message", "id": "m", "text": "", "files": [{"name": "a.txt", "version": 0}]},
     {"type": "cancel", "invocation_id": "e-1"},
     {"type": "retry", "invocation_id": "e-1"},
     {"type": "cancel_job", "id": str(uuid4())},
@@ -75,6 +76,10 @@ RAW = [
     *(
         '{"type": "message", "id": "m", "text": "\\ud800"}',
         '{"type": "message", "id": "\\u202e", "text": "x"}',
+    ),
+    *(
+        '{"type": "message", "id": "m", "text": "", "files": [{"name": "' + name + '", "version": 0}]}'
+        for name in ("\\u0000", "\\ud800", "\\u202e", "items", "../../x", "user:x", "x" * 1025)
     ),
     *('{"type": "message", "id": "m\\u0000", "text": "x"}', '{"type": "mess\\u0000age"}', '{"\\ud800": 1}'),
     *(nested(depth) for depth in (50, 500, 100_000)),

@@ -63,6 +63,12 @@ GET    405       405    405   405   405       -          /chat/<session_id>/even
 POST   login     404    204   404   404       -          /chat/<session_id>/events/<seq>/feedback/
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
+GET    login     404    200   404   404       -          /chat/<session_id>/preview/<filename>
+POST   405       405    405   405   405       -          /chat/<session_id>/preview/<filename>
+GET    login     404    200   404   404       -          /chat/<session_id>/files/
+POST   login     404    400   404   404       -          /chat/<session_id>/files/
+GET    405       405    405   405   405       -          /chat/<session_id>/files/remove/
+POST   login     404    204   404   404       -          /chat/<session_id>/files/remove/
 
 GET    200       302    302   302   302       -          /accounts/login/
 POST   200       302    302   302   302       -          /accounts/login/

@@ -25,7 +25,7 @@ from runtime.tools import LongRunningFunctionTool
 from sessions_app import agent_registry, celery_dispatch
 from sessions_app.chat.protocol import AnyClientFrame
 from sessions_app.jobs import response as job_response
-from sessions_app.models import Invocation, JobStatus, Session
+from sessions_app.models import Artifact, Invocation, JobStatus, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, make_job, make_schedule, make_session
@@ -60,6 +60,21 @@ def failed(session: Session) -> dict[str, Any]:
     return {"invocation_id": row.invocation_id}
 
 
+def with_file(session: Session) -> dict[str, Any]:
+    row = Artifact.objects.create(
+        app_name=session.app_name,
+        user_id=session.user_id,
+        session=session,
+        filename="a.zip",
+        version=0,
+        mime_type="application/zip",
+        part_kind="blob",
+        size=0,
+        is_upload=True,
+    )
+    return {"id": "m1", "text": "hi", "files": [{"name": row.filename, "version": 0}]}
+
+
 def waiting(session: Session) -> dict[str, Any]:
     job = make_job(session, status=JobStatus.WAITING, question=ASKED)
     return {"id": str(job.pk), "number": 0, "answer": True}
@@ -80,7 +95,7 @@ class Row:
 ROWS = {
     "hello": Row(lambda session: {}, "ready"),
     "ping": Row(lambda session: {}, "pong"),
-    "message": Row(lambda session: {"id": "m1", "text": "hi"}, "invocation"),
+    "message": Row(with_file, "invocation"),
     "cancel": Row(queued, "invocation"),
     "retry": Row(failed, "invocation"),
     "cancel_job": Row(lambda session: {"id": str(make_job(session).pk)}, "job"),

@@ -39,6 +39,7 @@ def test_a_file_of_another_session_is_not_found_in_ones_own(
         ("page.html", "text/html", 'attachment; filename="page.html"', "text/html"),
         ("drawing.svg", "image/svg+xml", 'attachment; filename="drawing.svg"', "image/svg+xml"),
         ("chart.png", "image/png", 'inline; filename="chart.png"', "image/png"),
+        ("no.png", "image/png", 'attachment; filename="no.png"', "application/octet-stream"),
         ("text", "", 'attachment; filename="text"', "text/plain; charset=utf-8"),
         ("folder/of/notes.txt", "text/plain", 'attachment; filename="notes.txt"', "text/plain"),
         ("a\r\nSet-Cookie: x", "text/plain", 'attachment; filename="a__Set-Cookie: x"', "text/plain"),
@@ -55,13 +56,14 @@ def test_a_file_is_saved_unless_it_is_a_plain_picture(
     disposition: str,
     content_type: str,
 ) -> None:
-    created = save_artifact(session, filename, b"bytes", mime_type=mime_type)
+    content = PNG if disposition.startswith("inline") else b"bytes"
+    created = save_artifact(session, filename, content, mime_type=mime_type)
     response = browser_of_person.get(file_url(session, created.filename))
     assert response["Content-Disposition"] == disposition
     assert response["Content-Type"] == content_type
     assert response["X-Content-Type-Options"] == "nosniff"
-    assert response["Content-Length"] == "5"
-    assert body_of(response) == b"bytes"
+    assert response["Content-Length"] == str(len(content))
+    assert body_of(response) == content
 
 
 def test_a_file_has_versions(browser_of_person: Client, session: Session) -> None:

@@ -11,10 +11,13 @@ export class Composer {
   #slot;
 
   /**
-   * @param onSend - Callback with the text of a message to send.
+   * @param files - Uploads for the text.
+   * @param onSend - Callback with the text and the files of a message to send.
    * @param onStop - Callback for the stop button.
    */
-  constructor(form, storage, { onSend, onStop }) {
+  constructor(form, storage, { files, onSend, onStop }) {
+    this.files = files;
+    files.onChange = () => this.#refresh();
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
@@ -51,16 +54,17 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Switch to another text, kept in the slot `{ storage, name }`, which starts as `text`. The draft stays stored. */
-  switchTo(slot, text) {
-    this.#open(slot, text);
+  /** Switch to another text, kept in the slot `{ storage, name }`, which starts as `text` and `files`. The draft stays. */
+  switchTo(slot, text, files) {
+    this.#open(slot, text, files);
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
   }
 
-  /** Discard the current text and return to the draft; with `keepsText`, append the text to the draft. */
+  /** Discard the current text and its files and return to the draft; with `keepsText`, append them to the draft. */
   returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;
+    this.files.close(this.#draft, { keepsFiles: keepsText });
     this.#slot.storage.set(this.#slot.name, "");
     this.#open(this.#draft);
     if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
@@ -79,9 +83,10 @@ export class Composer {
     this.#refresh();
   }
 
-  #open(slot, text = "") {
+  #open(slot, text = "", files = []) {
     this.#slot = slot;
     this.field.value = slot.storage.get(slot.name) ?? text;
+    this.files.open(slot, files);
     this.#refresh();
   }
 
@@ -94,15 +99,18 @@ export class Composer {
 
   #send() {
     const text = this.field.value.trim();
-    if (!text || this.field.disabled) return;
+    if ((!text && this.files.isEmpty) || this.field.disabled) return;
+    const files = this.files.take();
+    if (!files) return;
     this.field.value = "";
+    this.files.open(this.#slot);
     this.#refresh();
     this.field.focus();
-    this.onSend(text);
+    this.onSend(text, files);
   }
 
   #refresh() {
-    const isEmpty = !this.field.value.trim();
+    const isEmpty = !this.field.value.trim() && this.files.isEmpty;
     this.#slot.storage.set(this.#slot.name, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
     this.stopButton.hidden = !this.#runningId;

@@ -65,10 +65,10 @@ export class Conversation {
     return this.findAll(`article[data-invocation="${CSS.escape(invocationId)}"]`);
   }
 
-  /** Return the user message that started the invocation; null when the page does not show it. */
+  /** Return the text of the message that started the invocation, or the name of its first file; null if not shown. */
   messageOf(invocationId) {
     const message = this.articlesOf(invocationId).find((article) => article.matches(".person"));
-    return message?.querySelector(".said")?.textContent ?? null;
+    return message?.querySelector(".said, .file > span")?.textContent ?? null;
   }
 
   // Responses and confirmations that were moved from there into earlier articles are removed too.

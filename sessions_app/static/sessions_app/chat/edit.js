@@ -44,7 +44,8 @@ export class Edit {
     article.dataset.editing = "";
     this.bar.hidden = false;
     this.composer.field.setAttribute("aria-describedby", "editing-text");
-    this.composer.switchTo({ storage: this.storage, name: `${EDITED}:${invocation}` }, article.querySelector(".said").textContent);
+    const slot = { storage: this.storage, name: `${EDITED}:${invocation}` };
+    this.composer.switchTo(slot, article.querySelector(".said")?.textContent ?? "", filesOf(article));
   }
 
   #cancel() {
@@ -71,6 +72,18 @@ export class Edit {
     this.#begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
     this.handleRewind();
   }
+}
+
+/** Return the files of a message, as the composer lists them. */
+export function filesOf(article) {
+  return [...article.querySelectorAll(".files > li")].map((row) => ({
+    name: row.dataset.name,
+    version: Number(row.dataset.version),
+    facts: row.querySelector(".file-facts").textContent,
+    url: row.querySelector(".file").href,
+    isImage: row.querySelector(".picture") !== null,
+    isSent: true,
+  }));
 }
 
 function makeRemovedArticle(invocation) {

@@ -6,7 +6,8 @@ import { enableConfirmations, listenForConfirmations } from "./confirmations.js"
 import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { setUpEarlierButton } from "./earlier.js";
-import { Edit } from "./edit.js";
+import { Edit, filesOf } from "./edit.js";
+import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { Jobs } from "./jobs.js";
 import { LiveText } from "./live.js";
@@ -18,6 +19,7 @@ import { ChatSocket } from "./socket.js";
 import { showStateDelta } from "./state.js";
 import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
+import { listenForFiles, Uploads } from "./uploads.js";
 import { Waiting } from "./waiting.js";
 
 const CONNECTION_LABELS = {
@@ -62,7 +64,12 @@ const outbox = new Outbox(byId("outbox"), storage, {
   onCancel: (id) => socket.send("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
-const composer = new Composer(byId("composer"), storage, { onSend: (text) => send(text, edit.finish()), onStop: stop });
+const uploads = new Uploads(byId("uploads"), { onProblem: showNotice });
+const composer = new Composer(byId("composer"), storage, {
+  files: uploads,
+  onSend: (text, files) => send(text, edit.finish(), files),
+  onStop: stop,
+});
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 const edit = new Edit(byId("editing"), {
   storage: new ChatStorage(main.dataset, sessionStorage),
@@ -160,15 +167,16 @@ async function loadOutcomes(seq) {
   if (response.ok) embeddedInvocations(parse(await response.text())).forEach(handleInvocation);
 }
 
-function send(text, replaces) {
+function send(text, replaces, files) {
   showNotice("");
-  outbox.send(text, replaces);
+  outbox.send(text, replaces, files);
   scroll.toEnd();
 }
 
 function regenerate(invocationId) {
   if (!mayEdit()) return;
-  send(conversation.messageOf(invocationId), invocationId);
+  const message = conversation.articlesOf(invocationId).find((article) => article.matches(".person"));
+  send(message.querySelector(".said")?.textContent ?? "", invocationId, filesOf(message));
   takeFocus();
 }
 
@@ -231,6 +239,8 @@ byId("reconnect").addEventListener("click", () => {
   socket.retry();
   takeFocus();
 });
+listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
+setUpFiles(main, byId("files"), byId("uploads").dataset.url);
 showLocalTimes(byId("side"));
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);

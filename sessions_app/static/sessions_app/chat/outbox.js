@@ -10,7 +10,7 @@ export class Outbox {
   #entries = new Map();
 
   /**
-   * @param deliver - Send {id, text, replaces}; return true when it was sent.
+   * @param deliver - Send {id, text, replaces, files}; return true when it was sent.
    * @param isShown - Return true when the log shows the message of an invocation.
    * @param onCancel - Send the cancel request for the invocation of a message that waits for its turn.
    * @param onPress - Callback when a pressed button disappears, which had the focus.
@@ -18,13 +18,13 @@ export class Outbox {
   constructor(region, storage, { deliver, isShown, onCancel, onPress }) {
     Object.assign(this, { region, storage, deliver, isShown, onCancel, onPress });
     const unsent = storage.names(UNSENT).map((name) => JSON.parse(storage.get(name)));
-    for (const { id, text, replaces } of unsent.sort((a, b) => a.at - b.at)) this.#add(id, text, replaces).isKept = true;
+    for (const { id, text, replaces, files } of unsent.sort((a, b) => a.at - b.at)) this.#add(id, text, replaces, files).isKept = true;
   }
 
-  /** Send a new message; `replaces` is the invocation whose message it replaces. */
-  send(text, replaces) {
-    const entry = this.#add(newId(), text, replaces);
-    this.storage.set(UNSENT + entry.id, JSON.stringify({ id: entry.id, text, replaces, at: Date.now() }));
+  /** Send a new message with uploaded files; `replaces` is the invocation whose message it replaces. */
+  send(text, replaces, files) {
+    const entry = this.#add(newId(), text, replaces, files.map(({ name, version }) => ({ name, version })));
+    this.storage.set(UNSENT + entry.id, JSON.stringify({ id: entry.id, text, replaces, files: entry.files, at: Date.now() }));
     entry.isKept = this.#isStored(entry);
     this.#deliver(entry);
   }
@@ -70,13 +70,15 @@ export class Outbox {
     return this.#entries.get(clientId)?.text ?? null;
   }
 
-  #add(id, text, replaces) {
+  #add(id, text, replaces, files = []) {
     const row = make("article", "event person waiting");
     row.dataset.clientId = id;
     const note = make("p", "on-the-way");
-    row.append(make("div", "said", text), note);
+    if (text) row.append(make("div", "said", text));
+    if (files.length) row.append(make("p", "attached", files.map(({ name }) => name).join(", ")));
+    row.append(note);
     this.region.append(row);
-    const entry = { id, text, replaces, row, note, timer: 0, invocationId: null, isKept: false, isQueued: false };
+    const entry = { id, text, replaces, files, row, note, timer: 0, invocationId: null, isKept: false, isQueued: false };
     this.#entries.set(id, entry);
     this.#fail(entry, "Not sent");
     return entry;
@@ -84,7 +86,7 @@ export class Outbox {
 
   #deliver(entry) {
     clearTimeout(entry.timer);
-    if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces })) {
+    if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces, files: entry.files })) {
       this.#fail(entry, "Not sent");
       return;
     }

@@ -1,0 +1,47 @@
+"""ArtifactReference: a part of a message that names a version of an artifact, without its bytes (contract F4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from runtime import types
+
+SCHEME = "artifact"
+_LONGEST_VERSION = 9
+
+
+@dataclass(frozen=True)
+class ArtifactReference:
+    """A version of an artifact of the session in whose message the reference is."""
+
+    filename: str
+    version: int
+    mime_type: str
+
+    @property
+    def uri(self) -> str:
+        """The reference as the URI of a file part, such as `artifact:notes.txt?version=0`."""
+        return f"{SCHEME}:{quote(self.filename, safe='')}?version={self.version}"
+
+    def as_part(self) -> types.Part:
+        """Return the part of a message."""
+        return types.Part(file_data=types.FileData(file_uri=self.uri, mime_type=self.mime_type))
+
+    @classmethod
+    def of_uri(cls, uri: str, mime_type: str) -> ArtifactReference | None:
+        """Return the reference of a URI; None for the URI of another file."""
+        if not uri.startswith(f"{SCHEME}:"):
+            return None
+        address = urlsplit(uri)
+        version = parse_qs(address.query).get("version", [""])[0]
+        if not version.isdecimal() or len(version) > _LONGEST_VERSION:
+            return None
+        return cls(unquote(address.path), int(version), mime_type)
+
+    @classmethod
+    def of_part(cls, part: types.Part) -> ArtifactReference | None:
+        """Return the reference that a part holds; None for every other part."""
+        if part.file_data is None:
+            return None
+        return cls.of_uri(part.file_data.file_uri or "", part.file_data.mime_type or "")

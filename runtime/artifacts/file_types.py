@@ -1,0 +1,10 @@
+"""Types of files: those that people and models read as text."""
+
+from __future__ import annotations
+
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
+
+
+def is_text(mime_type: str) -> bool:
+    """True when a file of this type is read as text."""
+    return mime_type.startswith("text/") or mime_type in _TEXT_TYPES or mime_type.endswith(("+json", "+xml"))

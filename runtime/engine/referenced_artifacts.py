@@ -1,0 +1,86 @@
+"""Artifacts that messages refer to, loaded when a request is built: the log keeps the references only (contract F4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import types
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.file_types import is_text
+from runtime.context import InvocationContext, owner_of
+
+MOST_BYTES = 14_000_000
+"""Bytes of the files of a request: models refuse more than about 20 MB, and base64 adds a third."""
+MOST_CHARACTERS = 200_000
+"""Characters of a text file that are part of a request."""
+_SHOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
+
+
+async def load_references(ctx: InvocationContext, contents: Sequence[types.Content]) -> list[types.Content]:
+    """Return the contents with the referenced artifacts in place of the references.
+
+    Images, PDF and text become parts that hold them; other files are named only. The files of the latest contents
+    come first: what does not fit into `MOST_BYTES` is named only, too. The given contents are not changed.
+    """
+    loader = _Loader(ctx)
+    loaded = [await loader.load(content) for content in reversed(contents)]
+    return loaded[::-1]
+
+
+class _Loader:
+    """Loads the files of one request until they have `MOST_BYTES`."""
+
+    def __init__(self, ctx: InvocationContext) -> None:
+        self._service = ctx.artifact_service
+        self._owner = owner_of(ctx.session)
+        self._bytes_left = MOST_BYTES
+
+    async def load(self, content: types.Content) -> types.Content:
+        """Return the content with its files; the same content when it refers to none."""
+        references = [ArtifactReference.of_part(part) for part in content.parts or []]
+        if not any(references):
+            return content
+        parts: list[types.Part] = []
+        for part, reference in zip(content.parts or [], references, strict=True):
+            parts += [part] if reference is None else await self._parts_of(reference)
+        return content.model_copy(update={"parts": parts})
+
+    async def _parts_of(self, reference: ArtifactReference) -> list[types.Part]:
+        name, mime_type = reference.filename, reference.mime_type
+        if not (mime_type in _SHOWN_TYPES or is_text(mime_type)):
+            return [_text(f"[The file {name!r} ({mime_type}) was uploaded. It is an artifact of this name.]")]
+        data = await self._load(reference)
+        if data is None:
+            return [_text(f"[The file {name!r} was uploaded. It does not exist any more.]")]
+        text = _beginning(data) if is_text(mime_type) else ""
+        size = len(text.encode()) if text else len(data)
+        if size > self._bytes_left:
+            return [
+                _text(f"[The file {name!r} was uploaded. It is an artifact of this name, not shown here.]")
+            ]
+        self._bytes_left -= size
+        if is_text(mime_type):
+            return [_text(f"The file {name!r}:\n{text}")]
+        return [_text(f"The file {name!r}:"), types.Part.from_bytes(data=data, mime_type=mime_type)]
+
+    async def _load(self, reference: ArtifactReference) -> bytes | None:
+        if self._service is None:
+            return None
+        artifact = await self._service.load_artifact(
+            **self._owner, filename=reference.filename, version=reference.version
+        )
+        if artifact is None:
+            return None
+        return artifact.inline_data.data or b"" if artifact.inline_data else (artifact.text or "").encode()
+
+
+def _beginning(data: bytes) -> str:
+    text = data.decode(errors="replace")
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    more = len(text) - MOST_CHARACTERS
+    return f"{text[:MOST_CHARACTERS]}\n[{more} more characters are in the artifact.]"
+
+
+def _text(text: str) -> types.Part:
+    return types.Part(text=text)

@@ -1,0 +1,119 @@
+"""Files of a session over HTTP: the list, uploads, and previews."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from runtime.errors import AdkError
+from sessions_app import use_cases
+from sessions_app.chat.downloads import find_artifact
+from sessions_app.client_address import client_network
+from sessions_app.db.threads import fetch_rows
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
+from sessions_app.models import Artifact
+from sessions_app.ownership import own_session_or_404
+from sessions_app.rendering.files import FileLink, file_link
+from sessions_app.rendering.previews import MOST_BYTES, preview_of
+from sessions_app.services.file_types import INLINE_IMAGES
+from sessions_app.thread_pools import download_threads
+
+LISTED_FILES = 200
+"""Number of the newest versions that the list has."""
+_STATUSES = {
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    ConflictError: HTTPStatus.CONFLICT,
+    LimitExceededError: HTTPStatus.TOO_MANY_REQUESTS,
+}
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
+    """List the files of a session as a part of the page (GET), or store the file `file` in it (POST)."""
+    return await (_list(request, session_id) if request.method == "GET" else _upload(request, session_id))
+
+
+@require_POST
+@login_required
+async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Delete the upload with `name` and `version`, which no message refers to yet."""
+    version = request.POST.get("version", "")
+    number = int(version) if version.isdecimal() and len(version) < 10 else -1
+    try:
+        file = (request.POST.get("name", ""), number)
+        await use_cases.remove_upload(await request.auser(), session_id, file)
+    except AdkError as error:
+        return _refusal(error)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+@require_GET
+@login_required
+async def preview(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponse:
+    """Return the preview of a version of a file, the newest without `?version=`, as a part of the page."""
+    session = await own_session_or_404(await request.auser(), session_id)
+    row = await find_artifact(session, filename, request.GET.get("version", ""))
+    return HttpResponse(await download_threads.run(_render_preview, session.pk, row))
+
+
+async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    session = await own_session_or_404(await request.auser(), session_id)
+    owned = Artifact.objects.filter(
+        Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id
+    )
+    rows = await fetch_rows(owned.order_by("-pk")[:LISTED_FILES])
+    return HttpResponse(await download_threads.run(_render_list, session.pk, rows))
+
+
+async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    try:
+        upload = request.FILES.get("file")
+        if upload is None:
+            await own_session_or_404(await request.auser(), session_id)
+            raise InvalidInputError("The request has no file, or a file without a name. Choose a file.")
+        person = await request.auser()
+        row = await use_cases.upload_file(person, session_id, upload, client_network(request))
+    except AdkError as error:
+        return _refusal(error)
+    link = file_link(session_id, row.filename, row.version)
+    fields = {
+        "name": row.filename,
+        "version": row.version,
+        "facts": _facts(row, link),
+        "url": link.url,
+        "is_image": row.mime_type in INLINE_IMAGES,
+    }
+    return JsonResponse(fields, status=HTTPStatus.CREATED)
+
+
+def _refusal(error: AdkError) -> JsonResponse:
+    statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
+    return JsonResponse({"error": str(error)}, status=next(statuses, HTTPStatus.BAD_REQUEST))
+
+
+def _facts(row: Artifact, link: FileLink) -> str:
+    """Return kind, size and version of a file in words."""
+    version = f"version {row.version + 1}" if row.version else ""
+    return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
+
+
+def _render_list(session_id: UUID, rows: list[Artifact]) -> str:
+    links = [file_link(session_id, row.filename, row.version) for row in rows]
+    listed = [(link, _facts(row, link)) for row, link in zip(rows, links, strict=True)]
+    return render_to_string("chat/file_list.html", {"listed": listed})
+
+
+def _render_preview(session_id: UUID, row: Artifact) -> str:
+    link = file_link(session_id, row.filename, row.version)
+    with row.file.open("rb") as stored:
+        preview = preview_of(row.mime_type or "text/plain", row.size, stored.read(MOST_BYTES))
+    context = {"file": link, "facts": _facts(row, link), "preview": preview}
+    return render_to_string("chat/preview.html", context)

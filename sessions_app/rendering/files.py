@@ -1,0 +1,56 @@
+"""Links to artifacts of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from runtime.sessions.state import State
+from sessions_app.services.file_types import INLINE_IMAGES, named_type
+
+
+@dataclass(frozen=True)
+class FileLink:
+    """Links to an artifact version.
+
+    Attributes:
+        name: the filename without the prefix of a user's files.
+        kind: end of the name in capital letters, such as PDF; empty without one.
+        url: address of the download.
+        preview_url: address of the preview.
+        is_image: True when the name is that of an image which browsers show.
+    """
+
+    filename: str
+    version: int
+    name: str
+    kind: str
+    url: str
+    preview_url: str
+    is_image: bool
+
+
+def file_link(session_id: UUID, filename: str, version: int) -> FileLink:
+    """Return the links to an artifact version of the session or its user."""
+    query = urlencode({"version": version})
+    name = filename.removeprefix(State.USER_PREFIX)
+    _, dot, suffix = name.rpartition(".")
+    return FileLink(
+        filename=filename,
+        version=version,
+        name=name,
+        kind=suffix.upper() if dot and len(suffix) <= 5 and suffix.isalnum() else "",
+        url=f"{reverse('chat:artifact', args=[session_id, filename])}?{query}",
+        preview_url=f"{reverse('chat:preview', args=[session_id, filename])}?{query}",
+        is_image=named_type(filename) in INLINE_IMAGES,
+    )
+
+
+def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
+    """Return links to artifacts of the session, given as {filename: version}: images first, then by name."""
+    links = [file_link(session_id, filename, version) for filename, version in artifacts.items()]
+    return sorted(links, key=lambda link: (not link.is_image, link.name))

@@ -1,0 +1,64 @@
+"""Preview of a file: an image, a table, Markdown or plain text, of limited size."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from runtime.artifacts.file_types import is_text
+from sessions_app.codec import storable
+from sessions_app.services.file_types import INLINE_IMAGES, signed_type
+
+MOST_BYTES = 400_000
+"""Number of first bytes of a file from which its preview is made."""
+MOST_CHARACTERS = 100_000
+MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 200, 30, 200
+_DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Preview of a file.
+
+    Attributes:
+        kind: `image`, `table`, `markdown`, `text`, or `none` when the file can only be downloaded.
+        is_cut: True when the file has more than the preview.
+    """
+
+    kind: str
+    text: str = ""
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = field(default_factory=list)
+    is_cut: bool = False
+
+
+def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
+    """Return the preview of a file with this type, size and beginning, which has up to `MOST_BYTES`."""
+    if mime_type in INLINE_IMAGES:
+        return Preview("image" if signed_type(beginning) == mime_type else "none")
+    if not is_text(mime_type) or b"\0" in beginning:
+        return Preview("none")
+    text = storable(beginning.decode("utf-8-sig", errors="replace"))
+    is_cut = size > len(beginning)
+    if mime_type in _DELIMITERS:
+        return _table(text, _DELIMITERS[mime_type], is_cut)
+    kind = "markdown" if mime_type == "text/markdown" else "text"
+    return Preview(kind, text[:MOST_CHARACTERS], is_cut=is_cut or len(text) > MOST_CHARACTERS)
+
+
+def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
+    """Return the first rows and columns; the text itself when it is no table."""
+    try:
+        lines = list(islice(csv.reader(text.splitlines(), delimiter=delimiter), MOST_ROWS + 2))
+    except csv.Error:
+        return Preview("text", text[:MOST_CHARACTERS], is_cut=is_cut or len(text) > MOST_CHARACTERS)
+    header, rows = (lines[0], lines[1 : MOST_ROWS + 1]) if lines else ([], [])
+    width = max((len(row) for row in lines), default=0)
+    is_cut = is_cut or len(lines) > MOST_ROWS + 1 or width > MOST_COLUMNS
+    return Preview("table", header=_cells(header), rows=[_cells(row) for row in rows], is_cut=is_cut)
+
+
+def _cells(row: list[str]) -> list[str]:
+    return [cell[:LONGEST_CELL] for cell in row[:MOST_COLUMNS]]

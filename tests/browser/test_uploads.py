@@ -1,0 +1,259 @@
+"""Contract: people attach files by button, drop and paste; the model gets them; every tab shows and previews them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FilePayload, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
+from tests.model_server import Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+DROP = """(files) => {
+  const data = new DataTransfer();
+  for (const { name, text, size } of files)
+    data.items.add(new File([text ?? new Uint8Array(size)], name, { type: "text/plain" }));
+  for (const type of ["dragover", "drop"])
+    document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+PASTE = """({ text, image }) => {
+  const data = new DataTransfer();
+  if (text) data.setData("text/plain", text);
+  if (image) {
+    const bytes = Uint8Array.from(atob(image), (character) => character.charCodeAt(0));
+    data.items.add(new File([bytes], "image.png", { type: "image/png" }));
+  }
+  const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  document.getElementById("message").dispatchEvent(event);
+}"""
+
+
+def picture() -> bytes:
+    """A PNG of 2 x 2 red pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    pixels = zlib.compress((b"\0" + b"\xff\0\0" * 2) * 2)
+    head = struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def file(name: str, content: bytes | str, mime_type: str = "text/plain") -> FilePayload:
+    buffer = content if isinstance(content, bytes) else content.encode()
+    return {"name": name, "mimeType": mime_type, "buffer": buffer}
+
+
+def last_parts(model: Model) -> list[dict[str, object]]:
+    """The parts of the last content of the last request."""
+    parts: list[dict[str, object]] = model.requests()[-1]["body"]["contents"][-1]["parts"]
+    return parts
+
+
+def message_frames(chat: ChatPage) -> list[dict[str, object]]:
+    return [frame for data in chat.connection.sent if (frame := json.loads(data))["type"] == "message"]
+
+
+def test_files_are_sent_to_the_model_and_shown_in_every_tab(
+    chat: ChatPage, open_tab: OpenTab, model: Model, tmp_path: Path
+) -> None:
+    model.play(Turn(text=["A red picture and a list."]))
+    other = open_tab()
+    other.open(chat.page.url)
+    chat.attach(file("red.png", picture(), "image/png"), file("list.csv", "lamp,20\ndesk,120", "text/csv"))
+    expect(chat.uploads.first.locator("img")).to_have_js_property("naturalWidth", 2)
+    chat.reload()
+    expect(chat.uploads).to_have_count(2)
+    chat.send("What is this?")
+    chat.wait_for_answer("A red picture")
+    text, _, image, table = last_parts(model)
+    assert text == {"text": "What is this?"}
+    assert image["inlineData"] == {"data": base64.b64encode(picture()).decode(), "mimeType": "image/png"}
+    assert table == {"text": "The file 'list.csv':\nlamp,20\ndesk,120"}
+    assert message_frames(chat)[0]["files"] == [
+        {"name": "red.png", "version": 0},
+        {"name": "list.csv", "version": 0},
+    ]
+    for tab in (chat, other):
+        expect(tab.files).to_have_text(["red.png", "list.csv"])
+        expect(tab.log.locator(".picture img")).to_have_js_property("naturalWidth", 2)
+    expect(chat.log.locator(".file-facts").nth(1)).to_have_text("CSV · 16\xa0bytes")
+    entries = chat.log_entries()
+    chat.reload()
+    expect(chat.log.locator(".file-facts").nth(1)).to_have_text("CSV · 16\xa0bytes")
+    assert chat.log_entries() == entries
+    assert chat.save("list.csv", tmp_path) == b"lamp,20\ndesk,120"
+
+
+def test_a_message_may_be_files_alone_and_is_resent_without_a_second_upload(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["Thanks."]))
+    chat.attach(file("notes.txt", "Tea."))
+    chat.connection.cut()
+    expect(chat.status).not_to_have_text("Connected")
+    chat.send_button.click()
+    expect(chat.page.locator("#outbox")).to_contain_text("notes.txt")
+    chat.connection.restore()
+    chat.wait_for_answer("Thanks.")
+    expect(chat.files).to_have_text(["notes.txt"])
+    expect(chat.page.locator(".bar-title")).to_have_text("notes.txt")
+    chat.page.get_by_role("button", name="Files", exact=True).click()
+    expect(chat.page.get_by_role("dialog", name="Files").locator("li")).to_have_count(1)
+
+
+def test_files_are_dropped_pasted_and_removed(chat: ChatPage) -> None:
+    chat.page.evaluate(DROP, [{"name": "a.txt", "text": "a"}, {"name": "b.txt", "text": "b"}])
+    chat.page.evaluate(PASTE, {"image": base64.b64encode(picture()).decode()})
+    expect(chat.page.locator('.upload[data-state="ready"]')).to_have_count(3)
+    expect(chat.send_button).to_be_enabled()
+    for name in ("a.txt", "b.txt", "image.png"):
+        with chat.page.expect_response("**/files/remove/") as removed:
+            chat.page.get_by_role("button", name=f"Remove {name}").click()
+        assert removed.value.status == 204
+    expect(chat.uploads).to_have_count(0)
+    expect(chat.send_button).to_be_disabled()
+    chat.page.get_by_role("button", name="Files", exact=True).click()
+    expect(chat.page.get_by_role("dialog", name="Files")).to_contain_text("There are no files")
+
+
+def test_limits_are_said_in_words_before_anything_is_sent(chat: ChatPage) -> None:
+    posts: list[str] = []
+    chat.page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    notice = chat.page.locator("#notice")
+    chat.page.evaluate(DROP, [{"name": "big.bin", "size": 11_000_000}])
+    expect(notice).to_have_text("“big.bin” has 10.5 MB; the limit is 10.0 MB.")
+    chat.page.locator("#attach-input").set_input_files([file("none.txt", "")])
+    expect(notice).to_contain_text("“none.txt” is empty")
+    assert posts == []
+    chat.attach(*(file(f"{number}.txt", "x") for number in range(10)))
+    chat.page.locator("#attach-input").set_input_files([file("more.txt", "x")])
+    expect(notice).to_have_text("A message may have 10 files. “more.txt” was not attached.")
+
+
+def test_a_broken_upload_can_be_tried_again(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Thanks."]))
+    chat.page.route(
+        "**/files/", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
+    )
+    chat.page.locator("#attach-input").set_input_files([file("a.txt", "a")])
+    expect(chat.uploads).to_have_attribute("data-state", "failed")
+    chat.send("Here")
+    expect(chat.page.locator("#notice")).to_contain_text("Remove the file that was not uploaded")
+    expect(chat.box).to_have_value("Here")
+    chat.page.unroute("**/files/")
+    chat.uploads.get_by_role("button", name="Retry").click()
+    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    chat.send_button.click()
+    chat.wait_for_answer("Thanks.")
+    chat.errors.clear()  # the browser reports the failed request
+
+
+def test_a_long_paste_is_offered_as_a_file(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Long."]))
+    chat.box.focus()
+    chat.page.evaluate(PASTE, {"text": "word " * 20_000})
+    offer = chat.page.locator("#offer")
+    expect(offer).to_contain_text("The text has 100,000 characters; a message may have 32,000.")
+    expect(chat.box).to_have_value("")
+    offer.get_by_role("button", name="Attach as a file").click()
+    expect(offer).to_be_hidden()
+    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    chat.send("Sum it up")
+    chat.wait_for_answer("Long.")
+    assert len(str(last_parts(model)[-1]["text"])) > 100_000
+
+
+def test_an_edit_keeps_the_files_that_are_not_removed(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["One."]), Turn(text=["Two."]))
+    chat.attach(file("keep.txt", "keep"), file("drop.txt", "drop"))
+    chat.send("First")
+    chat.wait_for_answer("One.")
+    chat.wait_until_idle()
+    chat.log.locator("article.person").hover()
+    chat.log.get_by_role("button", name="Edit").click()
+    expect(chat.uploads).to_have_count(2)
+    chat.page.get_by_role("button", name="Remove drop.txt").click()
+    chat.send("Second")
+    chat.wait_for_answer("Two.")
+    expect(chat.messages).to_have_text(["Second"])
+    expect(chat.files).to_have_text(["keep.txt"])
+    assert [part["text"] for part in last_parts(model)] == ["Second", "The file 'keep.txt':\nkeep"]
+
+
+def test_a_file_is_previewed_in_a_panel(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Thanks."]))
+    chat.attach(
+        file("t.csv", "name,price\nlamp,20", "text/csv"),
+        file("page.html", "<img src=x onerror=document.title='executed'>", "text/html"),
+        file("notes.md", "# Plan\n\n- tea"),
+        file("red.png", picture(), "image/png"),
+        file("fake.png", "no picture", "image/png"),
+        file("a.zip", b"PK\x03\x04"),
+    )
+    chat.send_button.click()
+    chat.wait_for_answer("Thanks.")
+    panel = chat.page.get_by_role("dialog", name="Files")
+
+    def preview(name: str) -> None:
+        chat.files.filter(has_text=name).click()
+        expect(panel.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+    preview("t.csv")
+    expect(panel.get_by_role("columnheader")).to_have_text(["name", "price"])
+    expect(panel.get_by_role("cell")).to_have_text(["lamp", "20"])
+    chat.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(chat.files.filter(has_text="t.csv")).to_be_focused()
+    preview("page.html")
+    expect(panel.locator("pre")).to_have_text("<img src=x onerror=document.title='executed'>")
+    panel.get_by_role("button", name="Close").click()
+    preview("notes.md")
+    expect(panel.get_by_role("listitem")).to_have_text("tea")
+    panel.get_by_role("button", name="Close").click()
+    preview("red.png")
+    expect(panel.locator("img")).to_have_js_property("naturalWidth", 2)
+    panel.get_by_role("button", name="Close").click()
+    preview("a.zip")
+    expect(panel).to_contain_text("There is no preview")
+    panel.get_by_role("button", name="Close").click()
+    expect(chat.log.locator(".picture")).to_have_count(1)
+    assert chat.page.evaluate("document.title") != "executed"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, scheme: str) -> None:
+    page = chat.page
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    model.play(Turn(text=["Thanks."]))
+    chat.attach(file("red.png", picture(), "image/png"), file("n" * 100 + ".csv", "a,b\n1,2", "text/csv"))
+    chat.send("See")
+    chat.wait_for_answer("Thanks.")
+    chat.attach(file("x" * 100 + ".txt", "x"), file("red.png", picture(), "image/png"))
+    chat.page.evaluate(PASTE, {"text": "word " * 20_000})
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        if shots := os.environ.get("SHOTS"):
+            page.screenshot(path=f"{shots}/{scheme}-{width}.png")
+        assert serious_problems(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if width == 360:
+            assert page.evaluate(TOO_WIDE) == []
+        assert page.evaluate(TOO_SMALL) == []
+        chat.files.last.click()
+        expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
+        if shots:
+            page.screenshot(path=f"{shots}/{scheme}-{width}-panel.png")
+        assert serious_problems(page) == []
+        page.keyboard.press("Escape")

@@ -1,0 +1,54 @@
+"""Previews of files: by type, of limited size, and never of what the bytes are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions_app.rendering.previews import LONGEST_CELL, MOST_CHARACTERS, MOST_COLUMNS, MOST_ROWS, preview_of
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "content", "kind"),
+    [
+        ("image/png", PNG, "image"),
+        ("image/png", b"<script>", "none"),
+        ("image/jpeg", PNG, "none"),
+        ("image/svg+xml", b"<svg/>", "text"),
+        ("text/html", b"<script>alert(1)</script>", "text"),
+        ("application/json", b"{}", "text"),
+        ("text/markdown", b"# a", "markdown"),
+        ("text/csv", b"a,b", "table"),
+        ("text/plain", b"\xff\x00", "none"),
+        ("application/pdf", b"%PDF-", "none"),
+        ("application/zip", b"PK", "none"),
+    ],
+)
+def test_the_type_and_the_bytes_decide(mime_type: str, content: bytes, kind: str) -> None:
+    assert preview_of(mime_type, len(content), content).kind == kind
+
+
+def test_a_table_has_limited_rows_columns_and_cells() -> None:
+    row = ",".join(["x" * (LONGEST_CELL + 1)] * (MOST_COLUMNS + 1))
+    content = "\n".join([row] * (MOST_ROWS + 2)).encode()
+    preview = preview_of("text/csv", len(content), content)
+    assert (len(preview.header), len(preview.rows), preview.is_cut) == (MOST_COLUMNS, MOST_ROWS, True)
+    assert {len(cell) for cell in [*preview.header, *preview.rows[0]]} == {LONGEST_CELL}
+
+
+def test_a_small_table_is_whole() -> None:
+    preview = preview_of("text/tab-separated-values", 16, "\ufeffname\tprice\nä\t2".encode())
+    assert (preview.header, preview.rows, preview.is_cut) == (["name", "price"], [["ä", "2"]], False)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b'"', b'a,"b\nc', ("x" * 200_000).encode()])
+def test_odd_tables_are_shown(content: bytes) -> None:
+    assert preview_of("text/csv", len(content), content).kind in ("table", "text")
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    content = b"x" * (MOST_CHARACTERS + 1)
+    preview = preview_of("text/plain", len(content), content)
+    assert (len(preview.text), preview.is_cut) == (MOST_CHARACTERS, True)
+    assert preview_of("text/plain", 10, b"whole text").is_cut is False
