@@ -11,6 +11,8 @@ from urllib.parse import urljoin, urlsplit
 from playwright.sync_api import ConsoleMessage, Locator, Page, WebSocketRoute, expect
 
 ANSWER_MILLISECONDS = 20_000
+RESUMED = "The server restarted. This answer was resumed."
+"""Mark of an answer that another process completed."""
 
 
 class ChatPage:

@@ -11,28 +11,19 @@ import pytest
 from playwright.sync_api import Browser, StorageState, expect
 
 from sessions_app.rendering.outline import label
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import RESUMED, ChatPage
 from tests.browser.conftest import PERSON
 from tests.browser.model import Model
 from tests.browser.outside.service import HELD, ORDERS, Service
 from tests.model_server import Call, Turn
 from tests.stack.outages import Web
-from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-RESUMED = "The server restarted. This answer was resumed."
 MILLISECONDS = 90_000
 ATTEMPTS = 10
 """More than an answer needs, also on a busy machine, where a lease may expire."""
 Calls = tuple[Call, Call]
-
-
-@pytest.fixture(scope="module")
-def web(site: Stack) -> Iterator[Web]:
-    """An additional web process of the site, which the test kills."""
-    with Web(site) as running:
-        yield running
 
 
 @pytest.fixture
