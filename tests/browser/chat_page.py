@@ -151,7 +151,7 @@ class ChatPage:
         return self.log.locator("a.file")
 
     def tool(self, name: str) -> Locator:
-        """Return the cards of a tool's calls; their `data-state` is open, ok, failed or declined."""
+        """Return the cards of a tool's calls; their `data-state` is open, ok, failed, declined or interrupted."""
         return self.log.locator(f'.tool[data-call-id][data-tool="{name}"]')
 
     def job(self, name: str) -> Locator:
