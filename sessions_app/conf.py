@@ -86,8 +86,9 @@ class Conf:
         broker_threads: number of tasks that a process sends to the broker at once.
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
-        show_details: True shows everybody what staff see in their chats: names of tools, results as JSON,
-            milliseconds and the state of the session.
+        show_details: True shows in all chats what staff have in theirs: names of tools, results as JSON,
+            milliseconds and state. It is a matter of looks: a person's websocket gets the whole events in any case,
+            without the state of the app.
         cached_html_bytes: size of the HTML of events that a process caches.
         markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
         markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.

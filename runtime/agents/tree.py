@@ -33,6 +33,11 @@ def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
     yield from agent.descendants()
 
 
+def agents_named(root: BaseAgent, name: str) -> Iterator[BaseAgent]:
+    """Yield the agents of a name in all trees of an app."""
+    yield from (agent for tree in trees_of(root) for agent in walk(tree) if agent.name == name)
+
+
 def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
     """Check that the agents of the tree have different names; log a warning for a repeated one.
 

@@ -37,6 +37,7 @@ class ToolAsJob(BaseTool):
                 "outside, or the model does not call it. Offer it to the agent without as_job."
             )
         super().__init__(name=tool.name, description=tool.description, is_long_running=True)
+        self.title = tool.title
         self.tool = tool
         self.policy = policy
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from celery import Task
 
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.agents.tree import agents_named, tools_of
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.progress import receiving_progress
 from sessions_app import agent_registry
@@ -77,9 +77,7 @@ def _find_candidates(job: ToolJob) -> Candidates | None:
     app = agent_registry.apps().get(job.session.app_name)
     if app is None:
         return None
-    for agent in (
-        agent for tree in trees_of(app.root_agent) for agent in walk(tree) if agent.name == job.agent_name
-    ):
+    for agent in agents_named(app.root_agent, job.agent_name):
         jobs = [
             tool for tool in tools_of(agent) if isinstance(tool, ToolAsJob) and tool.name == job.tool_name
         ]

@@ -213,8 +213,9 @@ class PongFrame(ServerFrame):
 
 def _without_app_state(body: str) -> str:
     event = json.loads(body)
-    delta = event.get("actions", {}).get("stateDelta", {})
-    event["actions"]["stateDelta"] = {
-        key: value for key, value in delta.items() if not key.startswith(State.APP_PREFIX)
-    }
-    return json.dumps(event, ensure_ascii=False)
+    actions = event.get("actions")
+    delta = actions.get("stateDelta") if isinstance(actions, dict) else None
+    if not isinstance(delta, dict):
+        return body
+    own = {key: value for key, value in delta.items() if not key.startswith(State.APP_PREFIX)}
+    return json.dumps({**event, "actions": {**actions, "stateDelta": own}}, ensure_ascii=False)

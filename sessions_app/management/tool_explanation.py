@@ -16,6 +16,7 @@ from runtime.errors import ConfigurationError
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.callables import annotation_of, docstring_of, is_context_parameter, underlying_function
+from runtime.tools.declared_parameters import parameter_schemas
 from runtime.tools.docstrings import description_of
 from runtime.tools.function_tool import FunctionTool
 from sessions_app.jobs.as_job import ToolAsJob
@@ -82,7 +83,7 @@ def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
     if source:
         yield "defined in", f"line {source.line} of {source.file}"
     yield from _explain_description(declaration.description or "", type(tool).__name__, source)
-    for name, schema, is_required in _parameters(declaration):
+    for name, schema, is_required in parameter_schemas(declaration):
         yield from _explain_parameter(name, schema, is_required, source)
     if source:
         hidden = [p.name for p in source.parameters.values() if is_context_parameter(source.function, p)]
@@ -113,16 +114,6 @@ def _explain_parameter(
         yield "", "no description"
     if source and is_own and source.parameters[name].annotation is inspect.Parameter.empty:
         yield "warning", f"{name!r} has no type: the model is told that any value fits"
-
-
-def _parameters(declaration: types.FunctionDeclaration) -> Iterator[tuple[str, types.Schema, bool]]:
-    schema = declaration.parameters
-    if schema is None and isinstance(declaration.parameters_json_schema, dict):
-        json_schema = types.JSONSchema.model_validate(declaration.parameters_json_schema)
-        schema = types.Schema.from_json_schema(json_schema=json_schema)
-    required = (schema.required or []) if schema else []
-    for name, parameter in ((schema.properties or {}) if schema else {}).items():
-        yield name, parameter, name in required
 
 
 def _source_of(function: Callable[..., Any]) -> Source | None:

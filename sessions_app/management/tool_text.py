@@ -12,6 +12,7 @@ from runtime.agents.tree import tools_of
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.declared_parameters import parameter_schemas
 
 WIDTH = 100
 
@@ -62,10 +63,5 @@ def type_text(schema: types.Schema) -> str:
 
 
 def _parameter_texts(declaration: types.FunctionDeclaration) -> Iterator[str]:
-    if declaration.parameters is None:
-        schema = declaration.parameters_json_schema
-        yield from schema.get("properties", {}) if isinstance(schema, dict) else ()
-        return
-    required = declaration.parameters.required or []
-    for name, parameter in (declaration.parameters.properties or {}).items():
-        yield f"{name}{'' if name in required else '?'}: {type_text(parameter)}"
+    for name, schema, is_required in parameter_schemas(declaration):
+        yield f"{name}{'' if is_required else '?'}: {type_text(schema)}"

@@ -15,7 +15,8 @@ from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
-from sessions_app.rendering.call_words import CallWords, describe_call, find_tool, parameter_names
+from sessions_app.rendering.call_words import CallWords, describe_call
+from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import outline
 from sessions_app.rendering.session_view import SessionView
@@ -23,8 +24,8 @@ from sessions_app.rendering.session_view import SessionView
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
 LONGEST_VALUE = 200
-UNFINISHED = (REJECTED.message, INTERRUPTED_CALL)
-"""Errors that a person caused: a rejected call, and one that ran when the answer was stopped."""
+STATES_OF_ERRORS = {REJECTED.message: "declined", INTERRUPTED_CALL: "interrupted"}
+"""States of the calls that did not end and have not failed."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,16 @@ class ResponseBlock:
     """A function response.
 
     Attributes:
-        hidden: number of omitted characters.
-        state: `ok`, `failed`, or `declined` when a person did not let the call end.
+        hidden: number of omitted characters; None when it is not known.
+        state: `ok`, `failed`, `declined` when a person rejected the call, or `interrupted` when the invocation ended
+            during it: it may have had effects.
     """
 
     kind: ClassVar = "response"
     call_id: str
     name: str
     text: str
-    hidden: int
+    hidden: int | None
     state: str
 
 
@@ -259,30 +261,42 @@ def _described(
     The arguments are pairs, because a template would take an argument named `items` for the method of a dict.
     """
     tool = find_tool(view.app_name, agent_name, tool_name)
-    order = {name: place for place, name in enumerate(parameter_names(tool))} if tool else {}
+    order = argument_order(tool)
     names = sorted(args, key=lambda name: (order.get(name, len(order)), name))
-    return describe_call(tool, tool_name, args), [(name, _shown(args[name], view)) for name in names]
+    return describe_call(tool, tool_name, args), [(name, _shown_argument(args[name], view)) for name in names]
 
 
-def _shown(value: Any, view: SessionView) -> str:
-    """Return a value for the page: as JSON for a reader of details, else in words."""
-    return readable(value) if view.shows_details else outline(value)
+def _shown_argument(value: Any, view: SessionView) -> str:
+    """Return an argument for the page: as JSON for a reader of details, else in words."""
+    if view.shows_details or isinstance(value, str):
+        return readable(value)
+    text, is_cut = outline(value, LONGEST_RESPONSE)
+    return f"{text}…" if is_cut else text
 
 
 def _response_block(response: types.FunctionResponse, view: SessionView) -> ResponseBlock:
     content = response.response or {}
-    text = _shown(content["result"] if content.keys() == {"result"} else content, view)
+    text, hidden = _shown_result(content["result"] if content.keys() == {"result"} else content, view)
     return ResponseBlock(
         call_id=response.id or "",
         name=response.name or "",
-        text=text[:LONGEST_RESPONSE],
-        hidden=max(0, len(text) - LONGEST_RESPONSE),
+        text=text,
+        hidden=hidden,
         state=_state(content),
     )
 
 
+def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
+    """Return the beginning of a result, and how much of it is hidden: see `ResponseBlock`."""
+    if view.shows_details or isinstance(value, str):
+        text = readable(value)
+        return text[:LONGEST_RESPONSE], max(0, len(text) - LONGEST_RESPONSE)
+    text, is_cut = outline(value, LONGEST_RESPONSE)
+    return text, None if is_cut else 0
+
+
 def _state(response: Mapping[str, Any]) -> str:
     error = response.get("error")
-    if error in UNFINISHED:
-        return "declined"
+    if isinstance(error, str) and error in STATES_OF_ERRORS:
+        return STATES_OF_ERRORS[error]
     return "failed" if error or response.get("status") in ("error", "failed") else "ok"

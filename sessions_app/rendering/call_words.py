@@ -1,7 +1,8 @@
 """Words for a function call on the page: "Looking up order" while it runs, "Looked up order" afterwards.
 
 A tool's `title` is such a phrase in the imperative, with arguments in braces: "Look up order {order_id}". Without a
-title the tool's name serves. Only English phrases that begin with a known verb get tenses.
+title the tool's name serves. Only phrases that begin with a known English verb get tenses; a name such as
+`order_status` begins with a noun, so that it gets them only if the tool's description begins with the same word.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.tools.base_tool import BaseTool
-from sessions_app import agent_registry
+from sessions_app.rendering.outline import label
 
 LONGEST_ARGUMENT = 60
 ARGUMENT = re.compile(r"\{(\w+)\}")
@@ -38,7 +37,7 @@ IRREGULAR_PAST = {
     **{"sell": "sold", "send": "sent", "set": "set", "take": "took", "tell": "told", "think": "thought"},
     **{"undo": "undid", "write": "wrote"},
 }
-STRESSED_AT_THE_END = frozenset({"forget", "submit", "reset"})
+STRESSED_AT_THE_END = frozenset({"forget", "format", "submit", "reset"})
 
 
 @dataclass(frozen=True)
@@ -57,39 +56,16 @@ class CallWords:
 
 def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
     """Return the words for a call of the tool; of an unknown tool only the name is known."""
-    title = (tool and tool.title) or name.replace("_", " ").replace("-", " ").strip()
+    title = (tool and tool.title) or label(name)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
-    running, done = tenses(verb.lower())
+    running, done = tenses(verb.lower()) if tool and _is_imperative(tool, verb) else (None, None)
     return CallWords(
         plain=_sentence(verb, rest),
         running=_sentence(running or verb, rest),
         done=_sentence(done or verb, rest),
         names_arguments=ARGUMENT.search(title) is not None,
     )
-
-
-def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
-    """Return a tool of an agent of the site. The tools of toolsets are not known here: asking may need a network."""
-    app = agent_registry.apps().get(app_name)
-    if app is None:
-        return None
-    agents = (agent for tree in trees_of(app.root_agent) for agent in walk(tree) if agent.name == agent_name)
-    tools = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseTool))
-    return next((tool for tool in tools if tool.name == tool_name), None)
-
-
-@lru_cache(maxsize=1_000)
-def parameter_names(tool: BaseTool) -> tuple[str, ...]:
-    """Return the names of the tool's parameters in the order of its declaration."""
-    declaration = tool._get_declaration()
-    if declaration is None:
-        return ()
-    if declaration.parameters is not None:
-        return tuple(declaration.parameters.properties or ())
-    schema = declaration.parameters_json_schema
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    return tuple(properties) if isinstance(properties, Mapping) else ()
 
 
 def tenses(verb: str) -> tuple[str | None, str | None]:
@@ -105,6 +81,10 @@ def tenses(verb: str) -> tuple[str | None, str | None]:
     if re.search(f"{CONSONANT}y$", verb):
         return participle, f"{verb[:-1]}ied"
     return participle, f"{doubled}ed"
+
+
+def _is_imperative(tool: BaseTool, verb: str) -> bool:
+    return tool.title is not None or tool.description.lower().startswith(f"{verb.lower()} ")
 
 
 def _doubles_its_end(verb: str) -> bool:

@@ -10,12 +10,18 @@ DEEPEST_LEVEL = 6
 INDENT = "  "
 
 
-def outline(value: Any) -> str:
-    """Return a text unchanged, and any other JSON value as labelled lines.
+def outline(value: Any, longest: int) -> tuple[str, bool]:
+    """Return a text unchanged, and any other JSON value as labelled lines; at most `longest` characters.
 
-    Keys are sorted: storage loses their order.
+    The second value is True when that is not all. Keys are sorted: storage loses their order.
     """
-    return "\n".join(_lines(value, 0))
+    kept, length = [], -1
+    for line in _lines(value, 0):
+        kept.append(line)
+        length += len(line) + 1
+        if length > longest:
+            return "\n".join(kept)[:longest], True
+    return "\n".join(kept), False
 
 
 def label(name: str) -> str:
@@ -25,31 +31,28 @@ def label(name: str) -> str:
 
 
 def _lines(value: Any, level: int) -> Iterator[str]:
-    if isinstance(value, Mapping | list) and value and level == DEEPEST_LEVEL:
+    if _is_nested(value) and level == DEEPEST_LEVEL:
         yield json.dumps(value, ensure_ascii=False, sort_keys=True)
-    elif isinstance(value, Mapping) and value:
-        yield from _mapping_lines(value, level)
-    elif isinstance(value, list) and value:
-        yield from _list_lines(value, level)
+    elif _is_nested(value):
+        yield from _mapping_lines(value, level) if isinstance(value, Mapping) else _list_lines(value, level)
     else:
         yield from _scalar(value).split("\n")
 
 
 def _mapping_lines(value: Mapping[str, Any], level: int) -> Iterator[str]:
     for key, item in sorted(value.items()):
-        lines = list(_lines(item, level + 1))
-        if len(lines) == 1 and not _is_nested(item):
-            yield f"{label(str(key))}: {lines[0]}"
+        name = label(str(key))
+        if _is_nested(item) or (isinstance(item, str) and "\n" in item):
+            yield f"{name}:"
+            yield from (INDENT + line for line in _lines(item, level + 1))
         else:
-            yield f"{label(str(key))}:"
-            yield from (INDENT + line for line in lines)
+            yield f"{name}: {_scalar(item)}"
 
 
 def _list_lines(value: Sequence[Any], level: int) -> Iterator[str]:
     for item in value:
-        first, *others = _lines(item, level + 1)
-        yield f"- {first}"
-        yield from (INDENT + line for line in others)
+        for number, line in enumerate(_lines(item, level + 1)):
+            yield f"{INDENT if number else '- '}{line}"
 
 
 def _is_nested(value: Any) -> bool:

@@ -11,6 +11,8 @@ from urllib.parse import urljoin, urlsplit
 from playwright.sync_api import ConsoleMessage, FilePayload, Locator, Page, WebSocketRoute, expect
 
 ANSWER_MILLISECONDS = 20_000
+RESUMED = "The server restarted. This answer was resumed."
+"""Mark of an answer that another process completed."""
 
 
 class ChatPage:
@@ -161,7 +163,7 @@ class ChatPage:
         expect(self.page.locator('.upload:not([data-state="ready"])')).to_have_count(0)
 
     def tool(self, name: str) -> Locator:
-        """Return the cards of a tool's calls; their `data-state` is open, ok, failed or declined."""
+        """Return the cards of a tool's calls; their `data-state` is open, ok, failed, declined or interrupted."""
         return self.log.locator(f'.tool[data-call-id][data-tool="{name}"]')
 
     def job(self, name: str) -> Locator:

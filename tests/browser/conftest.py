@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, StorageState, expect, s
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.browser.outside.service import Service
+from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
 CHROMIUM = ("chromium-headless-shell", "chromium")
@@ -70,6 +71,13 @@ def site(model: Model, service: Service, tmp_path_factory: pytest.TempPathFactor
     outside = {"OUTSIDE_MODEL": model.url, "OUTSIDE_SERVICE": service.url}
     environment = {**model.environment, **outside, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
     with Stack(tmp_path_factory.mktemp("site"), environment=environment) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def web(site: Stack) -> Iterator[Web]:
+    """An additional web process of the site, for tests that kill it."""
+    with Web(site) as running:
         yield running
 
 

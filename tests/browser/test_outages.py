@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, StorageState, expect
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
 from tests.browser.answer_recorder import record_answers, recorded_answers
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import RESUMED, ChatPage
 from tests.browser.conftest import PERSON
 from tests.browser.model import Model
 from tests.model_server import Turn
@@ -22,15 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 WORDS = [f"word{number} " for number in range(1, 201)]
 WHOLE = "".join(WORDS).strip()
-RESUMED = "The server restarted. This answer was resumed."
 OUTAGE_MILLISECONDS = 60_000
-
-
-@pytest.fixture(scope="module")
-def web(site: Stack) -> Iterator[Web]:
-    """An additional web process of the site."""
-    with Web(site) as running:
-        yield running
 
 
 @pytest.fixture

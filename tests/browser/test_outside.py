@@ -10,28 +10,20 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, StorageState, expect
 
-from tests.browser.chat_page import ChatPage
+from sessions_app.rendering.outline import label
+from tests.browser.chat_page import RESUMED, ChatPage
 from tests.browser.conftest import PERSON
 from tests.browser.model import Model
 from tests.browser.outside.service import HELD, ORDERS, Service
 from tests.model_server import Call, Turn
 from tests.stack.outages import Web
-from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-RESUMED = "The server restarted. This answer was resumed."
 MILLISECONDS = 90_000
 ATTEMPTS = 10
 """More than an answer needs, also on a busy machine, where a lease may expire."""
 Calls = tuple[Call, Call]
-
-
-@pytest.fixture(scope="module")
-def web(site: Stack) -> Iterator[Web]:
-    """An additional web process of the site, which the test kills."""
-    with Web(site) as running:
-        yield running
 
 
 @pytest.fixture
@@ -75,7 +67,7 @@ def test_answer_approval_and_job_survive_the_kill_of_the_web_process(
         }
     )
     chat.send("Count, and order")
-    question = chat.log.get_by_role("region", name=f"Approval of {approval.name}")
+    question = chat.log.get_by_role("region", name=f"Approval: {label(approval.name)}")
     expect(question.get_by_role("button", name="Approve")).to_be_visible(timeout=MILLISECONDS)
     assert service.arrived.wait(MILLISECONDS / 1000)  # the job has begun
     chat.send("How long does it take?")

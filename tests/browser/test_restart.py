@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import RESUMED, ChatPage
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-RESUMED = "The server restarted. This answer was resumed."
 FAILED = "The server was restarted before this answer was complete, and it could not be taken up again."
 RESUME_MILLISECONDS = 30_000
 

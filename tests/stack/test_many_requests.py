@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -30,20 +31,18 @@ def backends() -> int:
         return int(cursor.fetchone()[0])
 
 
-def count_in_thread() -> int:
-    """Count the backends, and close the connection that this thread opened for it."""
-    try:
-        return backends()
-    finally:
-        connection.close()
-
-
 async def most_backends_during(requests: asyncio.Future[list[int]]) -> int:
-    """Return the highest number of backends until the requests are answered."""
+    """Return the highest number of backends until the requests are answered.
+
+    One thread counts: backends of connections that it had closed before could still be ending.
+    """
     most = 0
-    while not requests.done():
-        most = max(most, await asyncio.to_thread(count_in_thread))
-        await asyncio.wait([requests], timeout=0.05)
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(max_workers=1) as counter:
+        while not requests.done():
+            most = max(most, await loop.run_in_executor(counter, backends))
+            await asyncio.wait([requests], timeout=0.05)
+        await loop.run_in_executor(counter, lambda: connection.close())  # That thread has its own.
     return most
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.tools import FunctionTool
-from sessions_app.rendering.call_words import describe_call, find_tool, parameter_names, tenses
+from runtime import types
+from runtime.tools import BaseTool, FunctionTool
+from sessions_app.rendering.call_words import describe_call, tenses
+from sessions_app.rendering.called_tool import argument_order, find_tool
 
 
 def look_up(order_id: str, detail: str = "") -> str:
@@ -29,6 +31,7 @@ def look_up(order_id: str, detail: str = "") -> str:
         ("fix", "fixing", "fixed"),
         ("show", "showing", "showed"),
         ("cancel", "canceling", "canceled"),
+        ("format", "formatting", "formatted"),
         ("", None, None),
     ],
 )
@@ -64,6 +67,34 @@ def test_values_in_a_title_are_short_and_not_templates(value: object, shown: str
     )
 
 
+def order_status(order_id: str) -> str:
+    """Look up the status of an order."""
+    return order_id
+
+
+def open_ticket(problem: str) -> str:
+    """Open a ticket for a human."""
+    return problem
+
+
+def test_a_name_is_conjugated_only_if_the_description_begins_with_its_verb() -> None:
+    assert describe_call(FunctionTool(order_status), "order_status", {}).done == "Order status"
+    assert describe_call(FunctionTool(open_ticket), "open_ticket", {}).done == "Opened ticket"
+
+
+class OddTool(BaseTool):
+    """A tool that cannot be declared or hashed."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        raise LookupError("no")
+
+
+def test_a_tool_that_cannot_be_declared_has_no_order() -> None:
+    assert argument_order(OddTool(name="odd", description="")) == {} == argument_order(None)
+
+
 @pytest.mark.parametrize("name", ["", "__class__", "a" * 200, "\u202e", "weather-report"])
 def test_a_name_that_is_no_phrase_stays_as_it_is(name: str) -> None:
     words = describe_call(None, name, {})
@@ -73,7 +104,7 @@ def test_a_name_that_is_no_phrase_stays_as_it_is(name: str) -> None:
 
 def test_tools_are_found_by_app_agent_and_name() -> None:
     tool = find_tool("help_desk", "orders", "order_status")
-    assert tool is not None and parameter_names(tool) == ("order_number",)
+    assert tool is not None and argument_order(tool) == {"order_number": 0}
     assert find_tool("help_desk", "orders", "unknown") is None
     assert find_tool("help_desk", "unknown", "order_status") is None
     assert find_tool("gone", "orders", "order_status") is None

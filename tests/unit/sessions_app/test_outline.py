@@ -25,11 +25,20 @@ from sessions_app.rendering.outline import outline
     ],
 )
 def test_a_value_becomes_labelled_lines(value: Any, text: str) -> None:
-    assert outline(value) == text
+    assert outline(value, 1_000) == (text, False)
 
 
 def test_values_that_are_nested_deep_end_as_json() -> None:
     value: Any = "deep"
     for _ in range(200):
         value = {"a": value}
-    assert outline(value).endswith('"deep"' + "}" * 194)
+    text, is_cut = outline(value, 10_000)
+    assert text.endswith('"deep"' + "}" * 194) and not is_cut
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 50, ["x" * 30] * 2, {"a": "x", "b": {"c": ["x" * 50]}}, list(range(100))]
+)
+def test_no_more_than_the_longest_text_is_written(value: Any) -> None:
+    text, is_cut = outline(value, 20)
+    assert len(text) == 20 and is_cut

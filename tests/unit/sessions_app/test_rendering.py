@@ -16,6 +16,7 @@ from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_event, render_job, render_markdown
 from sessions_app.rendering.session_view import SessionView
+from tests.counted_calls import counted_calls
 
 SESSION = UUID("11111111-2222-3333-4444-555555555555")
 VIEW = SessionView(SESSION, "help_desk")
@@ -218,10 +219,19 @@ def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration(
     assert "Days:\n  - 3\n  - none</dd>" in html
 
 
-def test_a_declined_call_has_not_failed() -> None:
-    for response in (REJECTED.as_response(), {"status": "error", "error": INTERRUPTED_CALL}):
+def test_a_rejected_or_interrupted_call_has_not_failed() -> None:
+    interrupted = {"status": "error", "error": INTERRUPTED_CALL}
+    for response, state in ((REJECTED.as_response(), "declined"), (interrupted, "interrupted")):
         html = event_html({"functionResponse": {"id": "c1", "name": "refund_order", "response": response}})
-        assert Tags(html).all("details")[0]["data-state"] == "declined"
+        assert Tags(html).all("details")[0]["data-state"] == state
+
+
+def test_a_long_list_is_cut_before_it_is_written() -> None:
+    response = {"result": [1] * 100_000}
+    with counted_calls() as count:
+        html = event_html({"functionResponse": {"id": "c", "name": "count", "response": response}})
+        assert count() < 50_000
+    assert "More is not shown." in html and len(html) < 6_000
 
 
 def test_a_request_for_approval_asks_in_words() -> None:

@@ -2,6 +2,8 @@
 
 import { formatDuration } from "./times.js";
 
+const UNFINISHED = { declined: "Not done", interrupted: "Interrupted; it may have had effects" };
+
 /** Move function responses into the cards of their calls; both may be in any of the roots. */
 export function placeResponses(...roots) {
   const findAll = (selector) => new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]));
@@ -48,7 +50,7 @@ function placeResponse(card, response, approvals) {
 
 // Time that a person took to approve the call is not its duration.
 function describeOutcome(card, article, approvals) {
-  if (card.dataset.state === "declined") return "Not done";
+  if (card.dataset.state in UNFINISHED) return UNFINISHED[card.dataset.state];
   const begun = approvals.get(card.dataset.callId) ?? card.closest("article").dataset.time;
   const seconds = article.dataset.time - begun;
   const short = "precise" in card.dataset ? `${Math.round(seconds * 1000)} ms` : "";

@@ -1,0 +1,32 @@
+"""The tool of a stored function call, as the site offers it now."""
+
+from __future__ import annotations
+
+import logging
+
+from runtime.agents.tree import agents_named, tools_of
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.declared_parameters import parameter_names
+from sessions_app import agent_registry
+from sessions_app.rendering.failures import once
+
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
+
+
+def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
+    """Return a tool of an agent of the site. The tools of toolsets are not known here: asking may need a network."""
+    app = agent_registry.apps().get(app_name)
+    agents = agents_named(app.root_agent, agent_name) if app else ()
+    tools = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseTool))
+    return next((tool for tool in tools if tool.name == tool_name), None)
+
+
+def argument_order(tool: BaseTool | None) -> dict[str, int]:
+    """Return the place of each parameter in the tool's declaration; nothing for a tool that cannot be declared."""
+    try:
+        declaration = tool._get_declaration() if tool else None
+    except Exception:  # A tool may raise anything. The call is stored, and people must see it.
+        logger.exception("Tool %r cannot be declared", tool and tool.name)
+        return {}
+    return {name: place for place, name in enumerate(parameter_names(declaration))} if declaration else {}
