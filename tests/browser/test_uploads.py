@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -244,8 +243,6 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, sche
     chat.page.evaluate(PASTE, {"text": "word " * 20_000})
     for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 740})
-        if shots := os.environ.get("SHOTS"):
-            page.screenshot(path=f"{shots}/{scheme}-{width}.png")
         assert serious_problems(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if width == 360:
@@ -253,7 +250,5 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, sche
         assert page.evaluate(TOO_SMALL) == []
         chat.files.last.click()
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
-        if shots:
-            page.screenshot(path=f"{shots}/{scheme}-{width}-panel.png")
         assert serious_problems(page) == []
         page.keyboard.press("Escape")
