@@ -13,6 +13,11 @@ from playwright.sync_api import ConsoleMessage, FilePayload, Locator, Page, WebS
 ANSWER_MILLISECONDS = 20_000
 RESUMED = "The server restarted. This answer was resumed."
 """Mark of an answer that another process completed."""
+READ_ENTRIES = """articles => articles.map((article) => {
+    const copy = article.cloneNode(true);
+    copy.querySelectorAll(".file-facts").forEach((facts) => facts.remove());
+    return [article.id, copy.textContent.replace(/\\s+/g, " ").trim()];
+})"""
 
 
 class ChatPage:
@@ -171,9 +176,11 @@ class ChatPage:
         return self.log.get_by_role("region", name=name)
 
     def log_entries(self) -> list[list[str]]:
-        """Return id and text of each log entry in order, with collapsed parts: identical live and after a reload."""
-        read = "articles => articles.map(({ id, textContent }) => [id, textContent.replace(/\\s+/g, ' ').trim()])"
-        entries: list[list[str]] = self.log.locator("article[id]").evaluate_all(read)
+        """Return id and text of each log entry in order, with collapsed parts: identical live and after a reload.
+
+        The facts about files are left out: the page loads them later.
+        """
+        entries: list[list[str]] = self.log.locator("article[id]").evaluate_all(READ_ENTRIES)
         return entries
 
     def save(self, name: str, folder: Path) -> bytes:
