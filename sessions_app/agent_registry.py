@@ -15,6 +15,8 @@ from runtime.apps.app import App
 from runtime.errors import ConfigurationError
 from sessions_app.errors import NotFoundError
 
+MOST_STARTERS = 4
+
 
 def discover() -> Iterator[tuple[str, App | Exception]]:
     """Yield every `agents.py` module's name with its app, or with the error that loading it raised.
@@ -60,11 +62,32 @@ def get_app(name: str) -> App:
     return app
 
 
+@lru_cache(maxsize=1)
+def starters() -> dict[str, tuple[str, ...]]:
+    """Return the messages that an empty chat offers, by the name of the app; `starters` of its `agents.py`."""
+    return {
+        app.name: tuple(getattr(importlib.import_module(module_name), "starters", ()))
+        for module_name, app in discover()
+        if isinstance(app, App)
+    }
+
+
 def _load(module_name: str, label: str) -> App | Exception:
     try:
-        return _app_of(importlib.import_module(module_name), label)
+        module = importlib.import_module(module_name)
+        _check_starters(module)
+        return _app_of(module, label)
     except Exception as error:  # noqa: BLE001 - apps() raises the error, the system check reports it
         return error
+
+
+def _check_starters(module: ModuleType) -> None:
+    given = getattr(module, "starters", [])
+    is_list = isinstance(given, list | tuple) and all(isinstance(one, str) and one.strip() for one in given)
+    if not is_list or len(given) > MOST_STARTERS:
+        raise ConfigurationError(
+            f"{module.__name__}: starters must be a list of at most {MOST_STARTERS} messages; it is {given!r:.200}."
+        )
 
 
 def _app_of(module: ModuleType, label: str) -> App:
