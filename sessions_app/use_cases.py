@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import ceil
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from runtime import types
+from runtime.errors import AlreadyExistsError
 from sessions_app import actors, celery_dispatch, client_ids
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json, storable
@@ -29,23 +31,46 @@ from sessions_app.models import Session, ToolJob
 from sessions_app.ownership import User, own_session
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.session_list import changes
 from sessions_app.thread_pools import limit_threads
 
 
-async def create_session(user: User, app_name: str, network: str = "") -> Session:
+async def create_session(
+    user: User, app_name: str, network: str = "", *, session_id: UUID | None = None
+) -> Session:
     """Create a session of the user with an app of the site.
 
     Args:
         network: address by which the client is counted; empty without a client.
+        session_id: primary key and key of the session. Idempotent with one: the user's session is returned if it
+            exists.
 
     Raises:
-        NotFoundError: the site has no such app.
+        NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
         LimitExceededError: the user, or the people at the address, have created too many sessions.
     """
     app = get_app(app_name)
-    await _count_new_session(user, network)
-    created = await DjangoSessionService().create_session(app_name=app.name, user_id=str(user.pk))
-    return await in_thread(Session.objects.owned_by(user).get, app_name=app.name, key=created.id)
+    pk = session_id or uuid4()
+    if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
+        await _count_new_session(user, network)
+        with suppress(AlreadyExistsError):  # another tab has just created it
+            await DjangoSessionService().create_session(
+                app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
+            )
+    return await own_session(user, pk)
+
+
+async def begin_session(
+    user: User, session_id: UUID, app_name: str, first_message: str, network: str = ""
+) -> None:
+    """Create a session for its first message, which is sent next. Idempotent.
+
+    Raises:
+        InvalidInputError: the message cannot be sent; no session is created.
+        NotFoundError, LimitExceededError: see `create_session`.
+    """
+    _validated_text(first_message)
+    await create_session(user, app_name, network, session_id=session_id)
 
 
 async def _count_new_session(user: User, network: str) -> None:
@@ -57,6 +82,33 @@ async def _count_new_session(user: User, network: str) -> None:
             "minutes, or go on in one that you have.",
             retry_seconds=exceeded.seconds,
         )
+
+
+async def change_session(user: User, session_id: UUID, change: str, title: str = "") -> None:
+    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion.
+
+    Raises:
+        NotFoundError: the user has no such session, or it is erased already.
+        InvalidInputError: the new title is empty or too long.
+        LegalHoldError: the session must not be deleted.
+    """
+    if change == changes.RESTORE:
+        session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
+        if session is None:
+            raise NotFoundError("This chat is deleted for good.")
+    else:
+        session = await own_session(user, session_id)
+    await in_thread(changes.change_session, session, change, title)
+    live().people.publish(user.pk)
+    if change == changes.DELETE:
+        live().hub.receive_deletion(session_id)
+
+
+async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
+    """Note that the user has seen the session up to the event `seq`, so that it no longer counts as unread."""
+    own = Session.objects.owned_by(user).filter(pk=session_id)
+    if await in_thread(changes.mark_seen, own, seq):
+        live().people.publish(user.pk)
 
 
 async def send_message(user: User, session_id: UUID, client_id: str, text: str) -> tuple[str, str]:
@@ -126,6 +178,8 @@ async def edit_message(
         is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
             raise
+    else:
+        await in_thread(changes.forget_title_of_first_message, session)
     return await send_message(user, session_id, client_id, text)
 
 
