@@ -72,6 +72,7 @@ SESSIONS_APP_ORDER = (
     "ownership",
     "services",
     "history",
+    "session_list",
     "rendering",
     "live",
     "jobs",

@@ -46,9 +46,9 @@ class ChatPage:
         expect(self.page.get_by_role("button", name="Sign out")).to_be_visible()
 
     def new_chat(self) -> str:
-        """Start a chat with the first app; return its URL."""
-        self.page.get_by_role("button", name="New chat").first.click()
-        self.page.wait_for_url(re.compile(r"/chat/[0-9a-f-]{36}/$"))
+        """Open a new chat with the first app, which its first message creates; return its URL."""
+        self.page.get_by_role("link", name="New chat").first.click()
+        self.page.wait_for_url(re.compile(r"/chat/[0-9a-f-]{36}/\?new="))
         self.wait_until_connected()
         return self.page.url
 
@@ -147,6 +147,16 @@ class ChatPage:
     def files(self) -> Locator:
         """The links that download a file."""
         return self.log.locator("a.file")
+
+    @property
+    def chats(self) -> Locator:
+        """The entries of the list of chats."""
+        return self.page.locator("#chats .chat")
+
+    def choose(self, title: str, option: str) -> None:
+        """Choose an option of the menu of a chat in the list."""
+        self.page.get_by_role("button", name=f"Options of {title}", exact=True).click()
+        self.page.get_by_role("menuitem", name=option, exact=True).click()
 
     def tool(self, name: str) -> Locator:
         """Return the cards of a tool's calls; their `data-state` is open, ok, failed or declined."""

@@ -51,12 +51,18 @@ method anonymous person owner staff superuser opened by  address
 
 GET    login     200    200   200   200       -          /
 POST   405       405    405   405   405       -          /
-GET    405       405    405   405   405       -          /chat/new/<app_name>/
-POST   login     302    302   302   302       -          /chat/new/<app_name>/
+GET    login     302    302   302   302       -          /start/
+POST   405       405    405   405   405       -          /start/
+GET    login     200    200   200   200       -          /chats/
+POST   405       405    405   405   405       -          /chats/
+GET    login     302    302   302   302       -          /chat/new/<app_name>/
+POST   405       405    405   405   405       -          /chat/new/<app_name>/
 GET    login     404    200   404   404       -          /chat/<session_id>/
 POST   405       405    405   405   405       -          /chat/<session_id>/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/
+GET    405       405    405   405   405       -          /chat/<session_id>/<change>/
+POST   login     404    204   404   404       -          /chat/<session_id>/<change>/
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 
