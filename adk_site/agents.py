@@ -230,3 +230,10 @@ help_desk = LlmAgent(
 )
 
 app = App(name="help_desk", root_agent=help_desk)
+
+starters = [
+    "Where is order 1001?",
+    "My printer does not print",
+    "Write a report on last year's sales",
+    "Remind me tomorrow at nine to call the supplier",
+]

@@ -78,7 +78,7 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 }
 
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_REDIRECT_URL = "chat:start"
 LOGOUT_REDIRECT_URL = LOGIN_URL
 AUTHENTICATION_BACKENDS = ["adk_site.sign_in.SignInBackend", "django.contrib.auth.backends.ModelBackend"]
 # Wrong passwords are counted for a name and a client address together, so that nobody can lock out somebody else.

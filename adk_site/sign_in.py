@@ -1,4 +1,7 @@
-"""Limits on sign-ins, for the chat and the admin: django-axes counts wrong passwords by name and client address."""
+"""Sign-in page of the chat, and limits on sign-ins for the chat and the admin.
+
+django-axes counts wrong passwords by name and client address.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from typing import Any
 from axes.backends import AxesStandaloneBackend
 from axes.exceptions import AxesBackendPermissionDenied
 from axes.handlers.proxy import AxesProxyHandler
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from sessions_app.client_address import client_network
 from sessions_app.conf import conf
@@ -24,6 +29,17 @@ NAME_LENGTH = 254
 """Longer than the longest user name, and within the column of django-axes."""
 WRONG_PASSWORDS = "There were too many wrong passwords for this user name."
 FROM_ADDRESS = "There were too many sign-ins from your network."
+
+
+class SignInView(LoginView):
+    """The sign-in page. It leads to the start page when no page, or only the home page, was asked for."""
+
+    redirect_authenticated_user = True
+
+    def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs are of another version of Django
+        """Return the address that was asked for; empty for the start page."""
+        address = super().get_redirect_url()
+        return "" if address == reverse("chat:home") else address
 
 
 class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes has no type hints

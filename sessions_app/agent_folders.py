@@ -22,6 +22,7 @@ from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
 from sessions_app.errors import AgentFolderError
 from sessions_app.load_errors import line_of, reason_of
+from sessions_app.starters import starters_of
 
 ENTRY = "agent.py"
 YAML_ENTRY = "root_agent.yaml"
@@ -141,6 +142,8 @@ def _app_of(folder: Path) -> App:
 
 def _defined_in(module: object, name: str) -> App | None:
     app, root_agent = getattr(module, "app", None), getattr(module, "root_agent", None)
+    if isinstance(module, ModuleType):
+        starters_of(module)  # a mistake there shows at once
     if isinstance(app, App):
         return type(app).model_validate({**dict(app), "name": name})
     return App(name=name, root_agent=root_agent) if isinstance(root_agent, BaseAgent) else None

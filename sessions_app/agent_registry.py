@@ -20,6 +20,7 @@ from sessions_app.agent_folders import agent_folders, load_folder
 from sessions_app.agent_sources import agent_dirs, source_files
 from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError, NotFoundError
+from sessions_app.starters import starters_of
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +100,13 @@ def get_app(name: str) -> App:
     return app
 
 
+def starters(app_name: str) -> tuple[str, ...]:
+    """Return the messages that an empty chat with the app offers."""
+    names = [name for name, app in registry().modules.items() if app.name == app_name]
+    modules = [sys.modules.get(place) for name in names for place in (name, f"{name}.agent")]
+    return next(filter(None, map(starters_of, modules)), ())
+
+
 def _load_all() -> Registry:
     files = source_files() if conf().reload_agents else {}
     modules: dict[str, App] = {}
@@ -145,7 +153,9 @@ def _folder_app(folder: Path, taken: set[str]) -> App | AgentFolderError:
 def _load(module_name: str, label: str) -> App | Exception:
     before = set(sys.modules)
     try:
-        return _app_of(importlib.import_module(module_name), label)
+        module = importlib.import_module(module_name)
+        starters_of(module)  # a mistake there shows at once
+        return _app_of(module, label)
     except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
         return error
     except SystemExit as error:

@@ -73,6 +73,9 @@ class Conf:
         schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
             task or a job.
         schedules_per_session: largest number of active scheduled tasks in a session.
+        site_name: name of the site on its pages and on the sign-in page.
+        site_logo: path of a picture among the static files, shown beside the name; empty for none.
+        deletion_undo_seconds: time for which a person can undo the deletion of a session; a sweep then erases it.
         retention_days: days without use after which a session is erased; 0 keeps sessions.
         retention_batch: largest number of sessions that one run of the daily housekeeping erases.
         pool_size: PostgreSQL connections of a process.
@@ -160,6 +163,9 @@ class Conf:
     schedule_shortest_seconds: float = 60.0
     schedule_longest_seconds: float = 3650 * 86_400.0
     schedules_per_session: int = 20
+    site_name: str = "Agents"
+    site_logo: str = ""
+    deletion_undo_seconds: float = Field(default=60.0, ge=0)
     retention_days: int = Field(default=0, ge=0)
     retention_batch: int = Field(default=10_000, ge=1)
     pool_size: int = 10

@@ -12,6 +12,7 @@ from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_registry import apps
 from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, RUN_TOOL_JOB, SWEEP, send_run_session
+from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
@@ -44,7 +45,7 @@ def run_tool(task: Task[Any, None], job_id: str) -> None:
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Recover invocations, queues and jobs of dead processes; start due tasks; delete expired credentials."""
+    """Recover invocations, queues and jobs of dead processes; start due tasks; delete what is due for deletion."""
     sweep_over(
         [
             _take_back_expired,
@@ -52,6 +53,7 @@ def sweep() -> None:
             _delete_expired_credentials,
             *job_repairs(),
             due_task_repair(),
+            deleted_session_repair(),
         ]
     )
 

@@ -3,7 +3,8 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app.chat import answers, downloads, files, views
+from sessions_app.chat import answers, downloads, files, list_views, views
+from sessions_app.session_list.changes import CHANGES
 
 
 class FilenameConverter(StringConverter):
@@ -12,10 +13,19 @@ class FilenameConverter(StringConverter):
     regex = r"[\s\S]*"
 
 
+class ChangeConverter(StringConverter):
+    """Name of a change to a session in the list."""
+
+    regex = "|".join(CHANGES)
+
+
 register_converter(FilenameConverter, "filename")
+register_converter(ChangeConverter, "change")
 app_name = "chat"
 urlpatterns = [
     path("", views.home, name="home"),
+    path("start/", views.start, name="start"),
+    path("chats/", list_views.session_list, name="list"),
     path("chat/new/<str:app_name>/", views.new_session, name="new"),
     path("chat/<uuid:session_id>/", views.session_page, name="session"),
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
@@ -24,5 +34,6 @@ urlpatterns = [
     path("chat/<uuid:session_id>/files/", files.files, name="files"),
     path("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),
     path("chat/<uuid:session_id>/preview/<filename:filename>", files.preview, name="preview"),
+    path("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
 ]

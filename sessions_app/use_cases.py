@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import ceil
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.core.files.uploadedfile import UploadedFile
 
 from runtime import types
+from runtime.errors import AlreadyExistsError
 from sessions_app import actors, celery_dispatch, client_ids, feedback
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json, storable
@@ -32,24 +34,53 @@ from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.ownership import User, own_session
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
-from sessions_app.services.uploads import FileName, delete_upload, references_to, store_upload
+from sessions_app.services.uploads import (
+    FileName,
+    check_upload,
+    delete_upload,
+    references_to,
+    store_upload,
+)
+from sessions_app.session_list import changes
 from sessions_app.thread_pools import limit_threads
 
 
-async def create_session(user: User, app_name: str, network: str = "") -> Session:
+async def create_session(
+    user: User, app_name: str, network: str = "", *, session_id: UUID | None = None
+) -> Session:
     """Create a session of the user with an app of the site.
 
     Args:
         network: address by which the client is counted; empty without a client.
+        session_id: primary key and key of the session. Idempotent with one: the user's session is returned if it
+            exists.
 
     Raises:
-        NotFoundError: the site has no such app.
+        NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
         LimitExceededError: the user, or the people at the address, have created too many sessions.
     """
     app = get_app(app_name)
-    await _count_new_session(user, network)
-    created = await DjangoSessionService().create_session(app_name=app.name, user_id=str(user.pk))
-    return await in_thread(Session.objects.owned_by(user).get, app_name=app.name, key=created.id)
+    pk = session_id or uuid4()
+    if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
+        await _count_new_session(user, network)
+        with suppress(AlreadyExistsError):  # another tab has just created it
+            await DjangoSessionService().create_session(
+                app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
+            )
+    return await own_session(user, pk)
+
+
+async def begin_session(
+    user: User, session_id: UUID, app_name: str, text: str, files: Sequence[FileName] = (), network: str = ""
+) -> None:
+    """Create a session for its first message, which is sent next. Idempotent.
+
+    Raises:
+        InvalidInputError: the message cannot be sent; no session is created.
+        NotFoundError, LimitExceededError: see `create_session`.
+    """
+    _validated_text(text, files)
+    await create_session(user, app_name, network, session_id=session_id)
 
 
 async def _count_new_session(user: User, network: str) -> None:
@@ -61,6 +92,33 @@ async def _count_new_session(user: User, network: str) -> None:
             "minutes, or go on in one that you have.",
             retry_seconds=exceeded.seconds,
         )
+
+
+async def change_session(user: User, session_id: UUID, change: str, title: str = "") -> None:
+    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion.
+
+    Raises:
+        NotFoundError: the user has no such session, or it is erased already.
+        InvalidInputError: the new title is empty or too long.
+        LegalHoldError: the session must not be deleted.
+    """
+    if change == changes.RESTORE:
+        session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
+        if session is None:
+            raise NotFoundError("This chat is deleted for good.")
+    else:
+        session = await own_session(user, session_id)
+    await in_thread(changes.change_session, session, change, title)
+    live().people.publish(user.pk)
+    if change == changes.DELETE:
+        live().hub.receive_deletion(session_id)
+
+
+async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
+    """Note that the user has seen the session up to the event `seq`, so that it no longer counts as unread."""
+    own = Session.objects.owned_by(user).filter(pk=session_id)
+    if await in_thread(changes.mark_seen, own, seq):
+        live().people.publish(user.pk)
 
 
 async def send_message(
@@ -141,6 +199,8 @@ async def edit_message(
         is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
             raise
+    else:
+        await in_thread(changes.forget_title_of_first_message, session)
     return await send_message(user, session_id, client_id, text, files)
 
 
@@ -157,24 +217,31 @@ def _validated_text(text: str, files: Sequence[FileName]) -> str:
     return storable(text)
 
 
-async def upload_file(user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "") -> Artifact:
+async def upload_file(
+    user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "", *, new_app: str = ""
+) -> Artifact:
     """Store a file of the user in the session, for the next message to refer to.
 
     Args:
         network: address by which the client is counted; empty without a client.
+        new_app: app with which the session is created, if it does not exist yet.
 
     Raises:
-        NotFoundError: the user has no such session.
+        NotFoundError: the user has no such session, or see `create_session`.
         InvalidInputError: the file is empty, too large or of a type that the site does not take.
-        LimitExceededError: the user's files are too large together, or came too fast.
+        LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
     """
-    session = await own_session(user, session_id)
+    if not new_app:
+        await own_session(user, session_id)
     if exceeded := rates().count(allowance.frames(user.pk, network)):
         raise LimitExceededError(
             f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
-    return await in_thread(store_upload, session, upload)
+    await in_thread(check_upload, upload)  # before a session is created
+    if new_app:
+        await create_session(user, new_app, network, session_id=session_id)
+    return await in_thread(store_upload, await own_session(user, session_id), upload)
 
 
 async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:

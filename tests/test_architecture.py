@@ -81,6 +81,7 @@ SESSIONS_APP_ORDER = (
     "services",
     "feedback",
     "history",
+    "session_list",
     "rendering",
     "live",
     "jobs",

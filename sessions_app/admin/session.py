@@ -44,7 +44,7 @@ class InvocationStatusFilter(admin.SimpleListFilter):
 class SessionAdmin(ReadOnlyAdmin):
     """Sessions of all users. The permission to view sessions includes their events, invocations and jobs."""
 
-    list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity")
+    list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity", "in_list")
     list_filter = (("app_name", admin.AllValuesFieldListFilter), InvocationStatusFilter, "updated_at")
     list_select_related = ("user",)
     ordering = ("-updated_at", "-id")
@@ -123,6 +123,14 @@ class SessionAdmin(ReadOnlyAdmin):
     @admin.display(description=_("Events"), ordering="last_seq")
     def events(self, session: Session) -> int:
         return session.last_seq
+
+    @admin.display(description=_("In the list of its user"))
+    def in_list(self, session: Session) -> str:
+        if session.deleted_at:
+            return str(_("deleted"))
+        if session.archived_at:
+            return str(_("archived"))
+        return str(_("pinned") if session.is_pinned else _("yes"))
 
     @admin.display(description=_("Now"))
     def activity(self, session: Session) -> SafeString:

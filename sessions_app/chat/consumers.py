@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import UUID
 
 from channels.consumer import get_handler_name
@@ -12,6 +13,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from pydantic import ValidationError
 
 from runtime.errors import AdkError
+from sessions_app import use_cases
 from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
@@ -27,6 +29,7 @@ from sessions_app.limits.rates import rates
 from sessions_app.live.frames import PongFrame
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
+from sessions_app.ownership import may_create_session
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +55,18 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self._sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
         if not await self._is_within_open_sockets():
             return
-        if await event_log.session_status(self._session_id, self._user.pk) is None:
+        if await event_log.session_status(self._session_id, self._user.pk) is not None:
+            return
+        if self._new_app and await may_create_session(self._new_app, self._session_id):
+            self._viewer.expect_session(self._new_app)
+        else:
             await self._viewer.end(protocol.CLOSE_NOT_FOUND)
+
+    @property
+    def _new_app(self) -> str:
+        """App with which the first message creates the session: `?new=` in the address of the socket."""
+        values = parse_qs(self.scope.get("query_string", b"").decode("ascii", "replace"))
+        return str(values.get("new", [""])[0])
 
     async def disconnect(self, code: int) -> None:
         """Stop watching. Running invocations go on."""
@@ -94,8 +107,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     async def _handle(self, frame: AnyClientFrame) -> None:
         match frame:
-            case Hello(after=after):
-                await self._viewer.on_hello(after)
+            case Hello():
+                await self._viewer.on_hello(frame.after)
+                if frame.list:
+                    self._viewer.follow_list()
             case Ping():
                 self._viewer.post(PongFrame().json())
             case _:
@@ -104,16 +119,25 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _write(self, frame: AnyClientFrame) -> None:
         """Handle a frame that changes something, if its person is still signed in."""
         try:
-            if await self._sign_ins.is_valid(self._sign_in):
-                await handle_frame(frame, self._user, self._session_id)
-            else:
+            if not await self._sign_ins.is_valid(self._sign_in):
                 await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
+                return
+            if self._viewer.is_new and isinstance(frame, Message):
+                await self._begin_session(frame)
+            await handle_frame(frame, self._user, self._session_id)
         except (AdkError, *UNAVAILABLE):
             raise
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
             reference = self._viewer.log_failure(error)
             reply_to = frame.id if isinstance(frame, Message) else None
             self._viewer.post(protocol.failure_frame(reference, reply_to).json())
+
+    async def _begin_session(self, first: Message) -> None:
+        files = [(file.name, file.version) for file in first.files]
+        await use_cases.begin_session(
+            self._user, self._session_id, self._new_app, first.text, files, self._network
+        )
+        self._viewer.is_new = False
 
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})

@@ -37,7 +37,10 @@ _STATUSES = {
 @require_http_methods(["GET", "POST"])
 @login_required
 async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-    """List the files of a session as a part of the page (GET), or store the file `file` in it (POST)."""
+    """List the files of a session as a part of the page (GET), or store the file `file` in it (POST).
+
+    With `?new=<app>` the file creates the session if it does not exist yet.
+    """
     return await (_list(request, session_id) if request.method == "GET" else _upload(request, session_id))
 
 
@@ -74,13 +77,15 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    person, new_app = await request.auser(), request.GET.get("new", "")
     try:
         upload = request.FILES.get("file")
         if upload is None:
-            await own_session_or_404(await request.auser(), session_id)
+            if not new_app:
+                await own_session_or_404(person, session_id)
             raise InvalidInputError("The request has no file, or a file without a name. Choose a file.")
-        person = await request.auser()
-        row = await use_cases.upload_file(person, session_id, upload, client_network(request))
+        network = client_network(request)
+        row = await use_cases.upload_file(person, session_id, upload, network, new_app=new_app)
     except AdkError as error:
         return _refusal(error)
     link = file_link(session_id, row.filename, row.version)

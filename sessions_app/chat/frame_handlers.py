@@ -17,6 +17,7 @@ from sessions_app.chat.protocol import (
     Message,
     Respond,
     Retry,
+    Seen,
 )
 from sessions_app.ownership import User
 
@@ -43,6 +44,11 @@ async def _message(frame: Message, user: User, session_id: UUID) -> None:
 @handle_frame.register
 async def _cancel(frame: Cancel, user: User, session_id: UUID) -> None:
     await use_cases.cancel(user, session_id, frame.invocation_id)
+
+
+@handle_frame.register
+async def _seen(frame: Seen, user: User, session_id: UUID) -> None:
+    await use_cases.mark_seen(user, session_id, frame.seq)
 
 
 @handle_frame.register

@@ -60,6 +60,9 @@ class LogPage:
         ]
 
 
+EMPTY_PAGE = LogPage([], 0, False, [], {})
+
+
 async def newest_page(session: Session, reader: User) -> LogPage:
     """Return the end of the log up to `session.last_seq`, and also the invocations without events."""
     rewound = await in_thread(rewound_ranges, session.pk, session.last_seq)

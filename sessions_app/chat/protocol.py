@@ -40,10 +40,16 @@ class ClientFrame(BaseModel):
 
 
 class Hello(ClientFrame):
-    """The first frame of a socket. `after` is the `seq` of the last event that the browser has."""
+    """The first frame of a socket.
+
+    Attributes:
+        after: `seq` of the last event that the browser has.
+        list: True for a page with the list of the person's sessions: `sessions` frames say when to read it again.
+    """
 
     type: Literal["hello"]
     after: int = Field(default=0, ge=0)
+    list: bool = False
 
 
 class UploadedFileName(BaseModel):
@@ -77,6 +83,13 @@ class Cancel(ClientFrame):
 
     type: Literal["cancel"]
     invocation_id: str = Field(max_length=64, pattern=PRINTABLE)
+
+
+class Seen(ClientFrame):
+    """The person has the session in view up to the event `seq`."""
+
+    type: Literal["seen"]
+    seq: int = Field(ge=0, le=LARGEST_ID)
 
 
 class Retry(ClientFrame):
@@ -134,7 +147,17 @@ class Ping(ClientFrame):
 
 
 AnyClientFrame = (
-    Hello | Message | Cancel | Retry | CancelJob | CancelSchedule | AnswerJob | Confirm | Respond | Ping
+    Hello
+    | Message
+    | Seen
+    | Cancel
+    | Retry
+    | CancelJob
+    | CancelSchedule
+    | AnswerJob
+    | Confirm
+    | Respond
+    | Ping
 )
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]

@@ -19,7 +19,7 @@ from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.jobs.listing import open_and_recent_jobs
-from sessions_app.live.frames import EventFrame, Notice, ReadyFrame
+from sessions_app.live.frames import EventFrame, Notice, ReadyFrame, SessionsFrame
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.ownership import User
@@ -47,6 +47,7 @@ class Viewer:
 
     Attributes:
         has_ended: True from the beginning of `end` on; frames that still arrive are ignored.
+        is_new: True while the session does not exist: its first message creates it.
     """
 
     def __init__(
@@ -62,10 +63,11 @@ class Viewer:
         self.shows_details = may_see_details(user)
         self._close = close
         # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
-        self._hub = live().hub
+        self._hub, self._people = live().hub, live().people
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
         self.has_ended = False
+        self.is_new = False
         self._seq = self._log_position = 0
         self._view = SessionView(session_id, "", self.shows_details)
         self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
@@ -98,8 +100,9 @@ class Viewer:
         streaming = hub.streaming_invocations(self._session_id)
         session_status = await event_log.session_status(self._session_id, self._user_id)
         if session_status is None:
-            await self.end(protocol.CLOSE_NOT_FOUND)
+            await self._greet_without_session()
             return
+        self.is_new = False
         # Read after the status, so that the jobs which it counts as active are among these.
         jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
@@ -118,6 +121,24 @@ class Viewer:
         if invocation:
             hub.request_text(self._session_id)
         self.on_log_position(session_status.last_seq)
+
+    def expect_session(self, app_name: str) -> None:
+        """Show a session that does not exist yet: its first message, from any tab, creates it with this app."""
+        self.is_new = True
+        self._view = replace(self._view, app_name=app_name)
+
+    async def _greet_without_session(self) -> None:
+        if not self.is_new:
+            await self.end(protocol.CLOSE_NOT_FOUND)
+        elif self.post(ReadyFrame(self._session_id, 0, None, [], []).json()):
+            self._hub.watch(self._session_id, self)
+
+    def follow_list(self) -> None:
+        """Tell the browser from now on when the list of the person's sessions has changed. Idempotent."""
+        self._people.watch(self._user_id, self._on_list_change)
+
+    def _on_list_change(self) -> None:
+        self.post(SessionsFrame().json())
 
     def post(self, frame: str) -> bool:
         """Queue a frame. Returns False, and drops the frame, when the browser is too far behind."""
@@ -161,6 +182,7 @@ class Viewer:
 
     def _stop_sending(self) -> None:
         self._hub.unwatch(self._session_id, self)
+        self._people.unwatch(self._user_id, self._on_list_change)
         self._send_queue.stop()
         self._is_paused = True
 
@@ -168,6 +190,7 @@ class Viewer:
 
     def on_event(self, seq: int, frame: str) -> None:
         """Send the event if it is the next one, else catch up from PostgreSQL."""
+        self.is_new = False
         if seq != self._seq + 1:
             self.on_log_position(seq)
         elif self.post(frame):
@@ -185,6 +208,7 @@ class Viewer:
 
     def on_notice(self, notice: Notice, frame: str) -> None:
         """Send a notice, and note whether the browser shows its subject as active."""
+        self.is_new = False
         if notice.is_active:
             self._active.add(str(notice.id))
         else:
@@ -193,6 +217,7 @@ class Viewer:
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
         """Catch up, and greet again when two ticks in a row disagree with the browser: notices were lost."""
+        self.is_new = False
         self.on_log_position(session_status.last_seq)
         is_unchanged = session_status.active == self._active_at_last_tick
         self._active_at_last_tick = session_status.active
@@ -200,7 +225,9 @@ class Viewer:
             self._create_task(self.greet(self._seq))
 
     def on_deleted(self) -> None:
-        """Close the socket."""
+        """Close the socket, unless the session is still to be created."""
+        if self.is_new:
+            return
         self._create_task(self.end(protocol.CLOSE_NOT_FOUND))
 
     def on_signed_out(self) -> None:

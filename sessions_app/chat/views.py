@@ -1,44 +1,43 @@
-"""Pages of the chat: the list of sessions, one session, older events. Other people's sessions answer 404."""
+"""Pages of the chat: home, one session, older events. Other people's sessions answer 404."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
-from math import ceil
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_POST
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
 
 from runtime.sessions.state import State
-from sessions_app import agent_registry, use_cases
-from sessions_app.chat.log_page import newest_page, older_page
-from sessions_app.client_address import client_network
+from sessions_app import agent_registry
+from sessions_app.chat.list_views import session_page_of
+from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.conf import conf
-from sessions_app.db.threads import fetch_rows, in_thread
-from sessions_app.errors import LimitExceededError, NotFoundError
-from sessions_app.models import Invocation, Session, UserState
-from sessions_app.models.session import SessionQuerySet
-from sessions_app.ownership import own_session_or_404
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import InvalidInputError
+from sessions_app.models import Session, UserState
+from sessions_app.ownership import may_create_session, own_session_or_404
 from sessions_app.rendering.blocks import one_line
 from sessions_app.rendering.session_view import may_see_details
-
-SESSIONS_ON_A_PAGE = 20
+from sessions_app.session_list.listing import list_sessions
 
 
 @require_GET
 @login_required
 async def home(request: HttpRequest) -> HttpResponse:
-    """Return the apps of the site and the person's sessions, newest first."""
+    """Return the apps of the site and a page of the person's list of sessions."""
     person = await request.auser()
-    page = _page_number(request.GET.get("page", "1"))
-    start = (page - 1) * SESSIONS_ON_A_PAGE
-    listed = await fetch_rows(_session_list(person)[start : start + SESSIONS_ON_A_PAGE + 1])
+    try:
+        page = await session_page_of(person, request)
+    except InvalidInputError as error:
+        return HttpResponseBadRequest(str(error))
     apps = list(agent_registry.apps().values())
     context = {
         "person": person,
@@ -46,40 +45,56 @@ async def home(request: HttpRequest) -> HttpResponse:
         "agent_problems": _agent_problems(person),
         "apps": apps,
         "several_apps": len(apps) > 1,
-        "sessions": listed[:SESSIONS_ON_A_PAGE],
-        "has_more": len(listed) > SESSIONS_ON_A_PAGE,
-        "page": page,
+        "list": page,
+        "is_archive": "archived" in request.GET,
+        "is_first_page": "before" not in request.GET,
     }
     return render(request, "chat/home.html", context)
 
 
-@require_POST
+@require_GET
+@login_required
+async def start(request: HttpRequest) -> HttpResponse:
+    """Redirect to where a person begins after signing in: a new chat if the site has one app, else the home page."""
+    apps = list(agent_registry.apps())
+    return redirect("chat:new", apps[0]) if len(apps) == 1 else redirect("chat:home")
+
+
+@require_GET
 @login_required
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
-    """Create a session with the app and redirect to it."""
-    try:
-        session = await use_cases.create_session(await request.auser(), app_name, client_network(request))
-    except NotFoundError as error:
-        raise Http404(str(error)) from error
-    except LimitExceededError as error:
-        return _too_many(request, error)
-    return redirect("chat:session", session.id)
+    """Redirect to the page of a session that its first message will create."""
+    if app_name not in agent_registry.apps():
+        raise Http404(f"There is no app {app_name!r}.")
+    address = reverse("chat:session", args=[uuid4()])
+    return redirect(f"{address}?{urlencode({'new': app_name})}")
 
 
 @require_GET
 @login_required
 async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return one session with its newest events, beside the list of the person's sessions."""
+    """Return one session with its newest events, beside the list of the person's sessions.
+
+    With `?new=<app>` the session need not exist yet.
+    """
     person = await request.auser()
-    session = await own_session_or_404(person, session_id)
+    new_app = request.GET.get("new", "")
+    is_new = bool(new_app) and await may_create_session(new_app, session_id)
+    if is_new:
+        session = Session(pk=session_id, app_name=new_app, user=person, created_at=timezone.now())  # type: ignore[misc]  # a signed-in user
+    else:
+        session = await own_session_or_404(person, session_id)
     context = {
         "person": person,
         "banner": _banner(),
         "agent_problems": _agent_problems(person),
         "session": session,
-        "sessions": await fetch_rows(_session_list(person)[:SESSIONS_ON_A_PAGE]),
-        "log_page": await newest_page(session, person),
-        "state": await _visible_state(session) if may_see_details(person) else [],
+        "is_new": is_new,
+        "agent": agent_registry.apps().get(session.app_name),
+        "starters": agent_registry.starters(session.app_name),
+        "list": await in_thread(list_sessions, person),
+        "log_page": EMPTY_PAGE if is_new else await newest_page(session, person),
+        "state": await _visible_state(session) if may_see_details(person) and not is_new else [],
         "shows_details": may_see_details(person),
         "conf": conf(),
     }
@@ -99,11 +114,6 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
     return render(request, "chat/log_page.html", {"log_page": page})
 
 
-def _session_list(person: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-    active = Invocation.objects.active().filter(session=OuterRef("pk"))
-    return Session.objects.owned_by(person).newest_first().annotate(is_busy=Exists(active))
-
-
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
     """Return the session's and the person's state as pairs of words. The app's state is everybody's and left out."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
@@ -113,13 +123,6 @@ async def _visible_state(session: Session) -> list[tuple[str, str]]:
     )
     items = sorted({**session.state, **state}.items())
     return [(key, one_line(value)) for key, value in items if value is not None]
-
-
-def _too_many(request: HttpRequest, error: LimitExceededError) -> HttpResponse:
-    response = render(request, "429.html", {"message": str(error)}, status=HTTPStatus.TOO_MANY_REQUESTS)
-    if error.retry_seconds is not None:
-        response["Retry-After"] = str(ceil(error.retry_seconds))
-    return response
 
 
 def _banner() -> str:
@@ -133,7 +136,3 @@ def _agent_problems(person: AbstractBaseUser | AnonymousUser) -> list[str]:
     if conf().reload_agents or getattr(person, "is_staff", False):
         return list(agent_registry.registry().problems.values())
     return []
-
-
-def _page_number(text: str) -> int:
-    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1

@@ -26,7 +26,9 @@ from sessions_app.models import Artifact, Event, Session, UserState
 
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
-SESSION_FIELDS = ("id", "app_name", "key", "title", "created_at", "updated_at")
+SESSION_FIELDS = (
+    "id", "app_name", "key", "title", "is_pinned", "archived_at", "deleted_at", "created_at", "updated_at",
+)  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
     "invocations": (
         "session_id", "invocation_id", "client_id", "message", "status", "error_code", "error_message",

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from sessions_app.models import LegalHold
+from sessions_app.models import LegalHold, Session
+
+
+def without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    """Return the sessions that neither a hold on the session nor one on its user covers."""
+    holds = LegalHold.objects.active()
+    sessions = sessions.exclude(pk__in=holds.filter(session__isnull=False).values("session"))
+    return sessions.exclude(user__in=holds.filter(user__isnull=False).values("user"))
 
 
 def set_hold(hold: LegalHold, *, by: Any) -> None:

@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.data_protection.holds import without_held
 from sessions_app.errors import LegalHoldError, NotFoundError
 from sessions_app.models import (
     Invocation,
     InvocationStatus,
     JobStatus,
-    LegalHold,
     ScheduledTask,
     Session,
     ToolJob,
@@ -46,11 +46,10 @@ def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
         Invocation.objects.filter(status__in=InvocationStatus.active()),
         ToolJob.objects.filter(status__in=JobStatus.active()),
         ScheduledTask.objects.filter(next_at__isnull=False),
-        LegalHold.objects.active().filter(session__isnull=False),
     )
     for rows in in_use:
         sessions = sessions.exclude(pk__in=rows.values("session"))
-    return sessions.exclude(user__in=LegalHold.objects.active().filter(user__isnull=False).values("user"))
+    return without_held(sessions)
 
 
 def erase_expired_sessions() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -265,16 +265,24 @@ class SessionStatus:
 
 
 async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
-    """Return the status of a session; None when the user has no such session."""
-    query = f"{_SESSION_STATUS} WHERE s.id = %(session)s AND s.user_id = %(user)s"
+    """Return the status of a session; None when the user has no such session, or has deleted it."""
+    query = f"{_SESSION_STATUS} WHERE s.id = %(session)s AND s.user_id = %(user)s AND s.deleted_at IS NULL"
     row = await fetch_one(query, {"session": session_id, "user": user_id})
     return _session_status(*row[1:]) if row else None
 
 
 async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionStatus]:
     """Return the statuses of the sessions; deleted sessions are absent."""
-    rows = await fetch_all(f"{_SESSION_STATUS} WHERE s.id = ANY(%(ids)s)", {"ids": list(session_ids)})
+    rows = await fetch_all(
+        f"{_SESSION_STATUS} WHERE s.id = ANY(%(ids)s) AND s.deleted_at IS NULL", {"ids": list(session_ids)}
+    )
     return {row[0]: _session_status(*row[1:]) for row in rows}
+
+
+async def owners(session_ids: Iterable[UUID]) -> list[str]:
+    """Return the users, by their primary keys, to whom the sessions belong."""
+    query = "SELECT DISTINCT user_id::text FROM sessions_app_session WHERE id = ANY(%(ids)s)"
+    return [user_id for (user_id,) in await fetch_all(query, {"ids": list(session_ids)})]
 
 
 def _session_status(

@@ -205,6 +205,13 @@ class ErrorFrame(ServerFrame):
 
 
 @dataclass(frozen=True)
+class SessionsFrame(ServerFrame):
+    """The list of the person's sessions has changed: the page should read it again."""
+
+    type = "sessions"
+
+
+@dataclass(frozen=True)
 class PongFrame(ServerFrame):
     """The answer to `ping`."""
 

@@ -67,7 +67,11 @@ class Outbox(Protocol):
 
 
 class Hub:
-    """Watchers and growing text of the sessions of one event loop."""
+    """Watchers and growing text of the sessions of one event loop.
+
+    Attributes:
+        on_notice: called with each notice of a session, whether or not the session has watchers.
+    """
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -77,6 +81,7 @@ class Hub:
         self._window = conf().merge_seconds
         self._is_flush_scheduled = False
         self._requested_elsewhere: set[UUID] = set()
+        self.on_notice: Callable[[UUID, Notice], None] | None = None
 
     def watch(self, session_id: UUID, watcher: Watcher) -> None:
         """Add a watcher, and send it the text streamed so far."""
@@ -196,6 +201,8 @@ class Hub:
         """Show a notice to the watchers; the end of an invocation drops its streamed text."""
         if isinstance(notice, InvocationFrame) and not notice.is_active:
             self.drop_text(session_id, notice.id)
+        if self.on_notice:
+            self.on_notice(session_id, notice)
         watchers = self.watchers(session_id)
         if watchers:
             frame = notice.json()

@@ -37,6 +37,7 @@ class Relay:
         on_cancel: called with the id of an invocation that another process wants cancelled.
         on_sign_out: called with the digest of a Django session that was signed out elsewhere.
         on_account_change: called with the id of a user whose account was changed elsewhere.
+        on_list_change: called with the id of a user whose list of sessions was changed elsewhere.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class Relay:
         self.on_cancel: Callable[[str], object] | None = None
         self.on_sign_out: Callable[[str], object] | None = None
         self.on_account_change: Callable[[str], object] | None = None
+        self.on_list_change: Callable[[str], object] | None = None
 
     # Sending
 
@@ -85,6 +87,10 @@ class Relay:
         """Report that a user's account was changed."""
         self._post({"kind": "account", "user": user_id})
         self._is_urgent.set()
+
+    def send_list_change(self, user_id: str) -> None:
+        """Report that a user's list of sessions has changed."""
+        self._post({"kind": "sessions", "user": user_id})
 
     def _post(self, news: dict[str, Any]) -> None:
         self._unsent.append(news)
@@ -169,7 +175,7 @@ class Relay:
     def _dispatch(self, news: dict[str, Any]) -> None:
         assert self._hub is not None  # noqa: S101 - set by `listen`
         kind = news["kind"]
-        if kind in ("cancel", "sign_out", "account"):
+        if kind in ("cancel", "sign_out", "account", "sessions"):
             self._dispatch_to_process(kind, news)
             return
         session_id = UUID(news["session"])
@@ -191,6 +197,8 @@ class Relay:
             self.on_sign_out(news["digest"])
         elif kind == "account" and self.on_account_change:
             self.on_account_change(news["user"])
+        elif kind == "sessions" and self.on_list_change:
+            self.on_list_change(news["user"])
 
     def _receive_notice(self, hub: Hub, session_id: UUID, values: dict[str, Any]) -> None:
         notice = NOTICE_TYPES[values["kind"]](**values["fields"])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Left
 
 
 class _OfBody(Func):
@@ -18,6 +23,11 @@ def _text(key: str) -> KeyTextTransform:
     return KeyTextTransform(key, "body")
 
 
+CONFIG = "simple"
+"""Text search configuration without stemming and stop words: the language of the texts is unknown."""
+SEARCHED_CHARACTERS = 100_000
+"""Characters of a text that the search finds: PostgreSQL refuses to index a text with very many words."""
+_WORDS = SearchVector(Left("text", SEARCHED_CHARACTERS), config=CONFIG)
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 
 
@@ -41,6 +51,17 @@ class EventQuerySet(models.QuerySet["Event"]):
     def rewinds(self) -> EventQuerySet:
         """Return the rewind events (contract R3); a partial index finds them."""
         return self.filter(_IS_REWIND)
+
+    def with_words(self, prefixes: Iterable[str]) -> EventQuerySet:
+        """Return the events whose text has, for each prefix, a word that begins with it.
+
+        Args:
+            prefixes: letters and digits only, because they become part of the query.
+        """
+        query = SearchQuery(
+            " & ".join(f"{prefix}:*" for prefix in prefixes), config=CONFIG, search_type="raw"
+        )
+        return self.filter(text__isnull=False).annotate(words=_WORDS).filter(words=query)
 
 
 class Event(models.Model):
@@ -102,7 +123,10 @@ class Event(models.Model):
 
         ordering = ["session", "seq"]
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_unique_seq")]
-        indexes = [models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND)]
+        indexes = [
+            models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
+            GinIndex(_WORDS, name="event_words", condition=Q(text__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"#{self.seq} {self.author}"

@@ -9,12 +9,25 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import models
 from django.db.models.functions import Now
 
+TITLE_LENGTH = 200
+
+
+class TitleSource(models.TextChoices):
+    """Origin of a session's title."""
+
+    MESSAGE = "message"
+    PERSON = "person"
+
 
 class SessionQuerySet(models.QuerySet["Session"]):
     """Sessions by owner and last use."""
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions; none for an anonymous user."""
+        """Return the user's sessions without deleted ones; none for an anonymous user."""
+        return self.of_user(user).filter(deleted_at=None)
+
+    def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
+        """Return the user's sessions, with those that are deleted but not erased yet; none for an anonymous user."""
         return self.filter(user_id=user.pk) if user.is_authenticated else self.none()
 
     def newest_first(self) -> SessionQuerySet:
@@ -33,13 +46,29 @@ class Session(models.Model):
         log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
         lease_token: fencing token; it grows with every lease, and an append with an older token is refused.
         lease_owner: the process that holds the lease; empty when nothing runs.
+        title_source: origin of the title; a title that the person chose stays, another one follows the first message.
+        archived_at: time at which the person archived the session; null for a session in the list.
+        deleted_at: time at which the person deleted the session. It is hidden from then on, and erased by a sweep
+            when the time to undo the deletion is over.
+        seen_seq: sequence number of the last event that a visible page of the person has shown; null for a session
+            from before this was counted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     app_name = models.CharField(max_length=128)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_sessions")
     key = models.CharField(max_length=255)
-    title = models.CharField(max_length=200, blank=True, default="", db_default="")
+    title = models.CharField(max_length=TITLE_LENGTH, blank=True, default="", db_default="")
+    title_source = models.CharField(
+        max_length=16,
+        choices=TitleSource.choices,
+        default=TitleSource.MESSAGE,
+        db_default=TitleSource.MESSAGE,
+    )
+    is_pinned = models.BooleanField(default=False, db_default=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    seen_seq = models.BigIntegerField(null=True, default=0, db_default=0)
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     initial_state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     last_seq = models.BigIntegerField(default=0, db_default=0)
@@ -59,7 +88,24 @@ class Session(models.Model):
             models.UniqueConstraint(fields=["app_name", "user", "key"], name="session_unique_key"),
         ]
         indexes = [
-            models.Index(fields=["user", "-updated_at"], name="session_of_user"),
+            models.Index(
+                fields=["user", "-updated_at", "-id"],
+                name="session_in_list",
+                condition=models.Q(archived_at=None, deleted_at=None),
+            ),
+            models.Index(
+                fields=["user", "-updated_at", "-id"],
+                name="session_archived",
+                condition=models.Q(archived_at__isnull=False, deleted_at=None),
+            ),
+            models.Index(
+                fields=["user"],
+                name="session_pinned",
+                condition=models.Q(is_pinned=True, archived_at=None, deleted_at=None),
+            ),
+            models.Index(
+                fields=["deleted_at"], name="session_deleted", condition=models.Q(deleted_at__isnull=False)
+            ),
             models.Index(fields=["-updated_at"], name="session_by_last_use"),
             models.Index(
                 fields=["lease_expires_at"],
@@ -70,3 +116,8 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or f"{self.app_name} {self.key}"
+
+    @property
+    def is_unread(self) -> bool:
+        """True when the log has events that no visible page of the person has shown."""
+        return self.seen_seq is not None and self.last_seq > self.seen_seq

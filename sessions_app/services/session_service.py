@@ -78,14 +78,16 @@ class DjangoSessionService(BaseSessionService):
         user_id: str,
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
+        pk: UUID | None = None,
     ) -> Session:
+        """Create a session as the contract says, with `pk` as its primary key."""
         scoped = ScopedState.split(as_json(without_temp(state or {})))
         key = (session_id or "").strip() or str(uuid4())
         if len(key) > KEY_LENGTH or not is_storable(key):
             raise InvalidInputError(
                 f"Session id {key[:80]!r} cannot be stored: use at most {KEY_LENGTH} characters and no NUL."
             )
-        await in_thread(_create, app_name, user_pk(user_id), key, scoped)
+        await in_thread(_create, app_name, user_pk(user_id), key, scoped, pk or uuid4())
         session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key)
         if session is None:
             raise SessionNotFoundError(f"Session {key!r} was deleted just after its creation.")
@@ -239,13 +241,18 @@ def _pk_or_none(user_id: str) -> Any:
         return None
 
 
-def _create(app_name: str, user: Any, key: str, scoped: ScopedState) -> None:
+def _create(app_name: str, user: Any, key: str, scoped: ScopedState, pk: UUID) -> None:
     if not get_user_model()._default_manager.filter(pk=user).exists():
         raise NotFoundError(f"There is no user with the primary key {user!r}: create the user first.")
     try:
         with transaction.atomic():
             models.Session.objects.create(
-                app_name=app_name, user_id=user, key=key, state=scoped.session, initial_state=scoped.session
+                pk=pk,
+                app_name=app_name,
+                user_id=user,
+                key=key,
+                state=scoped.session,
+                initial_state=scoped.session,
             )
             merge_shared_state(app_name, user, scoped)
     except IntegrityError as error:

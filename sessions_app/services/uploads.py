@@ -31,19 +31,7 @@ def store_upload(session: Session, upload: UploadedFile[Any]) -> Artifact:
         InvalidInputError: the file is empty, too large, or of a type that the site does not take.
         LimitExceededError: the person's files would be too large together.
     """
-    filename, size = artifact_name(upload.name or ""), upload.size or 0
-    if size == 0:
-        raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.")
-    if size > conf().upload_bytes:
-        raise InvalidInputError(
-            f"The file “{filename}” has {filesizeformat(size)}; the limit is {filesizeformat(conf().upload_bytes)}."
-        )
-    mime_type = detect_type(filename, upload.read(BEGINNING))
-    if not is_accepted(mime_type):
-        accepted = ", ".join(conf().upload_types)
-        raise InvalidInputError(
-            f"The file “{filename}” is of the type {mime_type}. Files may be: {accepted}."
-        )
+    filename, mime_type = artifact_name(upload.name or ""), check_upload(upload)
     artifact = Artifact(
         app_name=session.app_name,
         user_id=session.user_id,
@@ -51,12 +39,35 @@ def store_upload(session: Session, upload: UploadedFile[Any]) -> Artifact:
         filename=filename,
         mime_type=mime_type,
         part_kind="blob",
-        size=size,
+        size=upload.size or 0,
         sha256=_sha256(upload),
         is_upload=True,
     )
     store_artifact(artifact, upload)
     return artifact
+
+
+def check_upload(upload: UploadedFile[Any]) -> str:
+    """Return the MIME type of the file.
+
+    Raises:
+        InvalidInputError: the file is empty, too large, or of a type that the site does not take.
+    """
+    filename, size = artifact_name(upload.name or ""), upload.size or 0
+    if size == 0:
+        raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.")
+    if size > conf().upload_bytes:
+        raise InvalidInputError(
+            f"The file “{filename}” has {filesizeformat(size)}; the limit is {filesizeformat(conf().upload_bytes)}."
+        )
+    upload.seek(0)
+    mime_type = detect_type(filename, upload.read(BEGINNING))
+    if not is_accepted(mime_type):
+        accepted = ", ".join(conf().upload_types)
+        raise InvalidInputError(
+            f"The file “{filename}” is of the type {mime_type}. Files may be: {accepted}."
+        )
+    return mime_type
 
 
 def artifact_name(name: str) -> str:

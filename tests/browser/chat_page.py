@@ -53,9 +53,9 @@ class ChatPage:
         expect(self.page.get_by_role("button", name="Sign out")).to_be_visible()
 
     def new_chat(self, app: str = "") -> str:
-        """Start a chat with the named app, by default the first one; return its URL."""
-        self.page.get_by_role("button", name=f"New chat with {app}" if app else "New chat").first.click()
-        self.page.wait_for_url(re.compile(r"/chat/[0-9a-f-]{36}/$"))
+        """Open a new chat with the named app, by default the first one. Return its URL."""
+        self.page.get_by_role("link", name=f"New chat with {app}" if app else "New chat").first.click()
+        self.page.wait_for_url(re.compile(r"/chat/[0-9a-f-]{36}/\?new="))
         self.wait_until_connected()
         return self.page.url
 
@@ -166,6 +166,16 @@ class ChatPage:
         self.page.locator("#attach-input").set_input_files(list(files))
         expect(self.uploads).to_have_count(before + len(files))
         expect(self.page.locator('.upload:not([data-state="ready"])')).to_have_count(0)
+
+    @property
+    def chats(self) -> Locator:
+        """The entries of the list of chats."""
+        return self.page.locator("#chats .chat")
+
+    def choose(self, title: str, option: str) -> None:
+        """Choose an option of the menu of a chat in the list."""
+        self.page.get_by_role("button", name=f"Options of {title}", exact=True).click()
+        self.page.get_by_role("menuitem", name=option, exact=True).click()
 
     def tool(self, name: str) -> Locator:
         """Return the cards of a tool's calls; their `data-state` is open, ok, failed, declined or interrupted."""

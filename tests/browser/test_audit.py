@@ -114,7 +114,7 @@ CLOSE_CODE = """(path) => new Promise((resolve) => {
 
 
 def test_a_websocket_opens_only_for_signed_in_users_on_pages_of_this_site(chat: ChatPage) -> None:
-    address = f"ws://{urlsplit(chat.base_url).netloc}/ws/chat/{chat.session_id}/"
+    address = f"ws://{urlsplit(chat.base_url).netloc}/ws/chat/{chat.session_id}/?new=help_desk"
     own = Origin(chat.base_url)
     cookies = "; ".join(
         f"{cookie.get('name')}={cookie.get('value')}" for cookie in chat.page.context.cookies()

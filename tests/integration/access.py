@@ -54,6 +54,7 @@ class Things:
             "session_id": self.session.pk,
             "seq": 1,
             "app_name": APP,
+            "change": "pin",
             "filename": "notes.txt",
             "artifact_id": self.rows["artifact"].pk,
             "content_type_id": ContentType.objects.get_for_model(Session).pk,

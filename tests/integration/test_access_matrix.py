@@ -51,8 +51,12 @@ method anonymous person owner staff superuser opened by  address
 
 GET    login     200    200   200   200       -          /
 POST   405       405    405   405   405       -          /
-GET    405       405    405   405   405       -          /chat/new/<app_name>/
-POST   login     302    302   302   302       -          /chat/new/<app_name>/
+GET    login     302    302   302   302       -          /start/
+POST   405       405    405   405   405       -          /start/
+GET    login     200    200   200   200       -          /chats/
+POST   405       405    405   405   405       -          /chats/
+GET    login     302    302   302   302       -          /chat/new/<app_name>/
+POST   405       405    405   405   405       -          /chat/new/<app_name>/
 GET    login     404    200   404   404       -          /chat/<session_id>/
 POST   405       405    405   405   405       -          /chat/<session_id>/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/
@@ -61,6 +65,8 @@ GET    login     404    200   404   404       -          /chat/<session_id>/even
 POST   405       405    405   405   405       -          /chat/<session_id>/events/<seq>/text/
 GET    405       405    405   405   405       -          /chat/<session_id>/events/<seq>/feedback/
 POST   login     404    204   404   404       -          /chat/<session_id>/events/<seq>/feedback/
+GET    405       405    405   405   405       -          /chat/<session_id>/<change>/
+POST   login     404    204   404   404       -          /chat/<session_id>/<change>/
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/preview/<filename>

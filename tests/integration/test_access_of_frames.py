@@ -96,6 +96,7 @@ ROWS = {
     "hello": Row(lambda session: {}, "ready"),
     "ping": Row(lambda session: {}, "pong"),
     "message": Row(with_file, "invocation"),
+    "seen": Row(lambda session: {"seq": 1}, "sessions"),
     "cancel": Row(queued, "invocation"),
     "retry": Row(failed, "invocation"),
     "cancel_job": Row(lambda session: {"id": str(make_job(session).pk)}, "job"),
@@ -137,17 +138,24 @@ def make_people() -> dict[str, Client]:
     return clients
 
 
-def socket_of(client: Client, session: Session, origin: bytes = ORIGIN) -> WebsocketCommunicator:
+def socket_of(
+    client: Client, session: Session, origin: bytes = ORIGIN, query: str = ""
+) -> WebsocketCommunicator:
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     headers = [(b"cookie", cookies.encode()), (b"host", b"localhost"), (b"origin", origin)]
-    return WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/", headers=headers)
+    return WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/{query}", headers=headers)
 
 
 def standing(session: Session) -> list[Any]:
     """Everything that a frame could change."""
     session.refresh_from_db()
     rows = [session.invocations, session.jobs, session.scheduled_tasks, session.events]
-    return [session.title, session.last_seq, [list(several.order_by("pk").values()) for several in rows]]
+    return [
+        session.title,
+        session.last_seq,
+        session.seen_seq,
+        [list(several.order_by("pk").values()) for several in rows],
+    ]
 
 
 async def frames_until(socket: WebsocketCommunicator, wanted: str) -> list[str]:
@@ -189,12 +197,23 @@ async def test_only_the_owner_is_let_in_and_the_frame_does_nothing_for_others(fr
     assert await sync_to_async(standing)(session) == before
     socket = socket_of(clients["owner"], session)
     await socket.connect()
-    await socket.send_to(text_data='{"v": 1, "type": "hello"}')
+    await socket.send_to(text_data='{"v": 1, "type": "hello", "list": true}')
     if frame != "hello":
         await frames_until(socket, "ready")
         await socket.send_to(text_data=sent)
     assert (await frames_until(socket, row.answer))[-1] == row.answer
     await socket.disconnect()
+
+
+@pytest.mark.parametrize("query", [f"?new={APP}", "?new=nobody", "?new=%ff"])
+async def test_the_address_of_a_new_chat_opens_no_chat_of_somebody_else(query: str) -> None:
+    clients = await sync_to_async(make_people)()
+    session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
+    for name, code in CLOSE_CODES.items():
+        socket = socket_of(clients[name], session, query=query)
+        assert (await socket.connect())[0]
+        assert await socket.receive_output(timeout=10) == {"type": "websocket.close", "code": code}, name
+        await socket.disconnect()
 
 
 @pytest.mark.parametrize("origin", [b"http://evil.example", b"http://localhost.evil.example", b"null", b""])

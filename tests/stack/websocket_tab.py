@@ -30,7 +30,7 @@ class Tab:
 
     async def open(self, url: str) -> None:
         """Connect or reconnect to a web process, and request the events after the last known one."""
-        address = f"{url.replace('http', 'ws', 1)}/ws/chat/{self._session}/"
+        address = f"{url.replace('http', 'ws', 1)}/ws/chat/{self._session}/?new=help_desk"
         await self.close()
         headers = {"Cookie": self._cookies, "Origin": url}
         self._socket = await connect(address, additional_headers=headers)

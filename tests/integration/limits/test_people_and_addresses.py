@@ -22,12 +22,12 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.conf import settings as site
 from django.contrib.auth.models import User
-from django.test import Client
 from redis import Redis
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.errors import LimitExceededError
 from sessions_app.limits import shared_redis
 from sessions_app.limits.allowance import Allowance
 from sessions_app.limits.open_sockets import OpenSockets
@@ -273,30 +273,20 @@ async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: 
     assert isinstance(await process.open(allowance), str)
 
 
-def test_new_sessions_above_the_limit_get_a_page_that_says_when_to_try_again(
-    person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch, client: Client
+async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
+    person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
-    configure(new_sessions_per_person=2)
-    client.force_login(person)
-    answers = [client.post("/chat/new/echo/") for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [302, 302, 429]
-    assert 0 < int(answers[2]["Retry-After"]) <= 3600
-    assert "2 conversations were begun here within an hour. Try again in 60 minutes" in answers[2].text
-    assert Session.objects.count() == 2
-
-
-def test_new_sessions_are_limited_for_an_address_behind_a_trusted_proxy(
-    person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch, client: Client
-) -> None:
-    app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
-    configure(new_sessions_per_address=1, trusted_proxies=1)
-    client.force_login(person)
-    forwarded = ("203.0.113.1, 198.51.100.7", "203.0.113.2, 198.51.100.7", "203.0.113.1, 198.51.100.8")
-    answers = [client.post("/chat/new/echo/", headers={"X-Forwarded-For": value}) for value in forwarded]
-    assert [answer.status_code for answer in answers] == [302, 429, 302]
+    configure(new_sessions_per_person=4, new_sessions_per_address=2)  # a refused one counts for the person
+    for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
+        begin = use_cases.begin_session(person, uuid4(), "echo", "Hello", network=network)
+        if is_refused:
+            with pytest.raises(LimitExceededError, match="conversations were begun here within an hour"):
+                await begin
+        else:
+            await begin
+    assert await Session.objects.acount() == 3
 
 
 async def test_without_limits_nothing_is_counted(

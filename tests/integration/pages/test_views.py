@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from html import escape, unescape
 from typing import Any
 from uuid import uuid4
 
@@ -83,29 +84,30 @@ def test_home_lists_ones_own_sessions_newest_first(
 
 
 def test_home_is_paginated(browser_of_person: Client, person: User) -> None:
-    for number in range(25):
+    for number in range(35):
         Session.objects.create(app_name="help_desk", user=person, key=f"k{number}", title=f"Chat {number:02}")
     first = browser_of_person.get("/").content.decode()
-    second = browser_of_person.get("/?page=2").content.decode()
-    assert re.findall(r"Chat \d\d", first) == [f"Chat {number:02}" for number in range(24, 4, -1)]
-    assert re.findall(r"Chat \d\d", second) == [f"Chat {number:02}" for number in range(4, -1, -1)]
-    assert 'rel="next"' in first and 'rel="next"' not in second
+    (older,) = re.findall(r'rel="next" href="([^"]+)"', first)
+    second = browser_of_person.get(unescape(older)).content.decode()
+    title = r'item-title" dir="auto">(Chat \d\d)<'
+    assert re.findall(title, first) == [f"Chat {number:02}" for number in range(34, 4, -1)]
+    assert re.findall(title, second) == [f"Chat {number:02}" for number in range(4, -1, -1)]
+    assert 'rel="next"' not in second
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "x", "9" * 30])
-def test_an_invalid_page_number_is_the_first_page(
-    browser_of_person: Client, session: Session, number: str
-) -> None:
-    assert "Broken lamp" in browser_of_person.get(f"/?page={number}").content.decode()
+@pytest.mark.parametrize("cursor", ["x", "_", "2026-01-01_1", "2026-01-01T00:00:00+00:00", "9" * 5_000])
+def test_an_invalid_cursor_is_refused(browser_of_person: Client, cursor: str) -> None:
+    for address in ("/", "/chats/"):
+        assert browser_of_person.get(address, {"before": cursor}).status_code == 400
 
 
-def test_home_needs_one_query(
+def test_home_needs_two_queries(
     browser_of_person: Client, person: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(30):
         Session.objects.create(app_name="help_desk", user=person, key=f"k{number}")
     agent_registry.apps()
-    with django_assert_num_queries(LOGIN_QUERIES + 1):
+    with django_assert_num_queries(LOGIN_QUERIES + 2):  # pinned sessions, the others
         browser_of_person.get("/")
 
 
@@ -127,9 +129,8 @@ def test_a_session_page_needs_the_same_queries_however_much_it_shows(
             tool_name="write_report",
             task_name="t",
         )
-    with django_assert_num_queries(
-        LOGIN_QUERIES + 7
-    ):  # session, list, rewinds, events, jobs, invocations, feedback
+    # session, lists, rewinds, events, jobs, invocations, feedback
+    with django_assert_num_queries(LOGIN_QUERIES + 8):
         html = browser_of_person.get(page(session)).content.decode()
     assert html.count('class="job"') == 50
 
@@ -300,29 +301,30 @@ def test_pages_show_the_banner_of_the_site(
     assert 'class="banner"' not in browser_of_person.get("/").content.decode()
 
 
-async def test_a_new_session_is_created_by_post_and_opened(
-    async_client: Any, transactional_db: None, loop_end: None
-) -> None:
-    person = await User.objects.acreate(username="ada")
-    await async_client.aforce_login(person)
-    app_name = next(iter(agent_registry.apps()))
-    address = reverse("chat:new", args=[app_name])
-    assert (await async_client.get(address)).status_code == 405
-    response = await async_client.post(address)
-    created = await Session.objects.aget()
-    assert (created.app_name, created.user_id) == (app_name, person.pk)
-    assert response["Location"] == page(created)
-
-
-def test_a_session_with_an_unknown_app_is_not_found(browser_of_person: Client) -> None:
-    assert browser_of_person.post(reverse("chat:new", args=["nobody"])).status_code == 404
+def test_a_new_chat_opens_an_empty_page_and_leaves_no_row(browser_of_person: Client) -> None:
+    address = reverse("chat:new", args=["help_desk"])
+    assert browser_of_person.post(address).status_code == 405
+    opened = browser_of_person.get(browser_of_person.get(address)["Location"])
+    session_id = opened.request["PATH_INFO"].split("/")[2]
+    html = opened.content.decode()
+    assert f'data-socket="/ws/chat/{session_id}/?new=help_desk" data-new' in html
+    assert "Reception: names and profiles" in html
+    for starter in agent_registry.starters("help_desk"):
+        assert escape(starter) in html
     assert not Session.objects.exists()
 
 
-def test_creating_a_session_needs_the_csrf_token(person: User) -> None:
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(person)
-    assert strict.post(reverse("chat:new", args=["help_desk"])).status_code == 403
+def test_a_new_chat_with_an_unknown_app_is_not_found(browser_of_person: Client) -> None:
+    assert browser_of_person.get(reverse("chat:new", args=["nobody"])).status_code == 404
+    assert browser_of_person.get(f"/chat/{uuid4()}/?new=nobody").status_code == 404
+
+
+def test_a_chat_that_exists_is_not_new(
+    browser_of_person: Client, session: Session, session_of_another: Session
+) -> None:
+    html = browser_of_person.get(f"{page(session)}?new=help_desk").content.decode()
+    assert "data-new" not in html and "Broken lamp" in html
+    assert browser_of_person.get(f"{page(session_of_another)}?new=help_desk").status_code == 404
 
 
 def test_an_unknown_session_is_not_found(browser_of_person: Client) -> None:
@@ -333,7 +335,9 @@ def test_signing_in_and_out(client: Client, db: None) -> None:
     User.objects.create_user("ada", password="secret")
     wrong = client.post(reverse("login"), {"username": "ada", "password": "wrong"}).content.decode()
     assert 'role="alert"' in wrong and 'value="ada"' in wrong
-    assert client.post(reverse("login"), {"username": "ada", "password": "secret"})["Location"] == "/"
+    form = {"username": "ada", "password": "secret"}
+    assert client.post(reverse("login"), {**form, "next": "/"})["Location"] == "/start/"
+    assert client.get("/start/")["Location"] == "/chat/new/help_desk/"  # the site has one app
     assert client.get(reverse("logout")).status_code == 405
     client.post(reverse("logout"))
     assert client.get("/").status_code == 302

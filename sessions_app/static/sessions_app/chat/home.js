@@ -1,7 +1,11 @@
-// List of chats: show times in the user's time zone, and forget unsent texts on sign-out.
+// Home page: the list of chats, read again every few seconds while the page is visible.
 
+import { Chats } from "./chats.js";
+import "./shortcuts.js";
 import { forgetOnSignOut } from "./storage.js";
-import { showLocalTimes } from "./times.js";
 
-showLocalTimes(document);
+const READ_INTERVAL = 15000;
+const chats = new Chats(document.getElementById("chats"));
+// Further pages of the list are old, and do not change by themselves.
+if (!location.search.includes("before=")) setInterval(() => chats.refresh(), READ_INTERVAL);
 forgetOnSignOut();

@@ -1,6 +1,7 @@
 // Chat page: create the parts and dispatch each frame to them.
 
 import { Actions } from "./actions.js";
+import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
@@ -15,6 +16,7 @@ import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
 import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
+import "./shortcuts.js";
 import { ChatSocket } from "./socket.js";
 import { showStateDelta } from "./state.js";
 import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
@@ -41,8 +43,9 @@ const storage = new ChatStorage(main.dataset, localStorage);
 const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
-const LONGEST_TITLE = 80;
 let lastGapRequest = 0;
+let lastSeen = 0;
+const chats = new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 const jobs = new Jobs(conversation, {
@@ -81,6 +84,7 @@ const edit = new Edit(byId("editing"), {
 
 const handlers = {
   ready(frame) {
+    chats.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
     live.clear(); // the server sends the streamed text again from its start
     frame.jobs.forEach((job) => jobs.show(job));
@@ -103,7 +107,6 @@ const handlers = {
     if (byId("state")) {
       showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
     }
-    setTitle(conversation.messageOf(frame.event.invocationId));
     if (byId(`event-${frame.seq}`)) scroll.offerNewest();
   },
   partial(frame) {
@@ -121,6 +124,9 @@ const handlers = {
   schedule(frame) {
     schedules.update(frame);
   },
+  sessions() {
+    chats.refresh();
+  },
   error(frame) {
     composer.enableStop();
     enableConfirmations(conversation);
@@ -132,7 +138,9 @@ const handlers = {
 
 function onFrame(frame) {
   handlers[frame.type]?.(frame);
+  if (frame.type === "event" || frame.type === "invocation") leaveNewAddress();
   showActivity();
+  reportSeen();
 }
 
 function onState(state) {
@@ -201,20 +209,23 @@ function showActivity() {
   waiting.update(invocations.currentWithStatus, { isWriting: !live.isEmpty });
 }
 
-// Use the first message as the title, truncated as on the server.
-function setTitle(text) {
-  const heading = document.querySelector(".bar-title[data-unnamed]");
-  if (!heading || !text) return;
-  delete heading.dataset.unnamed;
-  const title = titleFrom(text);
-  for (const place of [heading, ...document.querySelectorAll('[aria-current="page"] .item-title')]) place.textContent = title;
-  document.title = document.title.replace("New chat", () => title);
+// The chat exists now: its address needs no `?new=` any more, nor does that of its socket.
+function leaveNewAddress() {
+  if (!("new" in main.dataset)) return;
+  delete main.dataset.new;
+  socket.url.search = "";
+  history.replaceState(null, "", location.pathname);
 }
 
-function titleFrom(text) {
-  const characters = [...text.trim().replace(/\s+/g, " ")];
-  if (characters.length <= LONGEST_TITLE) return characters.join("");
-  return `${characters.slice(0, LONGEST_TITLE).join("").replace(/ [^ ]*$/, "")}…`;
+// Tell the server how far the person has seen the chat, so that other tabs do not show it as unread.
+function reportSeen() {
+  if (document.hidden || !socket.isReady || invocations.current || conversation.lastSeq <= lastSeen) return;
+  if (socket.send("seen", { seq: conversation.lastSeq })) lastSeen = conversation.lastSeq;
+}
+
+function showTitle(title) {
+  document.querySelector(".bar-title").textContent = title;
+  document.title = `${title} · ${main.dataset.site}`;
 }
 
 function showNotice(text) {
@@ -241,7 +252,11 @@ byId("reconnect").addEventListener("click", () => {
 });
 listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
 setUpFiles(main, byId("files"), byId("uploads").dataset.url);
-showLocalTimes(byId("side"));
+byId("hello").addEventListener("click", (event) => {
+  const starter = event.target.closest(".starter");
+  if (starter) send(starter.textContent, undefined, []);
+});
+document.addEventListener("visibilitychange", reportSeen);
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);
 showActivity();

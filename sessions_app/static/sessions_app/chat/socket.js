@@ -49,7 +49,7 @@ export class ChatSocket {
 
   /** Request all events after the last one on the page. */
   hello() {
-    this.send("hello", { after: this.after() });
+    this.send("hello", { after: this.after(), list: true });
   }
 
   /** Connect anew: on one connection the server sends an event only once. */

@@ -1,0 +1,60 @@
+"""Views of the list of sessions: a page or a search as a part of HTML, and changes that a person makes."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET, require_POST
+
+from runtime.errors import AdkError
+from sessions_app import use_cases
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.ownership import User
+from sessions_app.session_list.listing import SessionPage, list_sessions
+from sessions_app.session_list.search import search_sessions
+
+_STATUS_CODES = ((NotFoundError, HTTPStatus.NOT_FOUND), (ConflictError, HTTPStatus.CONFLICT))
+
+
+@require_GET
+@login_required
+async def session_list(request: HttpRequest) -> HttpResponse:
+    """Return a page of the person's list, `?before=<cursor>`, `?archived`; or what a search finds, `?q=<words>`."""
+    person = await request.auser()
+    try:
+        page = await session_page_of(person, request)
+    except InvalidInputError as error:
+        return HttpResponseBadRequest(str(error))
+    context = {"list": page, "is_archive": "archived" in request.GET}
+    return render(request, "chat/session_list.html", context)
+
+
+async def session_page_of(person: User, request: HttpRequest) -> SessionPage:
+    """Return the part of the person's list that the address asks for.
+
+    Raises:
+        InvalidInputError: the cursor cannot be read.
+    """
+    query = request.GET.get("q", "")
+    if query:
+        return SessionPage(await in_thread(search_sessions, person, query))
+    before = request.GET.get("before", "")
+    return await in_thread(list_sessions, person, before=before, archived="archived" in request.GET)
+
+
+@require_POST
+@login_required
+async def change_session(request: HttpRequest, session_id: UUID, change: str) -> HttpResponse:
+    """Make a change to a session in the list, such as `pin`; a refusal is JSON with a sentence."""
+    person = await request.auser()
+    try:
+        await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
+    except AdkError as error:
+        found = (status for kind, status in _STATUS_CODES if isinstance(error, kind))
+        return JsonResponse({"error": str(error)}, status=next(found, HTTPStatus.BAD_REQUEST))
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)

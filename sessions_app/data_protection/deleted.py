@@ -1,0 +1,32 @@
+"""Erasure of the sessions that their people have deleted, when the time to undo the deletion is over."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from sessions_app.conf import conf
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.data_protection.holds import without_held
+from sessions_app.errors import LegalHoldError, NotFoundError
+from sessions_app.models import Session
+from sessions_app.sweeping import OverdueRows, Repair
+
+
+def deleted_session_repair() -> Repair:
+    """Return the share of a sweep that erases deleted sessions. A session under legal hold stays hidden."""
+    return OverdueRows(_overdue, _erase)
+
+
+def _overdue() -> QuerySet[Session]:
+    deleted_before = timezone.now() - timedelta(seconds=conf().deletion_undo_seconds)
+    overdue = Session.objects.filter(deleted_at__lt=deleted_before).only("pk", "user_id")
+    return without_held(overdue).order_by("deleted_at")
+
+
+def _erase(session: Session) -> None:
+    with suppress(NotFoundError, LegalHoldError):  # erased or held meanwhile
+        erase_session(session.pk, ErasureOrder(reason="Deleted by its user.", by=session.user_id))

@@ -1,0 +1,91 @@
+"""PersonNews: tells the open tabs of a person that the list of the person's sessions has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Protocol
+from uuid import UUID
+
+from sessions_app.db.event_log import owners
+from sessions_app.live.frames import InvocationFrame, JobFrame, Notice
+from sessions_app.statuses import JobStatus
+
+logger = logging.getLogger(__name__)
+WINDOW_SECONDS = 0.5
+"""Time for which changed sessions are gathered, so that one query finds the owners of all of them."""
+
+Tell = Callable[[], None]
+
+
+class Outbox(Protocol):
+    """Messages to other processes."""
+
+    def send_list_change(self, user_id: str) -> None:
+        """Report that a user's list of sessions has changed."""
+
+
+class PersonNews:
+    """Watchers by user. Every process sees the notices of all sessions, so a change needs no message of its own."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._watchers: defaultdict[str, set[Tell]] = defaultdict(set)
+        self._changed: set[UUID] = set()
+        self._gathering: asyncio.Task[None] | None = None
+
+    def watch(self, user_id: Any, tell: Tell) -> None:
+        """Call `tell` after each change of the user's list."""
+        self._watchers[str(user_id)].add(tell)
+
+    def unwatch(self, user_id: Any, tell: Tell) -> None:
+        """Stop calling `tell`."""
+        watchers = self._watchers.get(str(user_id), set())
+        watchers.discard(tell)
+        if not watchers:
+            self._watchers.pop(str(user_id), None)
+
+    def publish(self, user_id: Any) -> None:
+        """Tell the user's tabs in all processes."""
+        self.receive(str(user_id))
+        self._outbox.send_list_change(str(user_id))
+
+    def receive(self, user_id: str) -> None:
+        """Tell the user's tabs in this process."""
+        for tell in tuple(self._watchers.get(user_id, ())):
+            tell()
+
+    def on_notice(self, session_id: UUID, notice: Notice) -> None:
+        """Tell the owner of the session soon, if the notice changes what the list shows."""
+        if not self._watchers or not _changes_list(notice):
+            return
+        self._changed.add(session_id)
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.create_task(self._tell_owners(), name="live: lists of sessions")
+
+    async def stop(self) -> None:
+        """Tell nobody any more."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            await asyncio.wait([self._gathering])
+
+    async def _tell_owners(self) -> None:
+        while self._changed:
+            await asyncio.sleep(WINDOW_SECONDS)
+            changed, self._changed = self._changed, set()
+            try:
+                for user_id in await owners(changed):
+                    self.receive(user_id)
+            except (
+                Exception
+            ):  # PostgreSQL may be away; the next change or the next look at the page corrects the list.
+                logger.warning("People could not be told that their lists have changed", exc_info=True)
+
+
+def _changes_list(notice: Notice) -> bool:
+    """True for the status of an invocation, and for a job that asks something or goes on."""
+    if isinstance(notice, JobFrame):
+        return notice.status != JobStatus.RUNNING
+    return isinstance(notice, InvocationFrame)

@@ -1,0 +1,69 @@
+"""Changes that a person makes to the list of sessions: rename, pin, archive, delete, and their opposites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import F
+from django.db.models.functions import Coalesce, Least, Now
+
+from sessions_app.codec import storable
+from sessions_app.errors import InvalidInputError
+from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.models import Event, LegalHold, Session
+from sessions_app.models.session import TITLE_LENGTH, TitleSource
+from sessions_app.services.erasing import refuse_if_held
+
+RENAME = "rename"
+DELETE = "delete"
+RESTORE = "restore"
+_VALUES: Mapping[str, Mapping[str, Any]] = {
+    "pin": {"is_pinned": True},
+    "unpin": {"is_pinned": False},
+    "archive": {"archived_at": Now()},
+    "unarchive": {"archived_at": None},
+    DELETE: {"deleted_at": Now()},
+    RESTORE: {"deleted_at": None},
+}
+CHANGES = (RENAME, *_VALUES)
+
+
+def change_session(session: Session, change: str, title: str) -> None:
+    """Make one of `CHANGES` to the session.
+
+    Raises:
+        InvalidInputError: the title is empty or too long.
+        LegalHoldError: the session is to be deleted, and it or its user is under legal hold.
+    """
+    if change == DELETE:
+        refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
+    values = _new_title(title) if change == RENAME else _VALUES[change]
+    Session.objects.filter(pk=session.pk).update(**values)
+
+
+def _new_title(text: str) -> dict[str, Any]:
+    title = " ".join(storable(text).split())
+    if not title:
+        raise InvalidInputError("The title is empty. Write a title first.")
+    if len(title) > TITLE_LENGTH:
+        raise InvalidInputError(
+            f"The title has {len(title)} characters; the limit is {TITLE_LENGTH}. Choose a shorter title."
+        )
+    return {"title": title, "title_source": TitleSource.PERSON}
+
+
+def mark_seen(sessions: Any, seq: int) -> bool:
+    """Note that the person has seen the events up to `seq`. False when that was known."""
+    seen = Least(seq, F("last_seq"))
+    return bool(sessions.annotate(seen=Coalesce("seen_seq", 0)).filter(seen__lt=seen).update(seen_seq=seen))
+
+
+def forget_title_of_first_message(session: Session) -> None:
+    """Clear the title when all messages are undone, so that the next message gives it. A person's title stays."""
+    events = Event.objects.filter(session=session.pk)
+    for part in rewound_ranges(session.pk):
+        events = events.exclude(seq__range=(part.first, part.last))
+    if not events.exists():
+        titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
+        titled.update(title="", title_source=TitleSource.MESSAGE)

@@ -1,0 +1,76 @@
+"""Pages of the list of a person's sessions, latest use first; pinned sessions lead the first page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q
+
+from sessions_app.errors import InvalidInputError
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
+from sessions_app.models.session import SessionQuerySet
+from sessions_app.ownership import User
+
+PAGE_SESSIONS = 30
+MOST_PINNED = 50
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """A part of the list.
+
+    Attributes:
+        before: cursor of the next page; empty on the last one.
+    """
+
+    sessions: list[Session]
+    before: str = ""
+
+
+def list_sessions(person: User, *, before: str = "", archived: bool = False) -> SessionPage:
+    """Return the page of the person's sessions that follows the cursor, the first page without one.
+
+    Raises:
+        InvalidInputError: the cursor is none that a page had.
+    """
+    listed = with_activity(Session.objects.owned_by(person).filter(archived_at__isnull=not archived))
+    pinned = [] if before or archived else list(listed.filter(is_pinned=True).newest_first()[:MOST_PINNED])
+    rest = listed if archived else listed.filter(is_pinned=False)
+    if before:
+        rest = rest.filter(_follows(before))
+    rows = list(rest.newest_first()[: PAGE_SESSIONS + 1])
+    shown = rows[:PAGE_SESSIONS]
+    return SessionPage(pinned + shown, _cursor(shown[-1]) if len(rows) > PAGE_SESSIONS else "")
+
+
+def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
+    """Annotate the sessions with `is_busy` and `needs_person`, and leave large columns out.
+
+    A session needs its person when a job asks something, or when an invocation waits and no job can continue it.
+    """
+    invocations = Invocation.objects.filter(session=OuterRef("pk"))
+    jobs = ToolJob.objects.open().filter(session=OuterRef("session"), invocation_id=OuterRef("invocation_id"))
+    unanswered = invocations.filter(~Exists(jobs), status=InvocationStatus.WAITING)
+    asking = ToolJob.objects.filter(session=OuterRef("pk"), status=JobStatus.WAITING)
+    annotated = sessions.annotate(
+        is_busy=Exists(invocations.active()), needs_person=Exists(asking) | Exists(unanswered)
+    )
+    return annotated.defer("state", "initial_state", "log_hash")
+
+
+def _cursor(session: Session) -> str:
+    return f"{session.updated_at.isoformat()}_{session.pk}"
+
+
+def _follows(before: str) -> Q:
+    """Return a filter for the sessions after the cursor; its first part is the range that the index reads."""
+    time, _, key = before.partition("_")
+    try:
+        at, pk = datetime.fromisoformat(time), UUID(key)
+    except ValueError as error:
+        raise InvalidInputError("The address of this page is broken. Go back to your chats.") from error
+    if at.tzinfo is None:
+        raise InvalidInputError("The address of this page is broken. Go back to your chats.")
+    return Q(updated_at__lte=at) & (Q(updated_at__lt=at) | Q(pk__lt=pk))

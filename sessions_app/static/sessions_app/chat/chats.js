@@ -1,0 +1,142 @@
+// List of the person's chats: groups by day, search, further pages, and what changes meanwhile.
+
+import { make, parse } from "./dom.js";
+import { ItemMenu } from "./menu.js";
+import { showLocalTimes } from "./times.js";
+
+const NEWS_DELAY = 300;
+const SEARCH_DELAY = 200;
+const IN_USE_DELAY = 1000;
+const DAY = 86400000;
+const month = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
+
+export class Chats {
+  #timer = 0;
+  #request = 0;
+  #query = "";
+
+  /**
+   * @param currentId - Id of the chat that the page shows, if it shows one.
+   * @param onTitle - Callback with the title of that chat whenever the list was read.
+   */
+  constructor(root, { currentId = "", onTitle = () => {} } = {}) {
+    Object.assign(this, { root, currentId, onTitle });
+    this.body = root.querySelector(".chats-body");
+    this.search = root.querySelector(".search");
+    this.status = root.querySelector("[role=status]");
+    this.menu = new ItemMenu(root, { onChange: () => this.refresh() });
+    this.search.addEventListener("input", () => this.#schedule(SEARCH_DELAY));
+    root.addEventListener("click", (event) => {
+      if (!event.target.closest(".more-chats")) return;
+      event.preventDefault();
+      this.#loadMore(event.target);
+    });
+    root.addEventListener("change", () => this.refresh()); // the palette has made a change
+    document.addEventListener("visibilitychange", () => this.refresh());
+    this.#decorate();
+  }
+
+  /** Read the list again soon; a hidden page does so when it is shown. */
+  refresh() {
+    if (!document.hidden) this.#schedule(NEWS_DELAY);
+  }
+
+  #schedule(delay) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.menu.isInUse ? this.#schedule(IN_USE_DELAY) : this.#load()), delay);
+  }
+
+  async #load() {
+    const query = this.search.value.trim();
+    const fresh = await this.#fetch(query ? { q: query } : {});
+    if (!fresh || this.menu.isInUse) return;
+    if (!query && !this.#query) keepOlder(this.body, fresh);
+    if (query !== this.#query) this.#announce(query, fresh);
+    this.#query = query;
+    const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
+    const focusedTag = document.activeElement?.tagName;
+    this.body.replaceChildren(fresh);
+    this.#decorate();
+    if (focused) this.body.querySelector(`[data-id="${focused}"] ${focusedTag}`)?.focus();
+  }
+
+  async #loadMore(link) {
+    const fresh = await this.#fetch({ before: new URL(link.href).searchParams.get("before") });
+    if (!fresh) return;
+    link.remove();
+    const first = fresh.querySelector(".chat");
+    this.body.querySelector(".chats").append(...fresh.querySelectorAll(".chat"));
+    this.body.append(fresh);
+    this.body.querySelector(".chats ~ .chats")?.remove();
+    this.#decorate();
+    first?.querySelector("a").focus();
+  }
+
+  // Return a part of the list; null without a connection, when signed out, and when a later request was made.
+  async #fetch(parameters) {
+    const request = ++this.#request;
+    if ("archived" in this.root.dataset) parameters.archived = "1";
+    const response = await fetch(`${this.root.dataset.url}?${new URLSearchParams(parameters)}`).catch(() => null);
+    if (!response?.ok || response.redirected) return null;
+    const html = await response.text();
+    return request === this.#request ? parse(html) : null;
+  }
+
+  #announce(query, fresh) {
+    const count = fresh.querySelectorAll(".chat").length;
+    this.status.textContent = query ? `${count} ${count === 1 ? "chat" : "chats"} found` : "";
+  }
+
+  #decorate() {
+    const current = this.body.querySelector(`[data-id="${this.currentId}"] a`);
+    current?.setAttribute("aria-current", "page");
+    if (current) this.onTitle(current.querySelector(".item-title").textContent);
+    this.body.querySelectorAll(".group").forEach((heading) => heading.remove());
+    if (!this.#query) addGroups(this.body.querySelectorAll(".chat"));
+    showLocalTimes(this.body);
+  }
+}
+
+// Keep what further pages have brought, behind the fresh first page.
+function keepOlder(body, fresh) {
+  const more = fresh.querySelector(".more-chats");
+  if (!more) return;
+  const known = new Set([...fresh.querySelectorAll(".chat")].map((item) => item.dataset.id));
+  const end = timeOf([...fresh.querySelectorAll(".chat")].at(-1));
+  const older = [...body.querySelectorAll(".chat")].filter(
+    (item) => !known.has(item.dataset.id) && !("pinned" in item.dataset) && timeOf(item) < end,
+  );
+  if (!older.length) return;
+  fresh.querySelector(".chats").append(...older);
+  const next = body.querySelector(".more-chats");
+  if (next) more.replaceWith(next);
+  else more.remove();
+}
+
+function addGroups(items) {
+  let last = "";
+  for (const item of items) {
+    const name = "pinned" in item.dataset ? "Pinned" : dayName(new Date(timeOf(item)));
+    if (name !== last) {
+      const heading = make("div", "", name);
+      heading.setAttribute("role", "heading");
+      heading.setAttribute("aria-level", "3");
+      const row = make("li", "group");
+      row.append(heading);
+      item.before(row);
+    }
+    last = name;
+  }
+}
+
+function dayName(date) {
+  const today = new Date().setHours(0, 0, 0, 0);
+  const days = Math.round((today - new Date(date).setHours(0, 0, 0, 0)) / DAY);
+  if (days <= 0) return "Today";
+  if (days === 1) return "Yesterday";
+  return days <= 7 ? "Previous 7 days" : month.format(date);
+}
+
+function timeOf(item) {
+  return Date.parse(item.querySelector("time").dateTime);
+}

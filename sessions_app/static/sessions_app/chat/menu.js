@@ -1,0 +1,129 @@
+// Menu of a chat in the list: rename, pin, archive and delete it.
+
+import { change } from "./changes.js";
+import { make, makeButton } from "./dom.js";
+import { showToast } from "./toast.js";
+
+const EDGE = 8;
+
+export class ItemMenu {
+  #item = null;
+
+  /** @param onChange - Callback after a change, when the list should be read again. */
+  constructor(root, { onChange }) {
+    this.onChange = onChange;
+    this.popup = make("div", "menu");
+    this.popup.popover = "auto";
+    this.popup.setAttribute("role", "menu");
+    root.append(this.popup);
+    root.addEventListener("click", (event) => {
+      const button = event.target.closest(".item-menu");
+      if (button) this.#open(button);
+    });
+    this.popup.addEventListener("toggle", ({ newState }) => newState === "closed" && this.#close());
+    this.popup.addEventListener("keydown", (event) => this.#move(event));
+  }
+
+  /** True while the menu is open or a title is edited: the list must not be replaced then. */
+  get isInUse() {
+    return this.#item !== null || document.querySelector(".rename") !== null;
+  }
+
+  #open(button) {
+    this.#item = button.closest(".chat");
+    const { pinned, archived } = this.#item.dataset;
+    this.popup.replaceChildren(
+      this.#option("Rename", (item) => rename(item, this.onChange)),
+      ...(archived === undefined ? [this.#simple(pinned === undefined ? "Pin" : "Unpin")] : []),
+      this.#simple(archived === undefined ? "Archive" : "Unarchive"),
+      this.#option("Delete", (item) => remove(item, this.onChange)),
+    );
+    button.setAttribute("aria-expanded", "true");
+    this.popup.showPopover();
+    this.#place(button.getBoundingClientRect());
+    this.popup.firstChild.focus();
+  }
+
+  #close() {
+    this.#item?.querySelector(".item-menu").setAttribute("aria-expanded", "false");
+    this.#item = null;
+  }
+
+  #place(anchor) {
+    const { width, height } = this.popup.getBoundingClientRect();
+    const isRoomBelow = anchor.bottom + height + EDGE < innerHeight;
+    this.popup.style.top = `${Math.max(EDGE, isRoomBelow ? anchor.bottom : anchor.top - height)}px`;
+    this.popup.style.left = `${Math.max(EDGE, Math.min(anchor.right - width, innerWidth - width - EDGE))}px`;
+  }
+
+  #simple(label) {
+    return this.#option(label, async (item) => {
+      await change(item.dataset.id, label.toLowerCase());
+      this.onChange();
+    });
+  }
+
+  #option(label, act) {
+    const button = makeButton("menu-option", label, async () => {
+      const item = this.#item;
+      item.querySelector(".item-menu").focus();
+      this.popup.hidePopover();
+      this.#close();
+      await act(item).catch((error) => showToast(error.message));
+    });
+    button.setAttribute("role", "menuitem");
+    return button;
+  }
+
+  #move(event) {
+    const options = [...this.popup.children];
+    const at = options.indexOf(document.activeElement);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    options.at(next % options.length).focus();
+  }
+}
+
+/** Let the person edit the title in its place: Enter or leaving the field saves it, Escape keeps the old one. */
+export async function rename(item, onChange) {
+  const title = item.querySelector(".item-title");
+  const field = Object.assign(make("input", "rename"), { value: title.textContent, maxLength: 200 });
+  field.setAttribute("aria-label", "Title of the chat");
+  const link = item.querySelector("a");
+  link.before(field);
+  link.hidden = true;
+  field.select();
+  field.focus();
+  const text = await new Promise((resolve) => {
+    field.addEventListener("blur", () => resolve(field.value.trim()));
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing) resolve(field.value.trim());
+      if (event.key === "Escape") resolve("");
+      event.stopPropagation();
+    });
+  });
+  field.remove();
+  link.hidden = false;
+  link.focus();
+  if (!text || text === title.textContent) return;
+  await change(item.dataset.id, "rename", { title: text });
+  title.textContent = text;
+  onChange();
+}
+
+/** Delete the chat, with the possibility to undo it for some seconds. */
+export async function remove(item, onChange) {
+  const { id } = item.dataset;
+  const isCurrent = item.querySelector("[aria-current]") !== null;
+  await change(id, "delete");
+  item.remove();
+  showToast("Deleted.", {
+    onUndo: async () => {
+      await change(id, "restore").catch((error) => showToast(error.message));
+      if (isCurrent) location.reload();
+      else onChange();
+    },
+    onOver: () => isCurrent && location.assign("/start/"),
+  });
+}

@@ -1,0 +1,136 @@
+// Palette: a dialog that finds chats, begins new ones and acts on the chat of the page, all by keyboard.
+
+import { change } from "./changes.js";
+import { make, makeButton, parse } from "./dom.js";
+import { remove, rename } from "./menu.js";
+import { showToast } from "./toast.js";
+
+const SEARCH_DELAY = 150;
+const SHORTCUTS = [
+  ["Ctrl+K", "Search chats and actions"],
+  ["?", "Show the shortcuts"],
+  ["Enter", "Send the message"],
+  ["Shift+Enter", "Begin a new line"],
+  ["Escape", "Cancel editing, close a menu"],
+];
+
+const dialog = make("dialog", "palette");
+const field = Object.assign(make("input", "search"), { type: "search", placeholder: "Search chats and actions", maxLength: 200 });
+const options = make("div", "palette-options");
+let timer = 0;
+let request = 0;
+let lastId = 0;
+
+dialog.setAttribute("aria-label", "Search chats and actions");
+field.setAttribute("role", "combobox");
+field.setAttribute("aria-label", "Search chats and actions");
+field.setAttribute("aria-expanded", "true");
+field.setAttribute("aria-controls", "palette-options");
+options.id = "palette-options";
+options.setAttribute("role", "listbox");
+options.setAttribute("aria-label", "Chats and actions");
+document.body.append(dialog);
+
+field.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(fill, SEARCH_DELAY);
+});
+field.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.key === "Enter" && !event.isComposing) selected()?.click();
+  if (!step) return;
+  event.preventDefault();
+  const all = [...options.querySelectorAll("[role=option]")];
+  select(all.at((all.indexOf(selected()) + step) % all.length));
+});
+dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+
+/** Open the palette. */
+export function open() {
+  dialog.replaceChildren(field, options);
+  field.value = "";
+  if (!dialog.open) dialog.showModal();
+  field.focus();
+  fill();
+}
+
+/** Show the list of keyboard shortcuts. */
+export function showShortcuts() {
+  const list = make("dl", "shortcuts");
+  for (const [keys, meaning] of SHORTCUTS) {
+    const row = make("div", "");
+    row.append(make("dt", "", keys), make("dd", "", meaning));
+    list.append(row);
+  }
+  dialog.replaceChildren(make("h2", "", "Keyboard shortcuts"), list, makeButton("", "Close", () => dialog.close()));
+  if (!dialog.open) dialog.showModal();
+}
+
+async function fill() {
+  const query = field.value.trim();
+  const mine = ++request;
+  const actions = allActions().filter(([label]) => label.toLowerCase().includes(query.toLowerCase()));
+  show(actions, []);
+  const url = document.getElementById("chats").dataset.url;
+  const response = await fetch(`${url}?${new URLSearchParams(query ? { q: query } : {})}`).catch(() => null);
+  if (!response?.ok || mine !== request) return;
+  const links = [...parse(await response.text()).querySelectorAll(".chat > a")];
+  const chats = links.slice(0, 8).map((link) => [link.querySelector(".item-title").textContent, () => location.assign(link.href)]);
+  if (query) show(chats, actions);
+  else show(actions, chats);
+}
+
+function show(first, second) {
+  options.replaceChildren(...[...first, ...second].map(([label, act]) => makeOption(label, act)));
+  if (!options.children.length) options.append(make("p", "muted", "Nothing found."));
+  select(options.querySelector("[role=option]"));
+}
+
+function makeOption(label, act) {
+  const option = make("div", "palette-option", label);
+  option.id = `palette-option-${(lastId += 1)}`;
+  option.dir = "auto";
+  option.setAttribute("role", "option");
+  option.addEventListener("click", async () => {
+    dialog.close();
+    await Promise.resolve(act()).catch((error) => showToast(error.message));
+  });
+  return option;
+}
+
+function selected() {
+  return options.querySelector('[aria-selected="true"]');
+}
+
+function select(option) {
+  selected()?.removeAttribute("aria-selected");
+  option?.setAttribute("aria-selected", "true");
+  option?.scrollIntoView({ block: "nearest" });
+  if (option) field.setAttribute("aria-activedescendant", option.id);
+}
+
+function allActions() {
+  const links = [...document.querySelectorAll('a[href^="/chat/new/"]')].map((link) => [link.textContent.trim(), () => location.assign(link.href)]);
+  const signOut = document.querySelector(".account form");
+  return [
+    ...links,
+    ...actionsOnThisChat(),
+    ["All chats and agents", () => location.assign("/")],
+    ["Archived chats", () => location.assign("/?archived=1")],
+    ["Keyboard shortcuts", showShortcuts],
+    ["Sign out", () => signOut.requestSubmit()],
+  ];
+}
+
+function actionsOnThisChat() {
+  const item = document.querySelector("#chats .chat:has([aria-current])");
+  if (!item) return [];
+  const reload = () => document.getElementById("chats").dispatchEvent(new Event("change"));
+  const simple = (label, what) => [label, () => change(item.dataset.id, what).then(reload)];
+  return [
+    ["Rename this chat", () => rename(item, reload)],
+    "pinned" in item.dataset ? simple("Unpin this chat", "unpin") : simple("Pin this chat", "pin"),
+    simple("Archive this chat", "archive"),
+    ["Delete this chat", () => remove(item, reload)],
+  ];
+}

@@ -1,0 +1,163 @@
+"""Contract: the first message makes a new chat; the list is searched and changed, live, by touch and keyboard."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
+from tests.model_server import Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def unique(title: str) -> str:
+    """Return a title that no other test uses: the tests share a site."""
+    return f"{title} {uuid4().hex[:8]}"
+
+
+def say(chat: ChatPage, text: str) -> None:
+    """Send a message and wait for the end of its answer."""
+    chat.send(text)
+    chat.wait_for_answer("Fine.")
+    chat.wait_until_idle()
+
+
+@pytest.fixture(autouse=True)
+def script(model: Model) -> None:
+    """Each message is answered by a word."""
+    model.play(rules={".": Turn(text=["Fine."])})
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
+    chosen: Literal["light", "dark"] = request.param
+    return chosen
+
+
+def test_a_starter_begins_a_chat_that_goes_on_at_its_own_address(chat: ChatPage) -> None:
+    expect(chat.page.locator("#chats [aria-current]")).to_have_count(0)
+    chat.page.get_by_role("button", name="My printer does not print", exact=True).click()
+    chat.wait_for_answer("Fine.")
+    expect(chat.page).to_have_url(re.compile(r"/chat/[0-9a-f-]{36}/$"))
+    expect(chat.page.locator("[aria-current] .item-title")).to_have_text("My printer does not print")
+    expect(chat.page.locator("#hello")).to_be_hidden()
+    chat.reload()
+    expect(chat.messages).to_have_text(["My printer does not print"])
+
+
+def test_a_first_message_that_was_written_without_a_connection_is_not_lost(chat: ChatPage) -> None:
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.send("Written offline")
+    expect(chat.unsent).to_have_text(re.compile("Written offline.*Not sent"))
+    chat.box.fill("A draft")
+    chat.page.reload()
+    expect(chat.unsent).to_contain_text("Written offline")
+    chat.connection.restore()
+    chat.wait_for_answer("Fine.")
+    expect(chat.messages).to_have_text(["Written offline"])
+    expect(chat.box).to_have_value("A draft")
+
+
+def test_a_chat_is_renamed_pinned_archived_and_deleted_from_its_menu(chat: ChatPage) -> None:
+    title, new_title = unique("Menu test"), unique("Renamed <b>")
+    say(chat, title)
+    current = chat.page.locator(".chat:has([aria-current])")
+    expect(current).to_contain_text(title)
+    chat.choose(title, "Rename")
+    chat.page.get_by_label("Title of the chat").fill(new_title)
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.get_by_role("heading", level=1)).to_have_text(new_title)
+    chat.choose(new_title, "Pin")
+    expect(current).to_have_attribute("data-pinned", "")
+    chat.choose(new_title, "Archive")
+    expect(current).to_have_count(0)
+    entry = chat.chats.filter(has_text=new_title)
+    chat.page.goto(chat.address("/?archived=1"))
+    chat.choose(new_title, "Unarchive")
+    expect(entry).to_have_count(0)
+    chat.page.goto(chat.base_url)
+    chat.choose(new_title, "Delete")
+    expect(entry).to_have_count(0)
+    chat.page.get_by_role("button", name="Undo").press("Enter")
+    expect(entry).to_have_count(1)
+    chat.choose(new_title, "Delete")
+    expect(entry).to_have_count(0)
+
+
+def test_the_list_tells_live_what_other_chats_do(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    say(chat, "Watcher")
+    busy = open_tab()
+    busy.page.goto(busy.base_url)
+    busy.new_chat()
+    model.play(Turn(text=["It ", "took long."], hold_before=[1]))
+    title = unique("Slow one")
+    busy.send(title)
+    entry = chat.chats.filter(has_text=title)
+    expect(entry).to_contain_text("Answering")
+    busy.page.goto("about:blank")  # nobody sees the answer
+    model.release()
+    expect(entry).to_contain_text("New answer")
+    entry.get_by_role("link").click()
+    chat.wait_for_answer("It took long.")
+    chat.wait_until_connected()
+    chat.page.go_back()
+    expect(entry).not_to_contain_text("New answer")
+
+
+def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
+    title = unique("Zebra")
+    say(chat, title)
+    chat.new_chat()
+    keyboard, palette = chat.page.keyboard, chat.page.get_by_role("dialog")
+    keyboard.press("Control+k")
+    palette.get_by_role("combobox").fill(title.lower())
+    expect(palette.get_by_role("option").first).to_have_text(title)
+    keyboard.press("Enter")
+    expect(chat.messages).to_have_text([title])
+    chat.wait_until_connected()
+    keyboard.press("Control+k")
+    palette.get_by_role("combobox").fill("delete this")
+    expect(palette.get_by_role("option")).to_have_text(["Delete this chat"])
+    keyboard.press("Enter")
+    expect(chat.chats.filter(has_text=title)).to_have_count(0)
+    expect(chat.page.get_by_role("button", name="Undo")).to_be_focused()
+    keyboard.press("Enter")
+    chat.wait_until_connected()
+    expect(chat.chats.filter(has_text=title)).to_have_count(1)
+    chat.box.blur()
+    keyboard.press("?")
+    expect(palette).to_contain_text("Keyboard shortcuts")
+
+
+def test_an_empty_chat_with_menu_and_palette_suits_everybody(
+    chat: ChatPage, scheme: Literal["light", "dark"]
+) -> None:
+    say(chat, "W" * 100)
+    page = chat.page
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    chat.new_chat()
+    page.get_by_label("Search chats").fill("Fin")
+    expect(chat.chats.first.locator("mark")).to_have_text("Fin")
+    chat.chats.first.get_by_role("button").click()
+    assert serious_problems(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert serious_problems(page) == []
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 360, "height": 740})
+    for opens_list in (False, True):
+        if opens_list:
+            page.get_by_role("button", name="Chats", exact=True).click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate(TOO_WIDE) == []
+        assert page.evaluate(TOO_SMALL) == []

@@ -1,0 +1,177 @@
+"""Contract: the first message of a new chat creates its session, once, within the limits; news reach the list."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry, use_cases
+from sessions_app.models import Invocation, Session
+from sessions_app.routing import websocket_urlpatterns
+from tests.fakes import ScriptedModel
+
+pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
+
+
+@pytest.fixture(autouse=True)
+def app(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app whose agent says "Fine."."""
+    agent = LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "Fine."))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+
+
+class NewTab:
+    """The browser's end of a socket of a new chat."""
+
+    def __init__(self, user: Any, session_id: UUID, query: str = "?new=echo") -> None:
+        path = f"/ws/chat/{session_id}/{query}"
+        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), path)
+        self.socket.scope["user"] = user
+
+    async def open(self) -> dict[str, Any]:
+        assert (await self.socket.connect())[0]
+        await self.send(type="hello", list=True)
+        return await self.receive("ready")
+
+    async def send(self, **frame: Any) -> None:
+        await self.socket.send_json_to(frame)
+
+    async def receive(self, wanted: str, **fields: Any) -> dict[str, Any]:
+        """Return the next frame of a type with these fields."""
+        while True:
+            frame: dict[str, Any] = await self.socket.receive_json_from(timeout=10)
+            if frame["type"] == wanted and fields.items() <= frame.items():
+                return frame
+
+    async def close(self) -> None:
+        await self.socket.disconnect()
+
+
+@pytest.fixture
+async def person() -> User:
+    return await User.objects.acreate_user("ada")
+
+
+async def test_the_first_message_creates_the_session_and_is_answered_in_each_of_its_tabs(
+    person: User,
+) -> None:
+    session_id = uuid4()
+    tab, other = NewTab(person, session_id), NewTab(person, session_id)
+    assert (await tab.open())["seq"] == (await other.open())["seq"] == 0
+    assert not await Session.objects.aexists()
+    await tab.send(type="message", id="m1", text="How are you?")
+    for each in (tab, other):
+        await each.receive("invocation", status="completed")
+        await each.close()
+    session = await Session.objects.aget()
+    assert (session.pk, session.key, session.title) == (session_id, str(session_id), "How are you?")
+    assert session.last_seq == 2
+
+
+async def test_a_first_message_that_is_sent_again_makes_one_session(person: User) -> None:
+    session_id = uuid4()
+    for _ in range(2):
+        tab = NewTab(person, session_id)
+        await tab.open()
+        await tab.send(type="message", id="m1", text="Hello")
+        await tab.receive("invocation", client_id="m1")
+        await tab.close()
+    assert await Session.objects.acount() == await Invocation.objects.acount() == 1
+
+
+@pytest.mark.parametrize("text", [" ", "x" * 40_000])
+async def test_a_first_message_that_is_refused_leaves_no_row(person: User, text: str) -> None:
+    tab = NewTab(person, uuid4())
+    await tab.open()
+    await tab.send(type="message", id="m1", text=text)
+    assert (await tab.receive("error"))["code"] == "invalid"
+    await tab.send(type="cancel", invocation_id="e-1")
+    assert (await tab.receive("error"))["code"] == "not_found"
+    await tab.close()
+    assert not await Session.objects.aexists()
+
+
+async def test_new_sessions_are_limited(person: User, settings: Settings) -> None:
+    settings.ADK = {"new_sessions_per_person": 1}
+    for code in ("", "limit"):
+        tab = NewTab(person, uuid4())
+        await tab.open()
+        await tab.send(type="message", id="m1", text="Hello")
+        frame = await tab.receive("error" if code else "invocation")
+        assert frame.get("code", "") == code
+        await tab.close()
+    assert "1 conversations were begun here within an hour" in frame["message"]
+    assert await Session.objects.acount() == 1
+
+
+async def test_a_session_with_an_unknown_app_is_not_opened(person: User) -> None:
+    for query in ("", "?new=", "?new=nobody"):
+        tab = NewTab(person, uuid4(), query)
+        await tab.socket.connect()
+        assert (await tab.socket.receive_output())["code"] == 4404
+
+
+async def test_what_happens_in_a_session_is_told_in_the_other_tabs_of_its_person_only(person: User) -> None:
+    elsewhere = NewTab(person, uuid4())
+    stranger = NewTab(await User.objects.acreate_user("eve"), uuid4())
+    await elsewhere.open()
+    await stranger.open()
+    session = await use_cases.create_session(person, "echo")
+    await use_cases.send_message(person, session.pk, "m1", "Hello")
+    await elsewhere.receive("sessions")
+    await use_cases.change_session(person, session.pk, "rename", "Another title")
+    await elsewhere.receive("sessions")
+    await stranger.send(type="ping")
+    assert (await stranger.socket.receive_json_from())["type"] == "pong"
+    await elsewhere.close()
+    await stranger.close()
+
+
+async def test_a_deleted_session_is_closed_in_its_tabs_and_not_opened_again(person: User) -> None:
+    session = await use_cases.create_session(person, "echo")
+    tab = NewTab(person, session.pk)
+    await tab.open()
+    await use_cases.change_session(person, session.pk, "delete")
+    while (closed := await tab.socket.receive_output())["type"] != "websocket.close":
+        pass
+    assert closed["code"] == 4404
+    again = NewTab(person, session.pk)
+    await again.socket.connect()
+    assert (await again.socket.receive_output())["code"] == 4404
+
+
+async def test_the_title_follows_an_edited_first_message_unless_the_person_chose_it(person: User) -> None:
+    for title, expected in (("", "Second"), ("Mine", "Mine")):
+        session = await use_cases.create_session(person, "echo")
+        tab = NewTab(person, session.pk)
+        await tab.open()
+        await tab.send(type="message", id="m1", text="First")
+        first = await tab.receive("invocation", status="completed")
+        if title:
+            await use_cases.change_session(person, session.pk, "rename", title)
+        await tab.send(type="message", id="m2", text="Second", replaces=first["id"])
+        await tab.receive("invocation", client_id="m2", status="completed")
+        await tab.close()
+        await session.arefresh_from_db()
+        assert session.title == expected
+
+
+async def test_a_seen_session_is_no_longer_unread(person: User, client: Client) -> None:
+    session = await use_cases.create_session(person, "echo")
+    await Session.objects.filter(pk=session.pk).aupdate(last_seq=3)
+    await sync_to_async(client.force_login)(person)
+    assert "New answer" in (await sync_to_async(client.get)("/chats/")).content.decode()
+    await use_cases.mark_seen(person, session.pk, 2**60)
+    assert "New answer" not in (await sync_to_async(client.get)("/chats/")).content.decode()
+    await session.arefresh_from_db()
+    assert session.seen_seq == 3
