@@ -38,6 +38,7 @@ class LogPage:
         invocations: fields of the websocket's `invocation` frames. An invocation of a person's message that has no
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
         feedback: the owner's opinions of these events, by `seq`.
+        has_jobs: True when an event shows the card of a job.
     """
 
     articles: list[SafeString]
@@ -45,6 +46,7 @@ class LogPage:
     has_more: bool
     invocations: list[dict[str, Any]]
     feedback: dict[int, dict[str, str]]
+    has_jobs: bool
 
     @property
     def feedback_json(self) -> str:
@@ -60,7 +62,7 @@ class LogPage:
         ]
 
 
-EMPTY_PAGE = LogPage([], 0, False, [], {})
+EMPTY_PAGE = LogPage([], 0, False, [], {}, has_jobs=False)
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:
@@ -116,6 +118,7 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
         feedback=await in_thread(feedback_of, session, [event.seq for event in events]),
+        has_jobs=bool(jobs),
     )
 
 

@@ -1,13 +1,15 @@
 // Actions under answers and messages: copy, regenerate, feedback, and what an answer cost for those who may know.
 
 import { make, makeButton } from "./dom.js";
-import { FeedbackForm } from "./feedback.js";
 
 const COPIED_MILLISECONDS = 2000;
 const count = new Intl.NumberFormat();
 const cost = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
 
 export class Actions {
+  #opinions = new Map(); // by the seq of the answer
+  #feedback = null;
+
   /**
    * @param url - Address of the events; those of an answer's text and feedback follow it.
    * @param onRegenerate - Callback with the invocation whose answer is to be written anew.
@@ -17,21 +19,20 @@ export class Actions {
   constructor(conversation, { url, onRegenerate, tell, onTrouble }) {
     Object.assign(this, { conversation, url, tell, onTrouble });
     this.template = document.getElementById("answer-actions").content.firstElementChild;
-    this.feedback = new FeedbackForm({ url, tell, onTrouble });
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest(".actions [data-act]");
       if (!button) return;
       const article = button.closest("article");
       if (button.dataset.act === "copy") this.#copy(article, button);
       else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
-      else this.feedback.press(article, button.dataset.act);
+      else this.#rate(article, button.dataset.act);
     });
     this.update();
   }
 
   /** Show the actions under the last text of each answer, and those of messages. Call this when the log has changed. */
   update() {
-    this.feedback.read(this.conversation.log);
+    this.#readOpinions();
     const articles = this.conversation.findAll("article[data-seq]");
     const answers = articles.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
     const last = new Map(answers.map((article) => [article.dataset.invocation, article]));
@@ -49,8 +50,27 @@ export class Actions {
     // The clipboard API exists only in secure contexts: HTTPS or localhost.
     if (!navigator.clipboard) bar.querySelector('[data-act="copy"]').remove();
     article.append(bar);
-    this.feedback.show(article);
+    this.#showOpinion(article);
     return bar;
+  }
+
+  // Take the opinions that the server embedded in the pages of the log.
+  #readOpinions() {
+    for (const page of this.conversation.log.querySelectorAll(".log-page[data-feedback]")) {
+      for (const [seq, opinion] of Object.entries(JSON.parse(page.dataset.feedback))) this.#opinions.set(seq, opinion);
+      delete page.dataset.feedback;
+    }
+  }
+
+  #showOpinion(article) {
+    const rating = this.#opinions.get(article.dataset.seq)?.rating;
+    for (const button of article.querySelectorAll(".actions [aria-pressed]")) button.ariaPressed = button.dataset.act === rating;
+  }
+
+  async #rate(article, rating) {
+    const { FeedbackForm } = await import("./feedback.js");
+    this.#feedback ??= new FeedbackForm(this.#opinions, { ...this, onChange: (changed) => this.#showOpinion(changed) });
+    this.#feedback.press(article, rating);
   }
 
   // Only the newest answer can be written anew: what follows an earlier one would be lost.

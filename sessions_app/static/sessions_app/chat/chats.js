@@ -1,7 +1,6 @@
 // List of the person's chats: groups by day, search, further pages, and what changes meanwhile.
 
 import { make, parse } from "./dom.js";
-import { ItemMenu } from "./menu.js";
 import { showLocalTimes } from "./times.js";
 
 const NEWS_DELAY = 300;
@@ -14,6 +13,7 @@ export class Chats {
   #timer = 0;
   #request = 0;
   #query = "";
+  #menu = null;
 
   /**
    * @param currentId - Id of the chat that the page shows, if it shows one.
@@ -24,9 +24,9 @@ export class Chats {
     this.body = root.querySelector(".chats-body");
     this.search = root.querySelector(".search");
     this.status = root.querySelector("[role=status]");
-    this.menu = new ItemMenu(root, { onChange: () => this.refresh() });
     this.search.addEventListener("input", () => this.#schedule(SEARCH_DELAY));
     root.addEventListener("click", (event) => {
+      if (event.target.closest(".item-menu")) this.#openMenu(event.target.closest(".chat").dataset.id);
       if (!event.target.closest(".more-chats")) return;
       event.preventDefault();
       this.#loadMore(event.target);
@@ -43,13 +43,25 @@ export class Chats {
 
   #schedule(delay) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (this.menu.isInUse ? this.#schedule(IN_USE_DELAY) : this.#load()), delay);
+    this.#timer = setTimeout(() => (this.#isInUse ? this.#schedule(IN_USE_DELAY) : this.#load()), delay);
+  }
+
+  get #isInUse() {
+    return Boolean(this.#menu?.isInUse) || this.root.querySelector(".rename") !== null;
+  }
+
+  // The list may have been read again while the menu was loaded.
+  async #openMenu(id) {
+    const { ItemMenu } = await import("./menu.js");
+    this.#menu ??= new ItemMenu(this.root, { onChange: () => this.refresh() });
+    const button = this.root.querySelector(`[data-id="${id}"] .item-menu`);
+    if (button) this.#menu.open(button);
   }
 
   async #load() {
     const query = this.search.value.trim();
     const fresh = await this.#fetch(query ? { q: query } : {});
-    if (!fresh || this.menu.isInUse) return;
+    if (!fresh || this.#isInUse) return;
     if (!query && !this.#query) keepOlder(this.body, fresh);
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;

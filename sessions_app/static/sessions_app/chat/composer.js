@@ -61,6 +61,13 @@ export class Composer {
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
   }
 
+  /** Keep the draft elsewhere from now on. */
+  moveDraft(storage) {
+    this.#draft.storage.set(this.#draft.name, "");
+    this.#draft.storage = storage;
+    this.#refresh();
+  }
+
   /** Discard the current text and its files and return to the draft; with `keepsText`, append them to the draft. */
   returnToDraft({ keepsText = false } = {}) {
     const text = this.field.value;

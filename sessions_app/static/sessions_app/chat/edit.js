@@ -1,20 +1,16 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
+import { filesOf } from "./files.js";
+import "./later_styles.js";
+
 const EDITED = "edit";
 
 export class Edit {
   #article = null;
 
-  /**
-   * @param mayBegin - Return true when editing may start.
-   * @param onLost - Callback when the edited message was replaced in another tab.
-   */
-  constructor(bar, { storage, conversation, composer, mayBegin, onLost }) {
+  /** @param onLost - Callback when the edited message was replaced in another tab. */
+  constructor(bar, { storage, conversation, composer, onLost }) {
     Object.assign(this, { bar, storage, composer, onLost });
-    conversation.log.addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-edit]");
-      if (button && mayBegin()) this.#begin(button.closest("article"));
-    });
     bar.querySelector("button").addEventListener("click", () => this.#cancel());
     bar.parentElement.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && this.#article) this.#cancel();
@@ -36,7 +32,8 @@ export class Edit {
     this.onLost();
   }
 
-  #begin(article) {
+  /** Begin to edit the message of an article. */
+  begin(article) {
     this.#end();
     this.#article = article;
     const { invocation } = article.dataset;
@@ -69,21 +66,9 @@ export class Edit {
     const invocation = this.storage.get(EDITED);
     if (!invocation) return;
     const articles = conversation.articlesOf(invocation);
-    this.#begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
+    this.begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
     this.handleRewind();
   }
-}
-
-/** Return the files of a message, as the composer lists them. */
-export function filesOf(article) {
-  return [...article.querySelectorAll(".files > li")].map((row) => ({
-    name: row.dataset.name,
-    version: Number(row.dataset.version),
-    facts: row.querySelector(".file-facts").textContent,
-    url: row.querySelector(".file").href,
-    isImage: row.querySelector(".picture") !== null,
-    isSent: true,
-  }));
 }
 
 function makeRemovedArticle(invocation) {

@@ -1,38 +1,31 @@
 // Feedback on answers: a thumb up or down, and a comment. Each can be changed and withdrawn.
 
+import "./later_styles.js";
+import { post } from "./post.js";
+
 export class FeedbackForm {
-  #opinions = new Map();
-
-  constructor({ url, tell, onTrouble }) {
-    Object.assign(this, { url, tell, onTrouble });
+  /**
+   * @param opinions - Opinions of the person, by the `seq` of the answer.
+   * @param url - Address of the events; that of an answer's feedback follows it.
+   * @param onChange - Callback with the article of an answer whose opinion has changed.
+   * @param tell - Tell screen readers a sentence.
+   * @param onTrouble - Callback with a sentence about what failed.
+   */
+  constructor(opinions, { url, onChange, tell, onTrouble }) {
+    Object.assign(this, { opinions, url, onChange, tell, onTrouble });
     this.template = document.getElementById("feedback-form").content.firstElementChild;
-    this.token = document.querySelector("[name=csrfmiddlewaretoken]").value;
-  }
-
-  /** Take the opinions that the server embedded in the pages of the log. */
-  read(log) {
-    for (const page of log.querySelectorAll(".log-page[data-feedback]")) {
-      for (const [seq, opinion] of Object.entries(JSON.parse(page.dataset.feedback))) this.#opinions.set(seq, opinion);
-      delete page.dataset.feedback;
-    }
-  }
-
-  /** Show the opinion of an answer on its buttons. */
-  show(article) {
-    const rating = this.#opinions.get(article.dataset.seq)?.rating;
-    for (const button of buttons(article)) button.setAttribute("aria-pressed", button.dataset.act === rating);
   }
 
   /** Handle a pressed thumb: store the rating, and offer a comment. A second press opens and closes the comment. */
   async press(article, rating) {
-    const opinion = this.#opinions.get(article.dataset.seq);
+    const opinion = this.opinions.get(article.dataset.seq);
     const form = article.querySelector("form.feedback");
     form?.remove();
     if (opinion?.rating === rating) {
       if (!form) this.#open(article, opinion);
     } else if (await this.#store(article, { rating, comment: opinion?.comment ?? "" })) {
       this.tell("Thank you. You can add a comment.");
-      this.#open(article, this.#opinions.get(article.dataset.seq));
+      this.#open(article, this.opinions.get(article.dataset.seq));
     }
   }
 
@@ -53,26 +46,21 @@ export class FeedbackForm {
     if (!(await this.#store(article, opinion))) return;
     this.tell(opinion ? "Your feedback is saved." : "Your feedback is withdrawn.");
     form.remove();
-    (buttons(article).find((button) => button.ariaPressed === "true") ?? buttons(article)[0]).focus();
+    const buttons = [...article.querySelectorAll(".actions [aria-pressed]")];
+    (buttons.find((button) => button.ariaPressed === "true") ?? buttons[0]).focus();
   }
 
   // Return true when the server has stored the opinion.
   async #store(article, opinion) {
     const { seq } = article.dataset;
-    const body = new URLSearchParams(opinion ?? {});
-    const headers = { "X-CSRFToken": this.token };
-    const response = await fetch(`${this.url}${seq}/feedback/`, { method: "POST", headers, body }).catch(() => null);
+    const response = await post(`${this.url}${seq}/feedback/`, opinion ?? {}).catch(() => null);
     if (!response?.ok) {
       this.onTrouble("Your feedback could not be saved. Try again.");
       return false;
     }
-    if (opinion) this.#opinions.set(seq, opinion);
-    else this.#opinions.delete(seq);
-    this.show(article);
+    if (opinion) this.opinions.set(seq, opinion);
+    else this.opinions.delete(seq);
+    this.onChange(article);
     return true;
   }
-}
-
-function buttons(article) {
-  return [...article.querySelectorAll(".actions [aria-pressed]")];
 }

@@ -20,6 +20,18 @@ export function setUpFiles(main, button, url) {
   askForFacts(main, url);
 }
 
+/** Return the files of a message, as the composer lists them. */
+export function filesOf(article) {
+  return [...article.querySelectorAll(".files > li")].map((row) => ({
+    name: row.dataset.name,
+    version: Number(row.dataset.version),
+    facts: row.querySelector(".file-facts").textContent,
+    url: row.querySelector(".file").href,
+    isImage: row.querySelector(".picture") !== null,
+    isSent: true,
+  }));
+}
+
 async function openPanel(url) {
   const { showPanel } = await import("./panel.js");
   showPanel(url);

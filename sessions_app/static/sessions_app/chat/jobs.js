@@ -2,6 +2,7 @@
 
 import { moveFocus, parse } from "./dom.js";
 import { setEnabled } from "./confirmations.js";
+import "./later_styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
 export class Jobs {

@@ -6,23 +6,18 @@ import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
-import { setUpEarlierButton } from "./earlier.js";
-import { Edit, filesOf } from "./edit.js";
-import { setUpFiles } from "./files.js";
+import { filesOf, setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
-import { Jobs } from "./jobs.js";
 import { LiveText } from "./live.js";
+import { NewChat } from "./new_chat.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
-import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import "./shortcuts.js";
 import { ChatSocket } from "./socket.js";
-import { showStateDelta } from "./state.js";
 import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 import { listenForFiles, Uploads } from "./uploads.js";
-import { Waiting } from "./waiting.js";
 
 const CONNECTION_LABELS = {
   connected: "Connected",
@@ -38,48 +33,63 @@ const CLOSED_NOTICES = {
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
-const { socket: socketPath, events: eventsUrl } = main.dataset;
+const { session, socket: socketPath, events: eventsUrl } = main.dataset;
 const storage = new ChatStorage(main.dataset, localStorage);
+const editStorage = new ChatStorage(main.dataset, sessionStorage);
+const newChat = new NewChat(main.dataset, { onBegin: handleBegin });
 const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
+const JOBS = ".job-place";
 let lastGapRequest = 0;
 let lastSeen = 0;
 const chats = new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
-const jobs = new Jobs(conversation, {
-  onCancel: (id) => socket.send("cancel_job", { id }),
-  onAnswer: (answer) => socket.send("answer_job", answer),
-});
-const schedules = new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
 const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
 const outcomes = new Outcomes(conversation, {
   onRetry: (id) => socket.send("retry", { invocation_id: id }),
   onPress: takeFocus,
 });
 const invocations = new Invocations();
-const waiting = new Waiting(byId("working"), { conversation, tell });
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
 const outbox = new Outbox(byId("outbox"), storage, {
-  deliver: (message) => socket.isReady && socket.send("message", message),
+  deliver: deliverMessage,
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
   onCancel: (id) => socket.send("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
-const uploads = new Uploads(byId("uploads"), { onProblem: showNotice });
-const composer = new Composer(byId("composer"), storage, {
+const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat.begin() });
+const composer = new Composer(byId("composer"), newChat.draftStorage(storage), {
   files: uploads,
-  onSend: (text, files) => send(text, edit.finish(), files),
+  onSend: (text, files) => send(text, edit?.finish(), files),
   onStop: stop,
 });
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
-const edit = new Edit(byId("editing"), {
-  storage: new ChatStorage(main.dataset, sessionStorage),
-  conversation,
-  composer,
-  mayBegin: mayEdit,
-  onLost: () => showNotice("The message that you were editing was removed. Your text will be sent as a new message."),
+
+// Loaded with the first answer that is awaited, job, scheduled task or edit.
+let waiting = null;
+const loadWaiting = once(async () => {
+  const { Waiting } = await import("./waiting.js");
+  waiting = new Waiting(byId("working"), { conversation, tell });
+  showActivity();
+});
+const loadJobs = once(async () => {
+  const { Jobs } = await import("./jobs.js");
+  return new Jobs(conversation, {
+    onCancel: (id) => socket.send("cancel_job", { id }),
+    onAnswer: (answer) => socket.send("answer_job", answer),
+  });
+});
+const loadSchedules = once(async () => {
+  const { Schedules } = await import("./schedules.js");
+  return new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
+});
+let edit = null;
+const loadEdit = once(async () => {
+  const { Edit } = await import("./edit.js");
+  const onLost = () => showNotice("The message that you were editing was removed. Your text will be sent as a new message.");
+  edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, onLost });
 });
 
 const handlers = {
@@ -87,8 +97,8 @@ const handlers = {
     chats.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
     live.clear(); // the server sends the streamed text again from its start
-    frame.jobs.forEach((job) => jobs.show(job));
-    schedules.replace(frame.schedules);
+    frame.jobs.forEach(showJob);
+    if (frame.schedules.length || !byId("schedules").hidden) loadSchedules().then((panel) => panel.replace(frame.schedules));
     outbox.resend();
     if (hasEndedMeanwhile || outcomes.offersRetry) loadOutcomes(frame.seq);
   },
@@ -96,17 +106,15 @@ const handlers = {
     if (!conversation.add(frame)) return;
     if (frame.rewound_from) {
       outcomes.handleRewind();
-      edit.handleRewind();
+      edit?.handleRewind();
     }
     live.finish(frame.event.id);
     if (frame.event.customMetadata?.adk_resumed) live.adoptLease(frame.event.customMetadata.adk_resumed);
     outbox.reconcile(frame.event.invocationId);
     outcomes.refresh(frame.event.invocationId);
-    jobs.showPending();
+    if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
     actions.update();
-    if (byId("state")) {
-      showStateDelta(byId("state"), byId(`event-${frame.seq}`) ?? parse(frame.html), frame.event.actions.stateDelta);
-    }
+    if (byId("state")) showState(frame);
     if (byId(`event-${frame.seq}`)) scroll.offerNewest();
   },
   partial(frame) {
@@ -114,15 +122,9 @@ const handlers = {
     scroll.offerNewest();
   },
   invocation: handleInvocation,
-  job(frame) {
-    jobs.show(frame);
-    if (frame.question) {
-      tell(frame.question.text); // screen readers skip the cards, which change often
-      scroll.offerNewest();
-    }
-  },
+  job: showJob,
   schedule(frame) {
-    schedules.update(frame);
+    loadSchedules().then((panel) => panel.update(frame));
   },
   sessions() {
     chats.refresh();
@@ -138,7 +140,7 @@ const handlers = {
 
 function onFrame(frame) {
   handlers[frame.type]?.(frame);
-  if (frame.type === "event" || frame.type === "invocation") leaveNewAddress();
+  if (frame.type === "event" || frame.type === "invocation") newChat.begin();
   showActivity();
   reportSeen();
 }
@@ -152,6 +154,26 @@ function onState(state) {
     showNotice(CLOSED_NOTICES[state]);
     composer.close();
   }
+}
+
+// Return a function that calls `load` once, and returns its promise from then on.
+function once(load) {
+  let loaded = null;
+  return () => (loaded ??= load());
+}
+
+async function showJob(frame) {
+  const jobs = await loadJobs();
+  jobs.show(frame);
+  if (!frame.question) return;
+  tell(frame.question.text); // screen readers skip the cards, which change often
+  scroll.offerNewest();
+}
+
+async function showState({ seq, html, event }) {
+  const rows = byId(`event-${seq}`) ?? parse(html);
+  const { showStateDelta } = await import("./state.js");
+  showStateDelta(byId("state"), rows, event.actions.stateDelta);
 }
 
 // Request what is missing, but not again for every frame that arrives before the response.
@@ -181,6 +203,26 @@ function send(text, replaces, files) {
   scroll.toEnd();
 }
 
+async function loadEarlier() {
+  const { setUpEarlierButton } = await import("./earlier.js");
+  const onLoaded = (frames) => {
+    frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true }));
+    actions.update();
+    if (conversation.find(JOBS)) loadJobs();
+  };
+  setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded });
+}
+
+function deliverMessage(message) {
+  newChat.noteMessage();
+  return socket.isReady && socket.send("message", message);
+}
+
+async function startEdit(article) {
+  await loadEdit();
+  if (article.isConnected) edit.begin(article);
+}
+
 function regenerate(invocationId) {
   if (!mayEdit()) return;
   const message = conversation.articlesOf(invocationId).find((article) => article.matches(".person"));
@@ -206,15 +248,15 @@ function showActivity() {
   const isRunning = invocations.current !== null;
   composer.running = invocations.current;
   main.toggleAttribute("data-busy", isRunning);
-  waiting.update(invocations.currentWithStatus, { isWriting: !live.isEmpty });
+  if (waiting) waiting.update(invocations.currentWithStatus, { isWriting: !live.isEmpty });
+  else if (isRunning) loadWaiting();
 }
 
-// The chat exists now: its address needs no `?new=` any more, nor does that of its socket.
-function leaveNewAddress() {
-  if (!("new" in main.dataset)) return;
-  delete main.dataset.new;
+function handleBegin() {
   socket.url.search = "";
-  history.replaceState(null, "", location.pathname);
+  composer.moveDraft(storage);
+  byId("files").hidden = false;
+  chats.refresh();
 }
 
 // Tell the server how far the person has seen the chat, so that other tabs do not show it as unread.
@@ -235,16 +277,13 @@ function showNotice(text) {
 
 embeddedInvocations(conversation.log).forEach(handleInvocation);
 listenForConfirmations(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
-setUpEarlierButton({
-  button: byId("earlier"),
-  conversation,
-  scroll,
-  url: eventsUrl,
-  onLoaded: (frames) => {
-    frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true }));
-    actions.update();
-  },
+if (!byId("earlier").hidden) loadEarlier();
+conversation.log.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-edit]");
+  if (button && mayEdit()) startEdit(button.closest("article"));
 });
+if (editStorage.names("edit").length) loadEdit(); // it goes on after a reload
+if (conversation.find(JOBS)) loadJobs();
 forgetOnSignOut();
 byId("reconnect").addEventListener("click", () => {
   socket.retry();
@@ -261,4 +300,4 @@ setInterval(() => showElapsed(document), 1000);
 showElapsed(document);
 showActivity();
 scroll.toEnd();
-socket.start();
+if (!newChat.returnToUnsent()) socket.start();

@@ -2,6 +2,7 @@
 
 import { change } from "./changes.js";
 import { make, makeButton } from "./dom.js";
+import "./later_styles.js";
 import { showToast } from "./toast.js";
 
 const EDGE = 8;
@@ -16,20 +17,17 @@ export class ItemMenu {
     this.popup.popover = "auto";
     this.popup.setAttribute("role", "menu");
     root.append(this.popup);
-    root.addEventListener("click", (event) => {
-      const button = event.target.closest(".item-menu");
-      if (button) this.#open(button);
-    });
     this.popup.addEventListener("toggle", ({ newState }) => newState === "closed" && this.#close());
     this.popup.addEventListener("keydown", (event) => this.#move(event));
   }
 
-  /** True while the menu is open or a title is edited: the list must not be replaced then. */
+  /** True while the menu is open: the list must not be replaced then. */
   get isInUse() {
-    return this.#item !== null || document.querySelector(".rename") !== null;
+    return this.#item !== null;
   }
 
-  #open(button) {
+  /** Open the menu of the chat that the button belongs to. */
+  open(button) {
     this.#item = button.closest(".chat");
     const { pinned, archived } = this.#item.dataset;
     this.popup.replaceChildren(

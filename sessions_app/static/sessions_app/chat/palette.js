@@ -2,6 +2,7 @@
 
 import { change } from "./changes.js";
 import { make, makeButton, parse } from "./dom.js";
+import "./later_styles.js";
 import { remove, rename } from "./menu.js";
 import { showToast } from "./toast.js";
 

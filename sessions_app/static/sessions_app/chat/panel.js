@@ -2,6 +2,7 @@
 
 import { addCopyButtons } from "./code.js";
 import { make, makeButton, parse } from "./dom.js";
+import "./later_styles.js";
 
 let panel = null;
 

@@ -1,0 +1,140 @@
+// Uploads: each file is sent at once, and shown above the message with its progress. The message refers to it.
+
+import { make, makeButton } from "./dom.js";
+import "./later_styles.js";
+import { post } from "./post.js";
+
+const KILOBYTE = 1024;
+const MEGABYTE = KILOBYTE * KILOBYTE;
+
+/** Upload files; those beyond a limit are refused in words. */
+export function upload(uploads, files) {
+  uploads.onProblem("");
+  for (const file of files) {
+    const problem = problemOf(file, uploads);
+    if (problem) uploads.onProblem(problem);
+    else send(uploads, { name: file.name, file, facts: inWords(file.size) });
+  }
+}
+
+/** Show the files of the message. */
+export function show(uploads) {
+  uploads.region.replaceChildren(...uploads.items.map((item) => makeChip(uploads, item)));
+}
+
+/** Tell the server that a file is not wanted; it keeps what a message refers to. */
+export function discard(uploads, item) {
+  if (item.state !== "ready") item.request.abort();
+  else if (!item.isSent) post(uploads.region.dataset.removeUrl, { name: item.name, version: item.version }).catch(() => {});
+}
+
+/** Offer to attach a text as a file, because it is too long for the message. */
+export function offerFile(uploads, text, field, offer) {
+  const close = () => {
+    offer.hidden = true;
+    field.focus();
+  };
+  const attach = makeButton("primary", "Attach as a file", () => {
+    close();
+    upload(uploads, [new File([text], "pasted.txt", { type: "text/plain" })]);
+  });
+  const count = (number) => number.toLocaleString();
+  const words = `The text has ${count(text.length)} characters; a message may have ${count(field.maxLength)}.`;
+  offer.replaceChildren(make("p", "", words), attach, makeButton("plain", "Cancel", close));
+  offer.hidden = false;
+}
+
+function problemOf({ name, size, type }, { region, items }) {
+  const { mostBytes, mostFiles, accept } = region.dataset;
+  if (items.length >= mostFiles) return `A message may have ${mostFiles} files. “${name}” was not attached.`;
+  if (size === 0) return `“${name}” is empty, or a folder. Choose another file.`;
+  if (size > mostBytes) return `“${name}” has ${inWords(size)}; the limit is ${inWords(mostBytes)}.`;
+  const isAccepted = (pattern) => pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));
+  if (accept && type && !accept.split(",").some(isAccepted)) return `“${name}” is of the type ${type}. Files may be: ${accept}.`;
+  return "";
+}
+
+function send(uploads, item) {
+  const request = new XMLHttpRequest();
+  const form = new FormData();
+  form.append("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
+  form.append("file", item.file);
+  Object.assign(item, { state: "uploading", request, progress: 0 });
+  if (!uploads.items.includes(item)) uploads.items.push(item);
+  request.upload.onprogress = ({ loaded, total }) => {
+    item.progress = loaded / total;
+    item.bar?.setAttribute("value", item.progress);
+  };
+  request.onload = () => finish(uploads, item, request);
+  request.onerror = () => fail(uploads, item, "No connection.");
+  request.open("POST", uploads.region.dataset.url);
+  request.send(form);
+  uploads.update();
+}
+
+function finish(uploads, item, request) {
+  const answer = readJson(request.responseText);
+  if (request.status !== 201) {
+    fail(uploads, item, answer.error ?? "The server did not take the file. Reload the page, then try again.");
+    return;
+  }
+  const { name, version, facts, url, is_image: isImage } = answer;
+  Object.assign(item, { name, version, facts, url, isImage, state: "ready", file: null });
+  tell(`${name} is attached.`);
+  uploads.onStored();
+  uploads.update();
+}
+
+function fail(uploads, item, reason) {
+  Object.assign(item, { state: "failed", reason });
+  uploads.update();
+  uploads.onProblem(`“${item.name}” was not uploaded. ${reason}`);
+}
+
+function remove(uploads, item) {
+  discard(uploads, item);
+  tell(`${item.name} was removed.`);
+  uploads.onProblem("");
+  uploads.remove(item);
+  show(uploads);
+  (uploads.region.querySelector("button") ?? document.getElementById("message")).focus();
+}
+
+function makeChip(uploads, item) {
+  const chip = make("li", "upload");
+  chip.dataset.state = item.state;
+  if (item.isImage) chip.append(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
+  const words = make("span", "upload-words");
+  words.append(make("span", "upload-name", item.name), make("small", "", item.state === "failed" ? "Not uploaded" : item.facts));
+  chip.append(words);
+  if (item.state === "uploading") chip.append((item.bar = makeBar(item)));
+  if (item.state === "failed") chip.append(makeButton("plain", "Retry", () => send(uploads, item)));
+  const button = makeButton("icon", "×", () => remove(uploads, item));
+  button.setAttribute("aria-label", `Remove ${item.name}`);
+  chip.append(button);
+  return chip;
+}
+
+function makeBar(item) {
+  const bar = document.createElement("progress");
+  bar.setAttribute("aria-label", `Upload of ${item.name}`);
+  bar.setAttribute("value", item.progress);
+  return bar;
+}
+
+function tell(sentence) {
+  document.getElementById("uploads-status").textContent = sentence;
+}
+
+function readJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {}; // the page of a sign-in or a proxy
+  }
+}
+
+function inWords(bytes) {
+  if (bytes < KILOBYTE) return `${bytes} bytes`;
+  return bytes < MEGABYTE ? `${(bytes / KILOBYTE).toFixed(1)} KB` : `${(bytes / MEGABYTE).toFixed(1)} MB`;
+}
