@@ -126,6 +126,21 @@ def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
     expect(chat.answers).to_have_text(["Here I am."])
 
 
+def test_the_state_of_the_connection_is_seen_only_in_trouble(chat: ChatPage) -> None:
+    bar, retry = chat.page.locator(".trouble"), chat.page.get_by_role("button", name="Retry now")
+    for _ in range(2):
+        expect(retry).to_be_hidden()
+        assert (box := bar.bounding_box()) and box["height"] <= 1
+        chat.connection.cut()
+        expect(chat.status).to_have_text("Reconnecting…")
+        expect(bar).to_be_hidden()  # for a moment
+        expect(retry).to_be_visible()
+        assert (box := bar.bounding_box()) and box["height"] > 30
+        chat.connection.restore()
+        retry.click()
+        chat.wait_until_connected()
+
+
 def test_a_message_written_without_a_connection_is_kept_and_sent_once(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["It came."]))
     chat.connection.cut()

@@ -52,6 +52,47 @@ def test_a_message_that_one_tab_discards_is_not_sent_by_another(
     assert model.requests() == []
 
 
+def test_the_draft_of_a_new_chat_waits_for_the_next_new_chat(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["Found."]))
+    chat.box.fill("Half a sentence")
+    chat.page.goto(chat.base_url)
+    chat.new_chat()
+    expect(chat.box).to_have_value("Half a sentence")
+    chat.send("A whole sentence")
+    chat.box.fill("The next one")
+    chat.wait_for_answer("Found.")
+    other = open_tab()
+    other.page.goto(other.base_url)
+    other.new_chat()
+    expect(other.box).to_have_value("")
+    chat.reload()
+    expect(chat.box).to_have_value("The next one")
+
+
+def test_the_first_message_of_a_chat_that_never_began_is_sent_by_the_next_new_chat(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["Here at last."]), Turn(text=["Another chat."]))
+    address = chat.page.url
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.send("Is anybody there?")
+    expect(chat.unsent).to_contain_text("Not sent")
+    chat.page.close()
+
+    other = open_tab()
+    other.page.goto(other.base_url)
+    other.new_chat()
+    other.wait_for_answer("Here at last.")
+    expect(other.messages).to_have_text(["Is anybody there?"])
+    expect(other.page).to_have_url(address.partition("?")[0])
+    other.new_chat()
+    expect(other.messages).to_have_count(0)
+    assert len(model.requests()) == 1
+
+
 def test_signing_out_forgets_what_was_not_sent(open_tab: OpenTab, site: Stack) -> None:
     tab = open_tab()
     tab.page.context.clear_cookies()

@@ -6,6 +6,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -214,6 +215,38 @@ def test_a_file_for_a_deleted_session_is_not_found(browser_of_person: Client, se
     address = files_url(session)
     session.delete()
     assert browser_of_person.post(address, {"file": SimpleUploadedFile("a", b"a")}).status_code == 404
+
+
+def send_to_new_chat(client: Client, session_id: UUID, data: bytes, app: str = "help_desk") -> Any:
+    url = reverse("chat:files", args=[session_id])
+    return client.post(f"{url}?new={app}", {"file": SimpleUploadedFile("a.txt", data)})
+
+
+@pytest.mark.django_db(transaction=True)  # the session is created on a connection of its own
+def test_the_first_file_creates_the_session_once(browser_of_person: Client, person: User) -> None:
+    new = uuid4()
+    assert [send_to_new_chat(browser_of_person, new, b"a").status_code for _ in range(2)] == [201, 201]
+    session = Session.objects.get()
+    assert (session.pk, session.user_id, session.app_name) == (new, person.pk, "help_desk")
+    assert session.artifacts.count() == 2
+    html = browser_of_person.get(f"{page(session)}?new=help_desk").content.decode()
+    assert "data-new" not in html
+
+
+def test_a_refused_file_creates_no_session(
+    browser_of_person: Client, settings: Settings, session: Session
+) -> None:
+    settings.ADK = {"upload_bytes": 3}
+    assert send_to_new_chat(browser_of_person, uuid4(), b"four").status_code == 400
+    assert send_to_new_chat(browser_of_person, uuid4(), b"a", app="nobody").status_code == 404
+    assert Session.objects.get() == session
+
+
+def test_a_new_chat_with_the_id_of_another_persons_session_gets_no_file(
+    browser_of_person: Client, session_of_another: Session
+) -> None:
+    assert send_to_new_chat(browser_of_person, session_of_another.pk, b"a").status_code == 404
+    assert not Artifact.objects.exists()
 
 
 def test_a_connection_that_breaks_half_way_stores_nothing(

@@ -206,9 +206,8 @@ def test_pages_of_a_rewound_session_are_full_and_need_one_more_query(
         say(session, f"e-{number}", f"text {number}")
     for number in range(4):
         rewind(session, f"e-{59 - number}")
-    with django_assert_num_queries(
-        LOGIN_QUERIES + 7
-    ):  # all of the others, and the numbers of the rewound; no jobs
+    # all of the others, and the numbers of the rewound; no jobs
+    with django_assert_num_queries(LOGIN_QUERIES + 8):
         html = browser_of_person.get(page(session)).content.decode()
     assert seqs(html) == list(range(7, 57))
     older = browser_of_person.get(f"{page(session)}events/?before=7").content.decode()

@@ -14,6 +14,7 @@ export class Chats {
   #request = 0;
   #query = "";
   #menu = null;
+  #older = null;
 
   /**
    * @param currentId - Id of the chat that the page shows, if it shows one.
@@ -62,7 +63,7 @@ export class Chats {
     const query = this.search.value.trim();
     const fresh = await this.#fetch(query ? { q: query } : {});
     if (!fresh || this.#isInUse) return;
-    if (!query && !this.#query) keepOlder(this.body, fresh);
+    if (!query && !this.#query) this.#older?.keep(this.body, fresh);
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
@@ -75,11 +76,8 @@ export class Chats {
   async #loadMore(link) {
     const fresh = await this.#fetch({ before: new URL(link.href).searchParams.get("before") });
     if (!fresh) return;
-    link.remove();
-    const first = fresh.querySelector(".chat");
-    this.body.querySelector(".chats").append(...fresh.querySelectorAll(".chat"));
-    this.body.append(fresh);
-    this.body.querySelector(".chats ~ .chats")?.remove();
+    this.#older = await import("./older_chats.js");
+    const first = this.#older.append(this.body, fresh, link);
     this.#decorate();
     first?.querySelector("a").focus();
   }
@@ -109,22 +107,6 @@ export class Chats {
   }
 }
 
-// Keep what further pages have brought, behind the fresh first page.
-function keepOlder(body, fresh) {
-  const more = fresh.querySelector(".more-chats");
-  if (!more) return;
-  const known = new Set([...fresh.querySelectorAll(".chat")].map((item) => item.dataset.id));
-  const end = timeOf([...fresh.querySelectorAll(".chat")].at(-1));
-  const older = [...body.querySelectorAll(".chat")].filter(
-    (item) => !known.has(item.dataset.id) && !("pinned" in item.dataset) && timeOf(item) < end,
-  );
-  if (!older.length) return;
-  fresh.querySelector(".chats").append(...older);
-  const next = body.querySelector(".more-chats");
-  if (next) more.replaceWith(next);
-  else more.remove();
-}
-
 function addGroups(items) {
   let last = "";
   for (const item of items) {
@@ -149,6 +131,7 @@ function dayName(date) {
   return days <= 7 ? "Previous 7 days" : month.format(date);
 }
 
-function timeOf(item) {
+/** Return the time of a chat in the list, in milliseconds. */
+export function timeOf(item) {
   return Date.parse(item.querySelector("time").dateTime);
 }

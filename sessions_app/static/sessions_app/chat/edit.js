@@ -1,6 +1,5 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
-import { filesOf } from "./files.js";
 import "./later_styles.js";
 
 const EDITED = "edit";
@@ -69,6 +68,18 @@ export class Edit {
     this.begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
     this.handleRewind();
   }
+}
+
+/** Return the files of a message, as the composer lists them. */
+export function filesOf(article) {
+  return [...article.querySelectorAll(".files > li")].map((row) => ({
+    name: row.dataset.name,
+    version: Number(row.dataset.version),
+    facts: row.querySelector(".file-facts").textContent,
+    url: row.querySelector(".file").href,
+    isImage: row.querySelector(".picture") !== null,
+    isSent: true,
+  }));
 }
 
 function makeRemovedArticle(invocation) {

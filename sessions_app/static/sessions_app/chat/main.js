@@ -6,7 +6,7 @@ import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
-import { filesOf, setUpFiles } from "./files.js";
+import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { LiveText } from "./live.js";
 import { NewChat } from "./new_chat.js";
@@ -223,7 +223,8 @@ async function startEdit(article) {
   if (article.isConnected) edit.begin(article);
 }
 
-function regenerate(invocationId) {
+async function regenerate(invocationId) {
+  const { filesOf } = await import("./edit.js");
   if (!mayEdit()) return;
   const message = conversation.articlesOf(invocationId).find((article) => article.matches(".person"));
   send(message.querySelector(".said")?.textContent ?? "", invocationId, filesOf(message));

@@ -1,6 +1,6 @@
 // Panel beside the conversation: the preview of a file, or the list of files. The server renders both.
 
-import { addCopyButtons } from "./code.js";
+import { addCodeHeads } from "./code.js";
 import { make, makeButton, parse } from "./dom.js";
 import "./later_styles.js";
 
@@ -16,7 +16,7 @@ export async function showPanel(url) {
     const response = await fetch(url);
     if (!response.ok) throw new Error(`${response.status}`);
     body.replaceChildren(parse(await response.text()));
-    addCopyButtons(body);
+    addCodeHeads(body);
   } catch {
     body.replaceChildren(make("p", "error", "This cannot be shown. The file may have been deleted."));
   }
