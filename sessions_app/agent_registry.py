@@ -102,9 +102,9 @@ def get_app(name: str) -> App:
 
 def starters(app_name: str) -> tuple[str, ...]:
     """Return the messages that an empty chat with the app offers."""
-    names = [name for name, app in registry().modules.items() if app.name == app_name]
-    modules = [sys.modules.get(place) for name in names for place in (name, f"{name}.agent")]
-    return next(filter(None, map(starters_of, modules)), ())
+    modules = [sys.modules.get(name) for name, app in registry().modules.items() if app.name == app_name]
+    places = [place for module in modules for place in (module, getattr(module, "agent", None))]
+    return next(filter(None, map(starters_of, places)), ())
 
 
 def _load_all() -> Registry:

@@ -124,6 +124,7 @@ def test_files_are_dropped_pasted_and_removed(chat: ChatPage) -> None:
             chat.page.get_by_role("button", name=f"Remove {name}").click()
         assert removed.value.status == 204
     expect(chat.uploads).to_have_count(0)
+    expect(chat.box).to_be_focused()
     expect(chat.send_button).to_be_disabled()
     chat.page.get_by_role("button", name="Files", exact=True).click()
     expect(chat.page.get_by_role("dialog", name="Files")).to_contain_text("There are no files")

@@ -51,6 +51,23 @@ def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
     assert problems() == []
     assert list(agent_registry.apps()) == ["help_desk", "weather"]
     assert root_of("weather").name == "forecaster"
+    assert agent_registry.starters("weather") == ()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"agent": f"{AGENT}\nstarters = ['Will it rain?']"},
+        {
+            "__init__": "from . import forecaster as agent",
+            "forecaster": f"{AGENT}\nstarters = ['Will it rain?']",
+        },
+        {"__init__": f"{AGENT}\nstarters = ['Will it rain?']"},
+    ],
+)
+def test_a_folder_offers_messages_to_begin_with(write_folder: WriteFolder, files: dict[str, str]) -> None:
+    write_folder("weather", **files)
+    assert agent_registry.starters("weather") == ("Will it rain?",)
 
 
 def test_a_folder_may_describe_its_agent_in_yaml(agent_dir: Path) -> None:
@@ -110,6 +127,11 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
             "weather",
             {"agent": "root_agent = 'me'"},
             "neither weather nor weather.agent defines a root_agent or an app.",
+        ),
+        (
+            "weather",
+            {"agent": f"{AGENT}\nstarters = 'Will it rain?'"},
+            "weather.agent: starters must be a list of at most 4 messages; it is 'Will it rain?'.",
         ),
         ("two-words", {"agent": AGENT}, "its name 'two-words' cannot be imported"),
         ("json", {"__init__": "from . import agent", "agent": AGENT}, "another module is called 'json'"),

@@ -91,12 +91,11 @@ function fail(uploads, item, reason) {
   uploads.onProblem(`“${item.name}” was not uploaded. ${reason}`);
 }
 
-function remove(uploads, item) {
+async function remove(uploads, item) {
   discard(uploads, item);
   tell(`${item.name} was removed.`);
   uploads.onProblem("");
-  uploads.remove(item);
-  show(uploads);
+  await uploads.remove(item);
   (uploads.region.querySelector("button") ?? document.getElementById("message")).focus();
 }
 

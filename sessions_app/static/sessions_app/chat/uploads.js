@@ -71,18 +71,18 @@ export class Uploads {
   /** Take a file out of the list. */
   remove(item) {
     this.#lists.set(this.#slot.name, this.items.filter((other) => other !== item));
-    this.update();
+    return this.update();
   }
 
   /** Keep the files that are ready, and show all. Call this when one has changed. */
-  update() {
+  async update() {
     const ready = this.items.filter(({ state }) => state === "ready");
     const stored = ready.map(({ name, version, facts, url, isImage, isSent }) => ({ name, version, facts, url, isImage, isSent }));
     this.#slot.storage.set(`files:${this.#slot.name}`, stored.length ? JSON.stringify(stored) : "");
     this.region.hidden = this.isEmpty;
     this.onChange();
     if (this.isEmpty) this.region.replaceChildren();
-    else import("./upload_files.js").then(({ show }) => show(this));
+    else (await import("./upload_files.js")).show(this);
   }
 
   #forget() {
