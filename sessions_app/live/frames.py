@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
 from runtime.sessions.state import State
-from sessions_app.live.streamed_text import TextChunk
+from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 VERSION = 1
@@ -63,6 +63,7 @@ class PartialFrame(ServerFrame):
         lease: fencing token of the lease that the text was streamed under.
         offset: start of the text, in UTF-16 code units from the start of the event's text (or thoughts).
         thought: True for thoughts, None for text.
+        blocks: HTML of the text's Markdown blocks that have ended; None when no block has.
     """
 
     type = "partial"
@@ -74,9 +75,10 @@ class PartialFrame(ServerFrame):
     offset: int
     text: str
     thought: bool | None
+    blocks: dict[str, Any] | None
 
     @classmethod
-    def of_chunk(cls, chunk: TextChunk) -> PartialFrame:
+    def of_chunk(cls, chunk: TextChunk, blocks: RenderedBlocks | None) -> PartialFrame:
         """Return the frame of a chunk."""
         stream = chunk.stream
         return cls(
@@ -87,6 +89,7 @@ class PartialFrame(ServerFrame):
             chunk.offset,
             chunk.text,
             stream.thought or None,
+            asdict(blocks) if blocks else None,
         )
 
 

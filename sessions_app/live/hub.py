@@ -87,7 +87,7 @@ class Hub:
         """Add a watcher, and send it the text streamed so far."""
         self._watchers[session_id].add(watcher)
         for text in self._texts.get(session_id, {}).values():
-            watcher.on_text(PartialFrame.of_chunk(text.whole()).json())
+            watcher.on_text(PartialFrame.of_chunk(text.whole(), text.all_blocks()).json())
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
         """Remove a watcher.
@@ -194,7 +194,7 @@ class Hub:
             return
         unseen = texts[stream].take_pending()
         if unseen:
-            self._show_text(session_id, unseen)
+            self._show_text(session_id, texts[stream], unseen)
         self._schedule_flush()  # bounds the memory
 
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
@@ -245,7 +245,7 @@ class Hub:
             for text in self._texts.get(session_id, {}).values():
                 chunk = text.take_pending()
                 if chunk:
-                    self._show_text(session_id, chunk)
+                    self._show_text(session_id, text, chunk)
                     if session_id in self._requested_elsewhere:
                         self._outbox.send_text(session_id, chunk)
         shortest, longest = conf().merge_seconds, conf().merge_seconds_under_load
@@ -268,10 +268,10 @@ class Hub:
             excess -= text.bytes
             text.cut()
 
-    def _show_text(self, session_id: UUID, chunk: TextChunk) -> None:
+    def _show_text(self, session_id: UUID, text: GrowingText, chunk: TextChunk) -> None:
         watchers = self.watchers(session_id)
         if watchers:
-            frame = PartialFrame.of_chunk(chunk).json()
+            frame = PartialFrame.of_chunk(chunk, text.take_blocks()).json()
             for watcher in watchers:
                 watcher.on_text(frame)
 

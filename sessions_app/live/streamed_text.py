@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sessions_app.rendering.finished_blocks import FinishedBlocks
+
 
 def utf16_length(text: str) -> int:
     """Return the length as JavaScript counts it."""
@@ -40,6 +42,20 @@ class TextChunk:
     text: str
 
 
+@dataclass(frozen=True)
+class RenderedBlocks:
+    """HTML of a piece of a growing text.
+
+    Attributes:
+        start: start of the piece, in UTF-16 code units from the start of the event's text.
+        end: end of the piece.
+    """
+
+    start: int
+    end: int
+    html: str
+
+
 @dataclass
 class GrowingText:
     """Text or thoughts of a future event, as far as they have been streamed.
@@ -48,6 +64,9 @@ class GrowingText:
         is_local: True when this process runs the invocation, False when another process sends the text.
         pending: pieces that no flush has taken yet.
         pending_from: offset of the first pending piece.
+        blocks: the blocks of the answer that have ended and been rendered.
+        html: their HTML.
+        html_end: end of their text, in UTF-16 code units.
         is_cut: True when the text took too much memory: it is no longer kept or shown, and the whole event will be.
     """
 
@@ -57,16 +76,19 @@ class GrowingText:
     length: int = 0
     pending: list[str] = field(default_factory=list)
     pending_from: int = 0
+    blocks: FinishedBlocks = field(default_factory=FinishedBlocks)
+    html: list[str] = field(default_factory=list)
+    html_end: int = 0
     is_cut: bool = False
 
     @property
     def bytes(self) -> int:
-        """Estimated memory of the text."""
-        return 0 if self.is_cut else 2 * self.length
+        """Estimated memory of the text and its HTML."""
+        return 0 if self.is_cut else 2 * self.length + sum(map(len, self.html))
 
     def cut(self) -> None:
         """Drop the text so far and all that follows."""
-        self.is_cut, self.pieces, self.pending = True, [], []
+        self.is_cut, self.pieces, self.pending, self.html = True, [], [], []
 
     def add(self, text: str) -> None:
         """Append a piece; it stays pending until `take_pending`."""
@@ -87,8 +109,27 @@ class GrowingText:
 
     def whole(self) -> TextChunk:
         """Return the text from its beginning; an empty chunk when it is cut."""
-        self.pieces = ["".join(self.pieces)]
-        return self._chunk(0, self.pieces[0])
+        return self._chunk(0, self._text())
+
+    def take_blocks(self) -> RenderedBlocks | None:
+        """Render the blocks of the answer that have ended since the last call; None when there are none.
+
+        Thoughts are not rendered before they are complete: they are folded.
+        """
+        if self.stream.thought or self.is_cut:
+            return None
+        text, before = self._text(), self.blocks.end
+        html = self.blocks.render_next(text)
+        if html is None:
+            return None
+        start = self.html_end
+        self.html.append(html)
+        self.html_end += utf16_length(text[before : self.blocks.end])
+        return RenderedBlocks(start, self.html_end, html)
+
+    def all_blocks(self) -> RenderedBlocks | None:
+        """Return the blocks that have been taken so far; None when there are none."""
+        return RenderedBlocks(0, self.html_end, "".join(self.html)) if self.html_end else None
 
     def receive(self, chunk: TextChunk) -> bool:
         """Add a chunk of another process. Returns False when text before the chunk is missing."""
@@ -99,9 +140,12 @@ class GrowingText:
         if chunk.offset == self.length:
             self.add(chunk.text)
         elif chunk.offset == 0 and utf16_length(chunk.text) > self.length:
-            so_far = "".join(self.pieces)
-            self.add(chunk.text[len(so_far) :])
+            self.add(chunk.text[len(self._text()) :])
         return True
+
+    def _text(self) -> str:
+        self.pieces = ["".join(self.pieces)]
+        return self.pieces[0]
 
     def _chunk(self, offset: int, text: str) -> TextChunk:
         return TextChunk(self.stream, offset, text)

@@ -23,6 +23,9 @@ from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+LINE_END = re.compile(r"\r\n?|\n")
+BLANK_LINE = re.compile(r"\n[ \t]*\n\Z")
+ENDED_BY_A_BLANK_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 
 _cleaner = nh3.Cleaner(
     tags={
@@ -49,6 +52,22 @@ def render_markdown(text: str) -> SafeString:
     parsed, rest = split_at_limit(storable(text))
     html = _markdown.render(parsed) + (_code_block(rest) if rest else "")
     return mark_safe(_cleaner.clean(html))  # noqa: S308  (sanitised here)
+
+
+def start_of_open_block(text: str) -> int:
+    """Return the position of the last block, which text that follows may change; the end of the text without one.
+
+    Args:
+        text: Complete lines.
+    """
+    tokens: list[Token] = []
+    _markdown.block.parse(LINE_END.sub("\n", text), _markdown, {}, tokens)
+    tops = [token for token in tokens if token.level == 0 and token.map]
+    if not tops or (tops[-1].type in ENDED_BY_A_BLANK_LINE and BLANK_LINE.search(text)):
+        return len(text) if tops else 0
+    ends_of_lines = [match.end() for match in LINE_END.finditer(text)]
+    first_line = (tops[-1].map or [0])[0]
+    return ends_of_lines[first_line - 1] if first_line else 0
 
 
 def _fence(

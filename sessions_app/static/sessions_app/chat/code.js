@@ -3,7 +3,7 @@
 import { make, makeButton } from "./dom.js";
 
 export function addCodeHeads(root) {
-  for (const pre of root.querySelectorAll(".prose pre")) {
+  for (const pre of root.querySelectorAll(".prose pre:not(.code > pre)")) {
     const block = make("div", "code");
     const head = make("div", "code-head");
     head.append(make("span", "", pre.dataset.language ?? "text"));

@@ -1,6 +1,8 @@
 // Streamed text of partial events. It is outside the log, so that screen readers announce only the complete event.
+// Markdown blocks that have ended are rendered by the server; the last block is plain text until it ends, too.
 
-import { make } from "./dom.js";
+import { addCodeHeads } from "./code.js";
+import { make, parse } from "./dom.js";
 
 export class LiveText {
   #messages = new Map();
@@ -21,17 +23,13 @@ export class LiveText {
    * Write text at its offset and replace everything after it.
    * Offsets count UTF-16 code units, separately for text and thoughts.
    */
-  write({ lease, event_id: eventId, invocation_id: invocationId, author, offset, text, thought }) {
+  write({ lease, event_id: eventId, invocation_id: invocationId, author, offset, text, thought, blocks }) {
     this.adoptLease(lease);
     if (lease < this.#lease || this.#finished.has(eventId)) return;
     const message = this.#messages.get(eventId) ?? this.#begin(eventId, invocationId, author);
-    const node = thought ? message.thought : message.text;
-    if (offset > node.length) {
-      this.onGap();
-      return;
-    }
-    node.replaceData(offset, node.length - offset, text);
-    message.thoughts.hidden = message.thought.length === 0;
+    const growing = thought ? message.thought : message.text;
+    if (!growing.write(offset, text) || (blocks && !growing.render(blocks))) this.onGap();
+    message.thoughts.hidden = message.thought.isEmpty;
   }
 
   /** Remove the streamed text of an event that has been committed. */
@@ -66,7 +64,7 @@ export class LiveText {
     const thoughts = make("details", "thought");
     thoughts.append(make("summary", "", "Thinking"));
     article.append(header, thoughts);
-    const message = { invocationId, article, thoughts, thought: appendTextNode(thoughts), text: appendTextNode(article) };
+    const message = { invocationId, article, thoughts, thought: new Growing(thoughts), text: new Growing(article) };
     article.dataset.eventId = eventId;
     this.region.append(article);
     this.#messages.set(eventId, message);
@@ -79,12 +77,48 @@ export class LiveText {
   }
 }
 
-function appendTextNode(parent) {
-  const body = make("div", "growing");
-  const node = document.createTextNode("");
-  body.append(node);
-  parent.append(body);
-  return node;
+// Rendered blocks of a text, and the plain text behind them. Positions count from the start of the whole text.
+class Growing {
+  #rendered = make("div", "prose");
+  #plain = document.createTextNode("");
+  #start = 0; // position of the plain text
+
+  constructor(parent) {
+    const body = make("div", "growing");
+    const plain = make("div", "plain-text");
+    plain.append(this.#plain);
+    body.append(this.#rendered, plain);
+    parent.append(body);
+  }
+
+  get isEmpty() {
+    return this.#start + this.#plain.length === 0;
+  }
+
+  /** Write text at its offset and replace everything after it. Return false when text before it is missing. */
+  write(offset, text) {
+    if (offset < this.#start) this.#restart();
+    const place = offset - this.#start;
+    if (place > this.#plain.length) return false;
+    this.#plain.replaceData(place, this.#plain.length - place, text);
+    return true;
+  }
+
+  /** Show the HTML of blocks in place of their plain text. Return false when blocks before them are missing. */
+  render({ start, end, html }) {
+    if (start !== this.#start) return false;
+    this.#rendered.append(parse(html));
+    addCodeHeads(this.#rendered);
+    this.#plain.deleteData(0, end - start);
+    this.#start = end;
+    return true;
+  }
+
+  #restart() {
+    this.#rendered.replaceChildren();
+    this.#plain.data = "";
+    this.#start = 0;
+  }
 }
 
 function asWords(name) {

@@ -1,0 +1,58 @@
+"""Finished blocks of a Markdown text that still grows: those that more text cannot change.
+
+They are rendered one after the other, so the HTML of a text costs as much as it would at the end. It may differ from
+the HTML of the whole text in links whose definition comes later.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sessions_app.conf import conf
+from sessions_app.rendering.event_html import seconds_to_render
+from sessions_app.rendering.markdown import render_markdown, start_of_open_block
+
+LONGEST_PARSED = 16_384
+"""Characters that are parsed at once. A longer block is not rendered before its text is complete."""
+GROWTH_BEFORE_RETRY = 1.25
+"""A block is parsed again when it has grown by a quarter, so that a long one is not parsed for each of its lines."""
+
+
+class FinishedBlocks:
+    """Position up to which the blocks of a growing text have been rendered.
+
+    Attributes:
+        end: Number of characters of the text that are rendered.
+    """
+
+    def __init__(self) -> None:
+        self.end = 0
+        self._length_to_parse = 1
+        self._has_given_up = False
+
+    def render_next(self, text: str) -> str | None:
+        """Return the HTML of the blocks that have ended since the last call, and move `end` behind them.
+
+        None when no block has ended, and for the rest of a text that takes too long to render.
+
+        Args:
+            text: The whole text so far.
+        """
+        unrendered = text[self.end : text.rfind("\n") + 1]
+        if self._has_given_up or len(unrendered) < self._length_to_parse:
+            return None
+        finished = unrendered[: start_of_open_block(unrendered[:LONGEST_PARSED])]
+        if not finished:
+            self._has_given_up = len(unrendered) >= LONGEST_PARSED
+            self._length_to_parse = int(len(unrendered) * GROWTH_BEFORE_RETRY) + 1
+            return None
+        if not _is_cheap(finished) or self.end + len(finished) > conf().markdown_limit:
+            self._has_given_up = True
+            return None
+        self.end += len(finished)
+        self._length_to_parse = 1
+        return render_markdown(finished)
+
+
+def _is_cheap(text: str) -> bool:
+    return seconds_to_render(json.dumps(text)) <= conf().inline_render_seconds
