@@ -36,6 +36,7 @@ const { session, socket: socketPath, events: eventsUrl } = main.dataset;
 const GAP_REQUEST_INTERVAL = 1000;
 const LONGEST_TITLE = 80;
 let lastGapRequest = 0;
+let updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 const jobs = new Jobs(conversation.log, {
@@ -64,6 +65,7 @@ const edit = new Edit(byId("editing"), {
 
 const handlers = {
   ready(frame) {
+    updatedSinceReady = new Set();
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
     live.clear(); // the server sends the streamed text again from its start
     frame.jobs.forEach((job) => jobs.show(job));
@@ -92,7 +94,10 @@ const handlers = {
     live.write(frame);
     scroll.offerNewest();
   },
-  invocation: handleInvocation,
+  invocation(frame) {
+    updatedSinceReady.add(frame.id);
+    handleInvocation(frame);
+  },
   job(frame) {
     jobs.show(frame);
     if (frame.question) {
@@ -133,18 +138,22 @@ function onGap(request) {
   request();
 }
 
-function handleInvocation(frame) {
+function handleInvocation(frame, { isEarlier = false } = {}) {
   const text = frame.text ?? outbox.textOf(frame.client_id);
   invocations.update(frame);
   outbox.acknowledge(frame);
-  outcomes.show({ ...frame, text });
+  outcomes.show({ ...frame, text, isEarlier });
   if (hasEnded(frame.status)) live.drop(frame.id);
 }
 
 // Load the outcomes of invocations that ended while the page was disconnected; pages of the log contain them.
 async function loadOutcomes(seq) {
+  const updated = updatedSinceReady;
   const response = await fetch(`${eventsUrl}?before=${seq + 1}`);
-  if (response.ok) embeddedInvocations(parse(await response.text())).forEach(handleInvocation);
+  if (!response.ok || updated !== updatedSinceReady) return;
+  // Frames that arrived during the request are newer than the response.
+  const frames = embeddedInvocations(parse(await response.text())).filter(({ id }) => !updated.has(id));
+  frames.forEach((frame) => handleInvocation(frame, { isEarlier: updated.size > 0 }));
 }
 
 function send(text, replaces) {
@@ -191,7 +200,7 @@ function showNotice(text) {
   byId("notice").hidden = !text;
 }
 
-embeddedInvocations(conversation.log).forEach(handleInvocation);
+embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
 listenForConfirmations(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
 setUpEarlierButton({
   button: byId("earlier"),
