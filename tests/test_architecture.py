@@ -62,6 +62,7 @@ SESSIONS_APP_ORDER = (
     "thread_pools",
     "limits",
     "load_errors",
+    "starters",
     "agent_folders",
     "agent_sources",
     "agent_registry",

@@ -1,7 +1,7 @@
 """Contract: a stopped or failed answer keeps its text, shows the reason, and a failed one can be retried."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
@@ -113,3 +113,23 @@ def test_only_the_last_message_can_be_retried(chat: ChatPage, model: Model) -> N
     chat.send("Three")
     chat.wait_for_answer("Fine.")
     expect(chat.retry_button).to_have_count(0)
+
+
+def test_a_late_response_with_outcomes_does_not_replace_newer_ones(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(block_reason="SAFETY"), Turn(text=["Fine."]))
+    chat.send("One")
+    expect(chat.retry_button).to_have_count(1)
+    held: list[Route] = []
+    chat.page.route("**/events/?before=*", lambda route: held.append(route))
+    with chat.page.expect_request("**/events/?before=*"):
+        chat.reload()
+    chat.send("Two")
+    chat.wait_for_answer("Fine.")
+    chat.wait_until_idle()
+    expect(chat.retry_button).to_have_count(0)
+    with chat.page.expect_response("**/events/?before=*") as late:
+        held[0].continue_()
+    late.value.finished()
+    chat.page.evaluate("new Promise((done) => setTimeout(done))")
+    expect(chat.retry_button).to_have_count(0)
+    expect(chat.errors_shown).to_have_count(1)

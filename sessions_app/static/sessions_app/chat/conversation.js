@@ -5,17 +5,19 @@ import { addCodeHeads } from "./code.js";
 import { parse } from "./dom.js";
 import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
 import { quietRetriedErrors } from "./retried.js";
-import { Runs } from "./runs.js";
 import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";
 
+const SHORTEST_RUN = 4;
+
 export class Conversation {
+  #runs = null;
+
   /** @param onGap - Callback when events before a received event are missing. */
   constructor(main, { onGap }) {
     this.main = main;
     this.log = main.querySelector("#log");
     this.chunks = new Chunks(this.log);
-    this.runs = new Runs(this, { onOpen: (articles) => this.chunks.unfold(articles) });
     this.lastSeq = Number(main.dataset.lastSeq);
     this.onGap = onGap;
     this.#decorate(this.log);
@@ -85,7 +87,16 @@ export class Conversation {
   // Parts of the page that depend on the rows before or after them.
   #update() {
     quietRetriedErrors(this.findAll("article[data-seq]:not([hidden])"));
-    this.runs.update();
+    this.#foldRuns();
+  }
+
+  async #foldRuns() {
+    if (!this.#runs) {
+      if (this.findAll(".tool[data-call-id]").length < SHORTEST_RUN) return;
+      const { Runs } = await import("./runs.js");
+      this.#runs ??= new Runs(this, { shortest: SHORTEST_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
+    }
+    this.#runs.update();
   }
 
   // Times first: what is placed elsewhere leaves the root.

@@ -44,6 +44,7 @@ const JOBS = ".job-place";
 let lastGapRequest = 0;
 let lastSeen = 0;
 const chats = new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
+let updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
@@ -94,6 +95,7 @@ const loadEdit = once(async () => {
 
 const handlers = {
   ready(frame) {
+    updatedSinceReady = new Set();
     chats.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
     live.clear(); // the server sends the streamed text again from its start
@@ -121,7 +123,10 @@ const handlers = {
     live.write(frame);
     scroll.offerNewest();
   },
-  invocation: handleInvocation,
+  invocation(frame) {
+    updatedSinceReady.add(frame.id);
+    handleInvocation(frame);
+  },
   job: showJob,
   schedule(frame) {
     loadSchedules().then((panel) => panel.update(frame));
@@ -183,18 +188,22 @@ function onGap(request) {
   request();
 }
 
-function handleInvocation(frame) {
+function handleInvocation(frame, { isEarlier = false } = {}) {
   const text = frame.text ?? outbox.textOf(frame.client_id);
   invocations.update(frame);
   outbox.acknowledge(frame);
-  outcomes.show({ ...frame, text });
+  outcomes.show({ ...frame, text, isEarlier });
   if (hasEnded(frame.status)) live.drop(frame.id);
 }
 
 // Load the outcomes of invocations that ended while the page was disconnected; pages of the log contain them.
 async function loadOutcomes(seq) {
+  const updated = updatedSinceReady;
   const response = await fetch(`${eventsUrl}?before=${seq + 1}`);
-  if (response.ok) embeddedInvocations(parse(await response.text())).forEach(handleInvocation);
+  if (!response.ok || updated !== updatedSinceReady) return;
+  // Frames that arrived during the request are newer than the response.
+  const frames = embeddedInvocations(parse(await response.text())).filter(({ id }) => !updated.has(id));
+  frames.forEach((frame) => handleInvocation(frame, { isEarlier: updated.size > 0 }));
 }
 
 function send(text, replaces, files) {
@@ -276,7 +285,7 @@ function showNotice(text) {
   byId("notice").hidden = !text;
 }
 
-embeddedInvocations(conversation.log).forEach(handleInvocation);
+embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
 listenForConfirmations(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
 if (!byId("earlier").hidden) loadEarlier();
 conversation.log.addEventListener("click", (event) => {

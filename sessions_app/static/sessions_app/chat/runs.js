@@ -2,14 +2,16 @@
 
 import { make, makeButton } from "./dom.js";
 
-const SHORTEST_RUN = 4;
 const CALLS = ".tool[data-call-id]";
 const FOLDABLE = "button.run, details, .chips, .job-place:empty";
 
 export class Runs {
-  /** @param onOpen - Callback with the articles of a run that is opened. */
-  constructor(conversation, { onOpen }) {
-    this.conversation = conversation;
+  /**
+   * @param shortest - Number of calls from which a run is folded.
+   * @param onOpen - Callback with the articles of a run that is opened.
+   */
+  constructor(conversation, { shortest, onOpen }) {
+    Object.assign(this, { conversation, shortest });
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest("button.run");
       if (button) this.#toggle(button.closest("article"), onOpen);
@@ -19,7 +21,7 @@ export class Runs {
   /** Fold the runs of the log anew. Call this when rows were added, changed or removed. */
   update() {
     const rows = this.conversation.findAll("article[data-seq]:not([hidden]), .outcome");
-    const runs = findRuns(rows);
+    const runs = this.#find(rows);
     const folded = new Set(runs.flat());
     rows.filter((row) => row.dataset.run && !folded.has(row)).forEach(clear);
     runs.forEach(fold);
@@ -27,21 +29,25 @@ export class Runs {
 
   #toggle(first, onOpen) {
     const rows = this.conversation.findAll("article[data-seq]:not([hidden]), .outcome");
-    const run = findRuns(rows).find((one) => one[0] === first);
+    const run = this.#find(rows).find((one) => one[0] === first);
     const isOpened = first.dataset.run !== "open";
     for (const article of run) article.dataset.run = isOpened ? "open" : "closed";
     fold(run);
     if (isOpened) onOpen(run);
   }
+
+  #find(rows) {
+    return groupRows(rows).filter((run) => countCalls(run) >= this.shortest);
+  }
 }
 
-function findRuns(rows) {
+function groupRows(rows) {
   const runs = [[]];
   for (const row of rows) {
     if (isFoldable(row)) runs.at(-1).push(row);
     else runs.push([]);
   }
-  return runs.filter((run) => countCalls(run) >= SHORTEST_RUN);
+  return runs;
 }
 
 // Rows that a person must see stay: questions, jobs, files, errors, and calls that have not ended.
