@@ -19,12 +19,19 @@ ANSWER = [
     "That is *all",
     "*.",
 ]
+WITHOUT_COLOURS = """
+(part) => {
+  const copy = part.cloneNode(true);
+  for (const code of copy.querySelectorAll("pre code")) code.textContent = code.textContent;
+  return copy.innerHTML;
+}
+"""
 PLAIN = "That is *all"
 
 
 def shown(part: Locator) -> str:
-    """Return the HTML as people see it: the buttons of code blocks have no state yet."""
-    html: str = part.evaluate("part => part.innerHTML")
+    """Return the HTML without colours of code, which arrive a little later."""
+    html: str = part.evaluate(WITHOUT_COLOURS)
     return "".join(html.split())
 
 

@@ -1,4 +1,4 @@
-// Header of each code block: its language, and buttons that wrap its lines and copy it.
+// Header of each code block: its language, and buttons that wrap its lines and copy it. Its text is coloured.
 
 import { make, makeButton } from "./dom.js";
 
@@ -14,7 +14,13 @@ export function addCodeHeads(root) {
     head.append(buttons);
     pre.replaceWith(block);
     block.append(head, pre);
+    if (pre.dataset.language) colour(pre);
   }
+}
+
+async function colour(pre) {
+  const { highlight } = await import("./highlight.js");
+  highlight(pre.querySelector("code"), pre.dataset.language.toLowerCase());
 }
 
 function makeWrapButton(pre) {

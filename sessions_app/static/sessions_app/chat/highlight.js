@@ -1,0 +1,43 @@
+// Colours of code, one block after the other. A block that takes too long keeps its plain text.
+
+import { parse } from "./dom.js";
+import "./later_styles.js";
+
+const LONGEST = 50_000;
+const PATIENCE = 2000;
+const coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
+let worker = null;
+let previous = Promise.resolve();
+
+/** Colour the text of an element, which stays the same. */
+export async function highlight(code, language) {
+  const text = code.textContent;
+  if (text.length > LONGEST) return;
+  const key = `${language} ${text}`;
+  if (!coloured.has(key)) {
+    previous = previous.then(() => colour(text, language));
+    coloured.set(key, previous);
+  }
+  const parts = parse((await coloured.get(key)) ?? "");
+  if (parts.textContent === text) code.replaceChildren(parts);
+}
+
+// Return HTML of the worker; null for unknown languages, and for code that takes longer than its patience.
+function colour(text, language) {
+  worker ??= new Worker(document.documentElement.dataset.highlighter, { type: "module" });
+  return new Promise((resolve) => {
+    const end = (html) => {
+      clearTimeout(timer);
+      resolve(html);
+    };
+    const giveUp = () => {
+      worker?.terminate();
+      worker = null;
+      end(null);
+    };
+    const timer = setTimeout(giveUp, PATIENCE);
+    worker.onmessage = ({ data }) => end(data);
+    worker.onerror = giveUp;
+    worker.postMessage({ text, language });
+  });
+}
