@@ -21,6 +21,7 @@ from markdown_it.utils import OptionsDict
 from sessions_app.codec import storable
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
+from sessions_app.rendering.task_lists import show_task_lists
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 LINE_END = re.compile(r"\r\n?|\n")
@@ -39,7 +40,12 @@ _cleaner = nh3.Cleaner(
         "pre": {"data-language", "tabindex"},
         "div": {"tabindex", "role", "aria-label"},
     },
-    allowed_classes={"div": {"scroll"}, "th": {"left", "center", "right"}, "td": {"left", "center", "right"}},
+    allowed_classes={
+        "div": {"scroll"},
+        "li": {"task"},
+        "th": {"left", "center", "right"},
+        "td": {"left", "center", "right"},
+    },
     link_rel="noopener noreferrer nofollow",
     set_tag_attribute_values={"a": {"target": "_blank"}},
     url_schemes={"http", "https", "mailto"},
@@ -124,6 +130,7 @@ def _table_close(
 def _make_markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     link_bare_urls(markdown)
+    show_task_lists(markdown)
     rules = {
         "fence": _fence,
         "code_block": _fence,

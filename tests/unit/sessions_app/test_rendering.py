@@ -151,6 +151,10 @@ def test_names_values_and_errors_are_escaped(text: str) -> None:
         ("    x = 1\n", '<pre tabindex="0"><code>x = 1\n</code></pre>'),
         ("| n |\n|--:|\n| 1 |", '<td class="right">1</td>'),
         ("one\ntwo", "<p>one<br>\ntwo</p>"),
+        ("- [ ] *buy*", '<li class="task">☐ <em>buy</em></li>'),
+        ("1. [X] sold", '<li class="task">☑ sold</li>'),
+        ("- [x](https://a.example)", '<li><a href="https://a.example"'),
+        ("[x] said", "<p>[x] said</p>"),
     ],
 )
 def test_markdown_becomes_html(text: str, wanted: str) -> None:

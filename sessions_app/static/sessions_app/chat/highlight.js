@@ -5,6 +5,7 @@ import "./later_styles.js";
 
 const LONGEST = 50_000;
 const PATIENCE = 2000;
+const MOST_KEPT = 50;
 const coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
 let worker = null;
 let previous = Promise.resolve();
@@ -17,6 +18,7 @@ export async function highlight(code, language) {
   if (!coloured.has(key)) {
     previous = previous.then(() => colour(text, language));
     coloured.set(key, previous);
+    if (coloured.size > MOST_KEPT) coloured.delete(coloured.keys().next().value);
   }
   const parts = parse((await coloured.get(key)) ?? "");
   if (parts.textContent === text) code.replaceChildren(parts);
