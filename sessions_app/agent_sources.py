@@ -1,9 +1,15 @@
-"""Source files of the site's agents: the packages with an `agents.py`, and the agent folders."""
+"""Source files of the site's agents: the packages with an `agents.py`, and the agent folders.
+
+In development every process looks at the files several times a second. A look stats the directories and the files that
+are known, and lists a directory only when the directory has changed.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.apps import apps as django_apps
@@ -15,6 +21,22 @@ from sessions_app.errors import AgentFolderError
 
 SKIPPED = {"__pycache__", "migrations", "node_modules", "site-packages"}
 SUFFIXES = (".py", ".yaml")
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+"""File that each virtual environment has, whatever the name of its directory."""
+SETTLING_NANOSECONDS = 2_000_000_000
+"""Longest time in which two changes of a directory may get the same time stamp from the file system."""
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """Source files in a directory and the directories to look into, as of a change of the directory."""
+
+    changed: int
+    files: tuple[Path, ...] = ()
+    directories: tuple[str, ...] = ()
+
+
+_listings: dict[str, _Listing] = {}
 
 
 def agent_dirs() -> tuple[Path, ...]:
@@ -27,8 +49,11 @@ def agent_dirs() -> tuple[Path, ...]:
 
 def package_directories() -> dict[str, Path]:
     """Return the directories of the packages with an `agents.py`, by the name of that module."""
-    packages = {f"{config.name}.agents": Path(config.path) for config in django_apps.get_app_configs()}
-    return {name: path for name, path in packages.items() if (path / "agents.py").is_file()}
+    return {
+        f"{config.name}.agents": Path(config.path)
+        for config in django_apps.get_app_configs()
+        if os.path.isfile(os.path.join(config.path, "agents.py"))
+    }
 
 
 def folder_directories() -> dict[str, Path]:
@@ -49,12 +74,45 @@ def _folders_in(directory: Path) -> list[Path]:
         return []
 
 
-def _files_below(root: Path) -> Iterator[tuple[Path, int]]:
-    for place, directories, files in os.walk(root):
-        directories[:] = [name for name in directories if name not in SKIPPED and not name.startswith(".")]
-        for name in files:
-            if name.endswith(SUFFIXES):
-                try:
-                    yield Path(place, name), os.stat(os.path.join(place, name)).st_mtime_ns
-                except OSError:  # removed since it was listed
-                    continue
+def _files_below(directory: str | Path) -> Iterator[tuple[Path, int]]:
+    try:
+        listing = _listing_of(os.fspath(directory))
+    except OSError:  # removed since it was listed, or not readable
+        return
+    for file in listing.files:
+        try:
+            yield file, os.stat(file).st_mtime_ns
+        except OSError:  # removed since it was listed
+            continue
+    for inner in listing.directories:
+        yield from _files_below(inner)
+
+
+def _listing_of(directory: str) -> _Listing:
+    changed = os.stat(directory).st_mtime_ns
+    known = _listings.get(directory)
+    if known is not None and known.changed == changed:
+        return known
+    listing = _list(directory, changed)
+    if time.time_ns() - changed > SETTLING_NANOSECONDS:
+        _listings[directory] = listing
+    return listing
+
+
+def _list(directory: str, changed: int) -> _Listing:
+    """List a directory. A virtual environment counts as empty; hidden directories and links to others are left out."""
+    with os.scandir(directory) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    if any(entry.name == VIRTUAL_ENVIRONMENT for entry in found):
+        return _Listing(changed)
+    files = tuple(Path(entry.path) for entry in found if entry.name.endswith(SUFFIXES))
+    directories = (entry for entry in found if entry.is_dir(follow_symlinks=False))
+    return _Listing(
+        changed,
+        files,
+        tuple(
+            entry.path
+            for entry in directories
+            if entry.name not in SKIPPED and not entry.name.startswith(".")
+        ),
+    )
