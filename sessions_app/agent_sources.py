@@ -15,12 +15,13 @@ from pathlib import Path
 from django.apps import apps as django_apps
 from pydantic import ValidationError
 
-from sessions_app.agent_folders import agent_folders
+from sessions_app.agent_folders import agent_folders, site_code_in
 from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError
 
 SKIPPED = {"__pycache__", "migrations", "node_modules", "site-packages"}
 SUFFIXES = (".py", ".yaml")
+ENVIRONMENT = ".env"
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 """File that each virtual environment has, whatever the name of its directory."""
 SETTLING_NANOSECONDS = 2_000_000_000
@@ -47,6 +48,11 @@ def agent_dirs() -> tuple[Path, ...]:
         return ()
 
 
+def watched_dirs() -> list[Path]:
+    """Return the directories of agent folders, resolved, without those that are refused for code of the site."""
+    return [directory.resolve() for directory in agent_dirs() if site_code_in(directory) is None]
+
+
 def package_directories() -> dict[str, Path]:
     """Return the directories of the packages with an `agents.py`, by the name of that module."""
     return {
@@ -57,13 +63,16 @@ def package_directories() -> dict[str, Path]:
 
 
 def folder_directories() -> dict[str, Path]:
-    """Return the agent folders by name."""
-    return {folder.name: folder for directory in agent_dirs() for folder in _folders_in(directory)}
+    """Return the agent folders by name; a further folder of a name that another one has, by its path."""
+    found: dict[str, Path] = {}
+    for folder in (folder for directory in agent_dirs() for folder in _folders_in(directory)):
+        found[str(folder) if folder.name in found else folder.name] = folder
+    return found
 
 
 def source_files() -> dict[Path, int]:
-    """Return the Python and YAML files from which agents are made, with the times of their last change."""
-    roots = [*package_directories().values(), *(directory.resolve() for directory in agent_dirs())]
+    """Return the Python, YAML and `.env` files from which agents are made, with the times of their last change."""
+    roots = [*package_directories().values(), *watched_dirs()]
     return {file: changed for root in roots for file, changed in _files_below(root)}
 
 
@@ -105,14 +114,11 @@ def _list(directory: str, changed: int) -> _Listing:
         found = sorted(entries, key=lambda entry: entry.name)
     if any(entry.name == VIRTUAL_ENVIRONMENT for entry in found):
         return _Listing(changed)
-    files = tuple(Path(entry.path) for entry in found if entry.name.endswith(SUFFIXES))
-    directories = (entry for entry in found if entry.is_dir(follow_symlinks=False))
-    return _Listing(
-        changed,
-        files,
-        tuple(
-            entry.path
-            for entry in directories
-            if entry.name not in SKIPPED and not entry.name.startswith(".")
-        ),
+    files = tuple(
+        Path(entry.path) for entry in found if entry.name.endswith(SUFFIXES) or entry.name == ENVIRONMENT
     )
+    directories = (entry for entry in found if entry.is_dir(follow_symlinks=False))
+    wanted = (
+        entry.path for entry in directories if entry.name not in SKIPPED and not entry.name.startswith(".")
+    )
+    return _Listing(changed, files, tuple(wanted))

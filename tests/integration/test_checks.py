@@ -36,7 +36,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (package / "agents.py").write_text(dedent(source))
         monkeypatch.syspath_prepend(tmp_path)
         changed.enable()
-        agent_registry.replace_registry(None)
 
     for name in GEMINI_ACCESS:
         monkeypatch.delenv(name, raising=False)
@@ -44,7 +43,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     changed.disable()
     for name in ("shop", "shop.agents"):
         sys.modules.pop(name, None)
-    agent_registry.replace_registry(None)
 
 
 def problems() -> list[str]:

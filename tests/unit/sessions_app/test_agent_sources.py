@@ -77,7 +77,7 @@ def test_directories_that_have_not_changed_are_not_listed_again(
     listed: list[str] = []
     scandir = os.scandir
 
-    def record(path: str) -> os._ScandirIterator[str]:  # type: ignore[name-defined]
+    def record(path: str) -> os._ScandirIterator[str]:
         listed.append(path)
         return scandir(path)
 
