@@ -35,13 +35,11 @@ class Registry:
         problems: a sentence for each module that is not served, or not in its newest version, by the same name.
         files: source files with the time of their last change before they were imported; empty unless
             `ADK["reload_agents"]` is set.
-        retired: apps that a newer version has replaced; invocations that began with them may still run.
     """
 
     modules: Mapping[str, App]
     problems: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[Path, int] = field(default_factory=dict)
-    retired: tuple[App, ...] = ()
 
 
 _registry: Registry | None = None

@@ -129,8 +129,7 @@ def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reloa
             outcome.problems.append(problems[name])
     for name in unaffected.keys() & modules.keys() & present.problems.keys():
         problems[name] = present.problems[name]
-    replaced = [app for name, app in present.modules.items() if modules.get(name) is not app]
-    return Registry(modules, problems, change.files, (*present.retired, *replaced)), outcome
+    return Registry(modules, problems, change.files), outcome
 
 
 def _problem(name: str, error: Exception, *, is_served: bool) -> str:

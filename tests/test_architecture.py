@@ -68,6 +68,7 @@ SESSIONS_APP_ORDER = (
     "agent_registry",
     "agent_modules",
     "agent_reload",
+    "toolset_use",
     "codec",
     "credential_encryption",
     "error_detail",
