@@ -63,9 +63,9 @@ async def begin(person: User) -> None:
         await sys.modules["weather.agent"].begun.wait()
 
 
-def reload(write_folder: WriteFolder) -> ModuleType:
+def reload(write_folder: WriteFolder, word: str = "new") -> ModuleType:
     """Change the agent and reload it; return the new module."""
-    write_folder("weather", words="WORD = 'new'")
+    write_folder("weather", words=f"WORD = {word!r}")
     assert reload_if_changed().reloaded == ["weather"]
     return sys.modules["weather.agent"]
 
@@ -77,14 +77,19 @@ async def test_the_toolsets_of_a_replaced_version_are_closed_after_its_last_invo
     newer = reload(write_folder)
     newer.gate.set()
     await begin(person)
+    newest = reload(write_folder, "newest")
+    newest.gate.set()
+    await begin(person)
+    async with asyncio.timeout(SECONDS):
+        await newer.closed.wait()
     assert not speaker.closed.is_set()
     speaker.gate.set()
     async with asyncio.timeout(SECONDS):
         await speaker.closed.wait()
     await worker().wait_until_idle()
-    assert not newer.closed.is_set()
+    assert not newest.closed.is_set()
     await shut_down()
-    assert newer.closed.is_set()
+    assert newest.closed.is_set()
 
 
 async def test_the_toolsets_of_a_version_that_was_replaced_while_idle_are_closed_after_the_next_invocation(
