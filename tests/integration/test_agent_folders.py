@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import dedent
 from threading import Barrier
 
 import pytest
@@ -133,6 +134,54 @@ def test_a_broken_folder_is_a_warning_with_file_and_line_and_the_other_apps_are_
     client.force_login(person)
     page = client.get("/").content.decode()
     assert "climate" in page and "help_desk" in page
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            """
+            class Scale(BaseTool):
+                def _get_declaration(self):
+                    raise LookupError("no weights")
+
+            tools = [Scale(name="scale", description="Weighs.")]
+            """,
+            "Tool 'scale' of agent 'forecaster' cannot be declared: LookupError: no weights",
+        ),
+        (
+            """
+            def weigh() -> int:
+                "Weigh."
+
+            tools = [weigh, weigh]
+            """,
+            "Agent 'forecaster' has several tools 'weigh'.",
+        ),
+        (
+            """
+            class Scales(BaseToolset):
+                async def get_tools(self, readonly_context=None):
+                    return []
+
+                def setup_problems(self):
+                    raise LookupError("no weights")
+
+            tools = [Scales()]
+            """,
+            "Scales of agent 'forecaster' cannot be used: LookupError: no weights",
+        ),
+    ],
+)
+def test_a_flaw_of_a_folder_is_a_warning_that_lets_the_site_start(
+    write_folder: WriteFolder, source: str, expected: str
+) -> None:
+    imports = "from google.adk.agents import Agent\nfrom google.adk.tools import BaseTool, BaseToolset\n"
+    agent = "root_agent = Agent(name='forecaster', model='demo', tools=tools)\n"
+    write_folder("weather", agent=imports + dedent(source) + agent)
+    assert problems() == [f"sessions_app.W005 {expected}"]
+    (warning,) = run_checks(tags=["agents"])
+    assert not warning.is_serious()
 
 
 def test_a_file_that_is_not_utf_8_is_a_broken_folder(write_folder: WriteFolder) -> None:
