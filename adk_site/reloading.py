@@ -51,6 +51,8 @@ def _log(reload: Reload) -> None:
         logger.info("%s was reloaded.", name)
     for problem in reload.problems:
         logger.error("%s", problem)
+    for file in reload.restart_for:
+        logger.warning("Restart the site for %s: other code than the agents imported it first.", file)
 
 
 def _poll_in_main_process(sender: Any, **kwargs: Any) -> None:

@@ -10,16 +10,20 @@ import ast
 import importlib
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-import environ
+from django.apps import apps as django_apps
+from django.conf import settings
 
+import runtime
 from runtime import google_adk
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
+from sessions_app.agent_env import set_variables_of
 from sessions_app.errors import AgentFolderError
 from sessions_app.load_errors import line_of, reason_of
 from sessions_app.starters import starters_of
@@ -34,13 +38,18 @@ def agent_folders(directory: Path) -> Iterator[Path]:
     """Yield the agent folders of a directory, sorted by name. Other folders, such as libraries, are left out.
 
     Raises:
-        AgentFolderError: the directory does not exist, or is itself an agent folder.
+        AgentFolderError: the directory does not exist, is itself an agent folder, or contains code of the site.
     """
     if not directory.is_dir():
         raise AgentFolderError(f"'{directory}' in ADK['agent_dirs'] is no directory.")
     if is_agent_folder(directory):
         raise AgentFolderError(
             f"'{directory}' in ADK['agent_dirs'] is itself an agent folder: name the directory above it."
+        )
+    if own := site_code_in(directory):
+        raise AgentFolderError(
+            f"'{directory}' in ADK['agent_dirs'] contains code of the site ('{own}'): "
+            "move the agent folders into a directory of their own, and name that."
         )
     for folder in sorted(directory.resolve().iterdir()):
         if folder.is_dir() and not folder.name.startswith((".", "__")) and is_agent_folder(folder):
@@ -61,6 +70,19 @@ def is_agent_folder(folder: Path) -> bool:
     return any(_name_in(node) in NAMES for node in nodes)
 
 
+def site_code_in(directory: Path) -> Path | None:
+    """Return a directory of the site's code below an agent directory: a reload would import the site itself anew."""
+    base = getattr(settings, "BASE_DIR", None)
+    packages = [*runtime.__path__, *(config.path for config in django_apps.get_app_configs())]
+    places = [_resolved(str(place)) for place in [*([base] if base else []), *packages]]
+    return next((place for place in places if place.is_relative_to(directory.resolve())), None)
+
+
+@lru_cache
+def _resolved(place: str) -> Path:
+    return Path(place).resolve()
+
+
 def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
     """Import an agent folder and return its app, named after the folder.
 
@@ -78,7 +100,7 @@ def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
             )
         google_adk.install(replace=replace_google_adk)
         _check_name(folder)
-        _read_env(folder)
+        set_variables_of(folder)
         return _app_of(folder)
     except (Exception, SystemExit) as error:
         line = line_of(error, folder.parent)
@@ -86,19 +108,6 @@ def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
         raise AgentFolderError(
             f"The agent folder '{folder}' is not served: {reason_of(error).rstrip('.')}{place}."
         ) from error
-
-
-def env_file_of(folder: Path) -> Path | None:
-    """Return the `.env` file of the folder, else that of the directory above; None when there is none."""
-    return next((file for file in (folder / ".env", folder.parent / ".env") if file.is_file()), None)
-
-
-def _read_env(folder: Path) -> None:
-    if file := env_file_of(folder):
-        try:
-            environ.Env.read_env(file)
-        except UnicodeDecodeError as error:
-            raise AgentFolderError(f"{file} is not UTF-8: {error}.") from error
 
 
 def _check_name(folder: Path) -> None:

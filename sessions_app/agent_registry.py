@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 from django.apps import apps as django_apps
 
@@ -30,37 +31,41 @@ class Registry:
     """The apps that this process serves. A registry never changes; another one takes its place.
 
     Attributes:
-        modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`.
+        modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`. The name of
+            a folder is its path when another agent has its name.
         problems: a sentence for each module that is not served, or not in its newest version, by the same name.
         files: source files with the time of their last change before they were imported; empty unless
             `ADK["reload_agents"]` is set.
-        retired: apps that a newer version has replaced; invocations that began with them may still run.
     """
 
     modules: Mapping[str, App]
     problems: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[Path, int] = field(default_factory=dict)
-    retired: tuple[App, ...] = ()
 
 
 _registry: Registry | None = None
+_lock = threading.RLock()
+"""Held while the agents are loaded; an `agents.py` may itself ask for the registry."""
 first_imports: dict[str, set[str]] = {}
 """For each `agents.py` module: itself and the modules that were first imported by it."""
 
 
-def discover() -> Iterator[tuple[str, App | Exception]]:
+def discover(kept: Mapping[str, App] = MappingProxyType({})) -> Iterator[tuple[str, App | Exception]]:
     """Yield the name of every `agents.py` module and agent folder with its app, or with the error of loading it.
 
     The order is that of INSTALLED_APPS, then that of `ADK["agent_dirs"]`. The error of a folder is an AgentFolderError.
+
+    Args:
+        kept: apps, by such names, that are yielded as they are; the other apps are loaded.
     """
     taken = set()
     for config in django_apps.get_app_configs():
         module_name = f"{config.name}.agents"
         if find_spec(module_name) is not None:
-            app = _load(module_name, config.label)
+            app = kept.get(module_name) or _load(module_name, config.label)
             taken.add(app.name if isinstance(app, App) else config.label)
             yield module_name, app
-    yield from _folder_apps(taken)
+    yield from _folder_apps(taken, kept)
 
 
 def registry() -> Registry:
@@ -71,15 +76,24 @@ def registry() -> Registry:
         Exception: any error that importing an `agents.py` raised, unchanged.
     """
     global _registry
-    if _registry is None:
-        _registry = _load_all()
-    return _registry
+    with _lock:
+        if _registry is None:
+            _registry = _load_all()
+        return _registry
 
 
-def replace_registry(newer: Registry | None) -> None:
-    """Let a newer registry take the place of the present one; with None, the next use loads all agents again."""
+def replace_registry(newer: Registry) -> None:
+    """Let a newer registry take the place of the present one."""
     global _registry
-    _registry = newer
+    with _lock:
+        _registry = newer
+
+
+def forget_registry() -> None:
+    """Let the next use load all agents again, because other settings name other agents."""
+    global _registry
+    with _lock:
+        _registry = None
 
 
 def apps() -> dict[str, App]:
@@ -126,8 +140,8 @@ def _load_all() -> Registry:
     return Registry(modules, problems, files)
 
 
-def _folder_apps(taken: set[str]) -> Iterator[tuple[str, App | AgentFolderError]]:
-    """Yield the agent folders, except that of a name in `taken`, which is an error."""
+def _folder_apps(taken: set[str], kept: Mapping[str, App]) -> Iterator[tuple[str, App | AgentFolderError]]:
+    """Yield the agent folders. A folder of a name in `taken` is an error under its path."""
     for directory in agent_dirs():
         try:
             folders = list(agent_folders(directory))
@@ -135,15 +149,20 @@ def _folder_apps(taken: set[str]) -> Iterator[tuple[str, App | AgentFolderError]
             yield str(directory), AgentFolderError(str(error))
             continue
         for folder in folders:
-            yield folder.name, _folder_app(folder, taken)
-            taken.add(folder.name)
+            if folder.name in taken:
+                yield str(folder), _name_error(folder)
+            else:
+                taken.add(folder.name)
+                yield folder.name, kept.get(folder.name) or _folder_app(folder)
 
 
-def _folder_app(folder: Path, taken: set[str]) -> App | AgentFolderError:
-    if folder.name in taken:
-        return AgentFolderError(
-            f"The agent folder '{folder}' is not served: the site has an app {folder.name!r} already. Rename it."
-        )
+def _name_error(folder: Path) -> AgentFolderError:
+    return AgentFolderError(
+        f"The agent folder '{folder}' is not served: another agent is called {folder.name!r}. Rename the folder."
+    )
+
+
+def _folder_app(folder: Path) -> App | AgentFolderError:
     try:
         return load_folder(folder, replace_google_adk=conf().replace_google_adk)
     except AgentFolderError as error:

@@ -9,32 +9,51 @@ from __future__ import annotations
 
 import importlib
 import linecache
-import sys
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import Any
-
-from celery import Task, current_app
 
 from runtime.apps.app import App
+from sessions_app.agent_modules import RemovedModules, imported_files, modules_of, remove_modules
 from sessions_app.agent_registry import Registry, discover, first_imports, registry, replace_registry
-from sessions_app.agent_sources import agent_dirs, folder_directories, package_directories, source_files
+from sessions_app.agent_sources import folder_directories, package_directories, source_files, watched_dirs
+from sessions_app.errors import AgentFolderError
 from sessions_app.load_errors import line_of, reason_of
-
-Modules = dict[str, ModuleType]
-Tasks = dict[str, "Task[Any, Any]"]
 
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Reload:
-    """Outcome of a look at the files: names of the agents that were reloaded, and a sentence for each new problem."""
+    """Outcome of a look at the files.
+
+    Attributes:
+        reloaded: names of the agents that were imported anew.
+        problems: a sentence for each new problem.
+        restart_for: changed modules that other code had imported before an agent did; they are not imported anew.
+    """
 
     reloaded: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    restart_for: list[Path] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Changed files, and the directories of the agents that they affect.
+
+    Attributes:
+        files: all source files, with the times of their last change.
+        changed: files that are new, changed or gone.
+        affected: directories of affected packages and folders, by the name of the agent in the registry.
+        roots: directories below which all modules are imported anew: those of the affected folders, or all of them.
+    """
+
+    files: dict[Path, int]
+    changed: set[Path]
+    affected: dict[str, Path]
+    roots: list[Path]
 
 
 def has_changes() -> bool:
@@ -46,100 +65,86 @@ def reload_if_changed() -> Reload:
     """Import the agents again whose files have changed since they were imported."""
     with _lock:
         present, files = registry(), source_files()
-        if files == present.files:
-            return Reload()
-        changed = {file for file, _ in set(files.items()) ^ set(present.files.items())}
-        return _reload(present, files, changed)
+        return Reload() if files == present.files else _reload(present, _change(present, files))
 
 
-def _reload(present: Registry, files: dict[Path, int], changed: set[Path]) -> Reload:
+def _change(present: Registry, files: dict[Path, int]) -> _Change:
+    changed = {file for file, _ in set(files.items()) ^ set(present.files.items())}
     packages, folders = package_directories(), folder_directories()
     affected = {
         name: directory
         for name, directory in {**packages, **folders}.items()
-        if any(file.is_relative_to(directory) for file in changed)
+        if _any_below(changed, [directory])
     }
     roots = [directory for name, directory in affected.items() if name in folders]
-    if any(not any(file.is_relative_to(directory) for directory in affected.values()) for file in changed):
+    if any(not _any_below({file}, affected.values()) for file in changed):
         # Code that agent folders share, or a folder that is gone.
         affected |= folders
-        roots = [directory.resolve() for directory in agent_dirs()]
-    old_modules, old_tasks = _forget_modules(affected.keys() & packages.keys(), roots)
-    linecache.checkcache()
-    importlib.invalidate_caches()
-    newer, reload = _newer_registry(present, files, affected)
-    failed = [directory for name, directory in affected.items() if name in newer.problems]
-    _restore(old_modules, old_tasks, failed)
+        roots = watched_dirs()
+    return _Change(files, changed, affected, roots)
+
+
+def _reload(present: Registry, change: _Change) -> Reload:
+    removed = _remove_modules(present, change)
+    restart_for = sorted(imported_files(change.changed))
+    failed, reloaded = [*change.affected.values(), *change.roots], []
+    try:
+        removed.delete_compiled_files()
+        linecache.checkcache()
+        importlib.invalidate_caches()
+        newer, outcome = _newer_registry(present, change)
+        failed = [directory for name, directory in change.affected.items() if name in newer.problems]
+        reloaded = [change.affected[name] for name in outcome.reloaded]
+    finally:
+        removed.put_back(failed=failed, reloaded=reloaded)
     replace_registry(newer)
-    return reload
+    return Reload(outcome.reloaded, outcome.problems, restart_for)
 
 
-def _newer_registry(
-    present: Registry, files: dict[Path, int], affected: dict[str, Path]
-) -> tuple[Registry, Reload]:
+def _remove_modules(present: Registry, change: _Change) -> RemovedModules:
+    """Remove the modules of the affected agents: only source files that are watched, so no libraries beside them."""
+    names = {module for name in change.affected for module in first_imports.get(name, ())}
+    watched = {file for file in {*change.files, *present.files} if _any_below({file}, change.roots)}
+    return remove_modules(names | modules_of(watched))
+
+
+def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reload]:
     """Return the registry with the new versions of the affected agents, and the outcome."""
     modules: dict[str, App] = {}
     problems: dict[str, str] = {}
     outcome = Reload()
-    for name, found in discover():
+    unaffected = {name: app for name, app in present.modules.items() if name not in change.affected}
+    for name, app in discover(unaffected):
         old = present.modules.get(name)
-        app = old if old is not None and name not in affected else found
         if isinstance(app, App) and app.name in {known.name for known in modules.values()}:
             app = ValueError(f"another agent is called {app.name!r}: rename one of them")
         if isinstance(app, App):
             modules[name] = app
-            outcome.reloaded.extend([name] if name in affected else [])
+            outcome.reloaded.extend([name] if name in change.affected else [])
             continue
-        problems[name] = _problem(name, app, affected.get(name), is_served=old is not None)
+        problems[name] = _problem(name, app, is_served=old is not None)
         if old is not None:
             modules[name] = old
         if problems[name] != present.problems.get(name):
             outcome.problems.append(problems[name])
-    replaced = [app for name, app in present.modules.items() if modules.get(name) is not app]
-    return Registry(modules, problems, files, (*present.retired, *replaced)), outcome
+    for name in unaffected.keys() & modules.keys() & present.problems.keys():
+        problems[name] = present.problems[name]
+    return Registry(modules, problems, change.files), outcome
 
 
-def _problem(name: str, error: Exception, directory: Path | None, *, is_served: bool) -> str:
-    cause = error.__cause__ or error
+def _problem(name: str, error: Exception, *, is_served: bool) -> str:
+    """Return the sentence for an agent that cannot be loaded. That of a folder is complete when nothing is served."""
+    cause: BaseException = error
+    if isinstance(error, AgentFolderError):
+        if not is_served:
+            return str(error)
+        cause = error.__cause__ or error
+    directory = {**package_directories(), **folder_directories()}.get(name)
     line = line_of(cause, directory) if directory else None
     place = f" ({line})" if line else ""
     state = "its earlier version stays served" if is_served else "it is not served"
     return f"{name} cannot be loaded, {state}. {reason_of(cause).rstrip('.')}{place}."
 
 
-def _forget_modules(packages: set[str], roots: list[Path]) -> tuple[Modules, Tasks]:
-    """Remove the modules of packages, and those below the roots, from the import system, and their Celery tasks.
-
-    Returns:
-        The modules and the tasks, by name.
-    """
-    names = {module for package in packages for module in first_imports.get(package, ())}
-    names |= {name for name, module in list(sys.modules.items()) if _is_below(module, roots)}
-    modules = {name: sys.modules.pop(name) for name in names if name in sys.modules}
-    for module in modules.values():
-        # Python takes a compiled file for current when time (in seconds) and size of the source are the same.
-        if compiled := getattr(module, "__cached__", None):
-            Path(compiled).unlink(missing_ok=True)
-    registered = current_app.tasks
-    tasks = {name: registered[name] for name in list(registered) if name.rpartition(".")[0] in modules}
-    for name in tasks:
-        registered.unregister(name)
-    return modules, tasks
-
-
-def _restore(modules: Modules, tasks: Tasks, directories: list[Path]) -> None:
-    """Put back the modules and tasks of the agents in these directories: their new versions failed."""
-    kept = {name for name, module in modules.items() if _is_below(module, directories)}
-    for name in kept:
-        sys.modules[name] = modules[name]
-        package, _, attribute = name.rpartition(".")
-        if package in sys.modules:
-            setattr(sys.modules[package], attribute, modules[name])
-    for name, task in tasks.items():
-        if name.rpartition(".")[0] in kept:
-            current_app.tasks[name] = task
-
-
-def _is_below(module: ModuleType, directories: list[Path]) -> bool:
-    places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-    return any(place and Path(place).is_relative_to(root) for place in places for root in directories)
+def _any_below(files: set[Path], directories: Iterable[Path]) -> bool:
+    return any(file.is_relative_to(directory) for file in files for directory in directories)

@@ -12,6 +12,7 @@ from runtime.models.rate_limit import set_model_rates
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.database_session_service import set_database_session_service
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
+from sessions_app.agent_registry import forget_registry
 from sessions_app.checks import check_agents
 from sessions_app.conf import conf
 from sessions_app.conf_checks import check_settings
@@ -40,7 +41,9 @@ class SessionsAppConfig(AppConfig):
 
 
 def _follow_setting(setting: str, **kwargs: Any) -> None:
-    """Drop the cached `conf()` when a test overrides `settings.ADK`."""
+    """Drop what was read from `settings.ADK` or INSTALLED_APPS when a test overrides the setting."""
+    if setting == "INSTALLED_APPS":
+        forget_registry()
     if setting == "ADK":
         conf.cache_clear()
         _allow_mcp_servers()

@@ -10,6 +10,7 @@
 - W001  a model is unknown, or lacks its API key or its package
 - W003  two agents of a tree have one name
 - W004  an agent folder is not served
+- W005  an agent folder has a flaw that is an error in an agents.py: the site starts all the same
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from sessions_app.agent_registry import discover
+from sessions_app.agent_sources import folder_directories
 from sessions_app.errors import AgentFolderError
 from sessions_app.load_errors import line_of, reason_of
 
@@ -42,6 +44,7 @@ def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage
 def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckMessage]:
     """Yield the problems of the modules and folders that `agent_registry.discover` found."""
     modules: dict[str, str] = {}
+    folders = folder_directories()
     for module_name, app in found:
         if isinstance(app, AgentFolderError):  # A warning: the other apps are served.
             yield Warning(str(app), obj=module_name, id="sessions_app.W004")
@@ -53,7 +56,15 @@ def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckM
             message = f"The app {app.name!r} is also defined in {modules[app.name]}."
             yield _error("E002", module_name, message, "Rename one of them.")
         modules.setdefault(app.name, module_name)
-        yield from _problems_of_app(app, module_name)
+        problems = _problems_of_app(app, module_name)
+        yield from map(_as_warning, problems) if module_name in folders else problems
+
+
+def _as_warning(problem: CheckMessage) -> CheckMessage:
+    """Return an error of an agent folder as a warning: one folder must not keep the site from starting."""
+    if not isinstance(problem, Error):
+        return problem
+    return Warning(problem.msg, hint=problem.hint, obj=problem.obj, id="sessions_app.W005")
 
 
 def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
@@ -104,10 +115,15 @@ def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMess
 
 
 def _problems_of_toolsets(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
-    for toolset in tools_of(agent):
-        for problem in toolset.setup_problems() if isinstance(toolset, BaseToolset) else []:
-            message = f"{type(toolset).__name__} of agent {agent.name!r} cannot be used: {problem.problem}."
-            yield _error("E009", module_name, message, problem.remedy)
+    for toolset in [tool for tool in tools_of(agent) if isinstance(tool, BaseToolset)]:
+        subject = f"{type(toolset).__name__} of agent {agent.name!r} cannot be used"
+        try:
+            problems = toolset.setup_problems()
+        except Exception as error:  # noqa: BLE001 - a toolset may raise anything, and the check reports it
+            yield _error("E009", module_name, f"{subject}: {reason_of(error)}", None)
+            continue
+        for problem in problems:
+            yield _error("E009", module_name, f"{subject}: {problem.problem}.", problem.remedy)
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

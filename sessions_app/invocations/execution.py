@@ -46,6 +46,7 @@ from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.credential_service import DjangoCredentialService
 from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.toolset_use import using
 
 EXCESS = {
     "person": "As many of your messages as may be answered at once are being answered already. "
@@ -98,7 +99,7 @@ class Execution:
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
-            with staging():
+            with using(self.app), staging():
                 async with timeout:
                     await (self._resume() if self._may_resume else self._run_message())
         except TimeoutError as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -13,6 +13,7 @@ from celery import Task
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.tree import agents_named, tools_of
+from runtime.apps.app import App
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.progress import receiving_progress
 from sessions_app import agent_registry
@@ -22,30 +23,39 @@ from sessions_app.jobs.as_job import ToolAsJob, ToolsetAsJobs
 from sessions_app.jobs.run import RetryPolicy, run_job
 from sessions_app.jobs.tool_context import JobContext, open_context
 from sessions_app.models import ToolJob
+from sessions_app.toolset_use import using
 
 T = TypeVar("T")
+Source = ToolAsJob | ToolsetAsJobs
+"""Tool or toolset whose calls become jobs."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Candidates:
     """The agent of a job, and those of its tools and toolsets that may execute the call.
 
     Attributes:
-        policy: retries of the source that is asked for the tool, or has it.
+        app: the app of the agent.
+        sources: the tools and toolsets, in the order in which they are asked for the tool.
     """
 
+    app: App
     agent: BaseAgent
-    sources: tuple[ToolAsJob | ToolsetAsJobs, ...]
-    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    sources: tuple[Source, ...]
 
-    async def find_tool(self, name: str, context: JobContext) -> BaseTool:
+    async def find_tool(self, name: str, context: JobContext, ask: Callable[[Source], None]) -> BaseTool:
         """Return the tool that executes the calls of this name.
+
+        Args:
+            name: name of the tool.
+            context: context of the call.
+            ask: called with each source before the source is asked; the last call names the source of the tool.
 
         Raises:
             JobError: no source has the tool.
         """
         for source in self.sources:
-            self.policy = source.policy
+            ask(source)
             tools = [source] if isinstance(source, ToolAsJob) else await source.get_tools(context)
             for tool in tools:
                 if isinstance(tool, ToolAsJob) and tool.name == name:
@@ -54,14 +64,14 @@ class Candidates:
 
 
 def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
-    """Run the job's call; see `sessions_app.jobs.run.run_job`."""
+    """Run the job's call; see `sessions_app.jobs.run.run_job`. The source that was asked last decides on retries."""
     job = ToolJob.objects.select_related("session").filter(pk=job_id).first()
     if job is None:
         return
-    candidates = _find_candidates(job)
+    asked: list[Source] = []
     run_job(
-        partial(_run_call, job, candidates),
-        lambda: candidates.policy if candidates else RetryPolicy(),
+        partial(_run_call, job, _find_candidates(job), asked.append),
+        lambda: asked[-1].policy if asked else RetryPolicy(),
         task,
         job_id,
     )
@@ -73,7 +83,7 @@ def missing_tool_error(name: str) -> JobError:
 
 
 def _find_candidates(job: ToolJob) -> Candidates | None:
-    """Return the first agent of the job's name with a source: the tool of the call's name, else its toolsets."""
+    """Return the first agent of the job's agent name that has the tool of the call, or toolsets; None without one."""
     app = agent_registry.apps().get(job.session.app_name)
     if app is None:
         return None
@@ -83,19 +93,29 @@ def _find_candidates(job: ToolJob) -> Candidates | None:
         ]
         toolsets = [tool for tool in tools_of(agent) if isinstance(tool, ToolsetAsJobs)]
         if jobs or toolsets:
-            return Candidates(agent, (*jobs, *toolsets))
+            return Candidates(app, agent, (*jobs, *toolsets))
     return None
 
 
-def _run_call(job: ToolJob, candidates: Candidates | None, args: dict[str, Any]) -> Any:
+def _run_call(
+    job: ToolJob, candidates: Candidates | None, ask: Callable[[Source], None], args: dict[str, Any]
+) -> Any:
     if candidates is None:
         raise missing_tool_error(job.tool_name)
-    return _wait_for(_call_tool(job, candidates, args))
+    return _wait_for(_find_and_call(job, candidates, ask, args))
 
 
-async def _call_tool(job: ToolJob, candidates: Candidates, args: dict[str, Any]) -> Any:
-    context = await open_context(job, candidates.agent)
-    tool = await candidates.find_tool(job.tool_name, context)
+async def _find_and_call(
+    job: ToolJob, candidates: Candidates, ask: Callable[[Source], None], args: dict[str, Any]
+) -> Any:
+    with using(candidates.app):
+        context = await open_context(job, candidates.agent)
+        tool = await candidates.find_tool(job.tool_name, context, ask)
+        return await _call_tool(tool, context, args)
+
+
+async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) -> Any:
+    """Call the tool, and pass on its progress; cancel the call when the job is cancelled."""
     call, running = asyncio.current_task(), current_job.get()
     was_cancelled = False
 

@@ -54,7 +54,7 @@ class SharedRate:
 
     def _count_request(self) -> Exceeded | None:
         """Count a request; return the limit that forbids it. A request that waits for tokens is not counted."""
-        return rates().count_now(self._tokens, 0) or rates().count_now(self._requests)
+        return rates().count_now(self._requests, unless=self._tokens)
 
 
 def find_model_rate(model: str) -> SharedRate | None:

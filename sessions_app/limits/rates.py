@@ -62,14 +62,30 @@ class Rates:
                 self._window(allowance).unsent += amount
         return self._exceeded(allowances)
 
-    def count_now(self, allowances: Sequence[Allowance], amount: int = 1) -> Exceeded | None:
-        """Count exactly: with the counts of all processes, in one round trip to Redis."""
+    def count_now(
+        self, allowances: Sequence[Allowance], amount: int = 1, *, unless: Sequence[Allowance] = ()
+    ) -> Exceeded | None:
+        """Count exactly: with the counts of all processes, in one round trip to Redis.
+
+        Args:
+            allowances: the allowances to count for.
+            amount: the amount to count.
+            unless: other allowances; when one of these is exceeded, it is returned, and nothing is counted.
+        """
+        self.count(unless, 0)
         self.count(allowances, amount)
-        self.flush([allowance.key for allowance in allowances])
+        self.flush([allowance.key for allowance in (*unless, *allowances)])
+        if exceeded := self._exceeded(unless):
+            self.count(allowances, -amount)
+            return exceeded
         return self._exceeded(allowances)
 
     def flush(self, keys: Sequence[str] | None = None) -> None:
-        """Add the unsent counts to the shared ones, or read and add those of some keys. Does nothing without Redis."""
+        """Add the unsent counts to the shared ones and read these; without Redis nothing changes.
+
+        Args:
+            keys: names of the counters; None stands for all that have unsent counts.
+        """
         with self._flushing:
             with self._lock:
                 now = time.monotonic()

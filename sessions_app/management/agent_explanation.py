@@ -7,12 +7,12 @@ from textwrap import fill, shorten
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.agents.tree import tools_of
 from runtime.apps.app import App
 from runtime.callbacks import as_list
 from runtime.tools.callables import name_of
+from sessions_app.management.agent_listing import WIDTH, agent_title, agents_of
 from sessions_app.management.tool_explanation import Row, explain_tool
-from sessions_app.management.tool_text import WIDTH, agent_title
 
 LABEL_WIDTH = 16
 
@@ -21,16 +21,15 @@ def explain(app: App) -> Iterator[str]:
     """Yield lines of at most `WIDTH` characters, longer words excepted."""
     if app.plugins:
         yield _line("  ", ("plugins", ", ".join(plugin.name for plugin in app.plugins)))
-    for tree in trees_of(app.root_agent):
-        for agent in walk(tree):
+    for _, agent in agents_of(app):
+        yield ""
+        yield agent_title(agent)
+        for row in _agent_rows(agent):
+            yield _line("  ", row)
+        for tool in tools_of(agent):
             yield ""
-            yield agent_title(agent)
-            for row in _agent_rows(agent):
+            for row in explain_tool(tool):
                 yield _line("  ", row)
-            for tool in tools_of(agent):
-                yield ""
-                for row in explain_tool(tool):
-                    yield _line("  ", row)
 
 
 def _agent_rows(agent: BaseAgent) -> Iterator[Row]:

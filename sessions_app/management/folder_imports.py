@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from runtime.errors import ConfigurationError
 from runtime.google_adk import runtime_name
 
 
@@ -25,7 +26,7 @@ class Flaw:
 
 
 def flaws_of(folder: Path) -> Iterator[Flaw]:
-    """Yield missing imports and files that are not Python. Imports inside `try` are optional and left out."""
+    """Yield missing imports and files that are not Python. Imports that may fail are left out."""
     for file in sorted(folder.rglob("*.py")):
         if any(part.startswith(".") or part == "site-packages" for part in file.parts[len(folder.parts) :]):
             continue
@@ -35,15 +36,24 @@ def flaws_of(folder: Path) -> Iterator[Flaw]:
             yield Flaw(file, getattr(error, "lineno", None) or 1, f"not Python: {error.args[0]}")
             continue
         for node in _required(tree):
-            yield from (Flaw(file, node.lineno, problem) for problem in _problems(node, folder))
+            yield from (
+                Flaw(file, node.lineno, problem) for problem in dict.fromkeys(_problems(node, folder))
+            )
 
 
 def _required(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the imports that must succeed when the module runs: none in `try`, none for type checkers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
+        elif isinstance(child, ast.If) and _is_for_type_checkers(child):
+            yield from _required(ast.Module(child.orelse, []))
         elif not isinstance(child, ast.Try):
             yield from _required(child)
+
+
+def _is_for_type_checkers(condition: ast.If) -> bool:
+    return ast.unparse(condition.test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
 def _problems(node: ast.Import | ast.ImportFrom, folder: Path) -> Iterator[str]:
@@ -52,8 +62,9 @@ def _problems(node: ast.Import | ast.ImportFrom, folder: Path) -> Iterator[str]:
             yield from _module_problem(alias.name, folder)
     elif node.module and not node.level:
         names = [f"{node.module}.{alias.name}" for alias in node.names]
-        if runtime_name(names[0]):
-            yield from (problem for name in names for problem in _name_problem(node.module, name))
+        if runtime_name(node.module):
+            for alias in node.names:
+                yield from _runtime_problem(node.module, alias.name)
         elif node.module == "google":
             yield from (problem for name in names for problem in _module_problem(name, folder))
         else:
@@ -61,10 +72,8 @@ def _problems(node: ast.Import | ast.ImportFrom, folder: Path) -> Iterator[str]:
 
 
 def _module_problem(name: str, folder: Path) -> Iterator[str]:
-    own = runtime_name(name)
-    if own:
-        if not _exists(own):
-            yield f"missing  {name}, which this runtime does not have"
+    if runtime_name(name):
+        yield from _runtime_problem(name)
         return
     parts = name.split(".")
     # Below the namespace `google` each package is installed on its own.
@@ -74,15 +83,18 @@ def _module_problem(name: str, folder: Path) -> Iterator[str]:
         yield f"missing  {package}, which is not installed"
 
 
-def _name_problem(module: str, name: str) -> Iterator[str]:
-    own = runtime_name(module)
-    if own is None:  # `from google import adk`
-        return
-    if not _exists(own):
-        yield f"missing  {module}, which this runtime does not have"
-    elif not name.endswith(".*") and not hasattr(import_module(own), name.rpartition(".")[2]):
-        if not _exists(f"{own}.{name.rpartition('.')[2]}"):
-            yield f"missing  {name}, which this runtime does not have"
+def _runtime_problem(module: str, name: str = "*") -> Iterator[str]:
+    """Import a module below `google.adk`, or a name from the module; yield the reason when that fails."""
+    wanted = module
+    try:
+        imported = import_module(runtime_name(module) or module)
+        if name != "*" and not hasattr(imported, name):
+            wanted = f"{module}.{name}"
+            import_module(f"{imported.__name__}.{name}")
+    except ConfigurationError as error:  # a package that only this part needs
+        yield f"missing  {wanted}: {error}"
+    except ImportError:
+        yield f"missing  {wanted}, which this runtime does not have"
 
 
 def _exists(module: str) -> bool:

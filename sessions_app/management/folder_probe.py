@@ -10,15 +10,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from runtime.agents.tree import trees_of
+import django
+
+from runtime.agents.tree import tools_of
+from runtime.apps.app import App
 from sessions_app.agent_folders import load_folder
 from sessions_app.errors import AgentFolderError
 from sessions_app.load_errors import reason_of
-from sessions_app.management.tool_text import agent_lines
+from sessions_app.management.agent_listing import agent_title, agents_of, tool_line
 
 
 @dataclass(frozen=True)
@@ -68,12 +72,21 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 def _load(folder: Path) -> Probe:
     try:
         app = load_folder(folder, replace_google_adk=True)
-        return Probe([line for tree in trees_of(app.root_agent) for line in agent_lines(tree)])
     except AgentFolderError as error:
         return Probe([], str(error))
-    except Exception as error:  # noqa: BLE001 - a tool's declaration may raise anything, and the caller shows it
-        return Probe([], f"A tool cannot be declared: {reason_of(error)}")
+    try:
+        return Probe(list(_lines(app)))
+    except Exception as error:  # noqa: BLE001 - the classes of the folder may raise anything
+        return Probe([], f"The agents of '{folder}' cannot be listed: {reason_of(error).rstrip('.')}.")
+
+
+def _lines(app: App) -> Iterator[str]:
+    for indent, agent in agents_of(app):
+        yield f"{indent}{agent_title(agent)}"
+        yield from (f"{indent}  - {tool_line(tool)}" for tool in tools_of(agent))
 
 
 if __name__ == "__main__":
+    django.setup()  # The site imports folders after it: they may use its settings and its models.
     Path(sys.argv[2]).write_text(json.dumps(asdict(_load(Path(sys.argv[1])))))
+    os._exit(0)  # Threads of the folder may run for ever.

@@ -20,7 +20,8 @@ from runtime.tools.declared_parameters import parameter_schemas
 from runtime.tools.docstrings import description_of
 from runtime.tools.function_tool import FunctionTool
 from sessions_app.jobs.as_job import ToolAsJob
-from sessions_app.management.tool_text import tool_name, type_text
+from sessions_app.load_errors import reason_of
+from sessions_app.management.agent_listing import tool_name, type_text
 
 Row = tuple[str, str]
 """A label and its text."""
@@ -74,7 +75,11 @@ def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
     yield "tool", tool_name(tool)
     if isinstance(tool, BaseToolset):
         return
-    declaration = tool._get_declaration()
+    try:
+        declaration = tool._get_declaration()
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything; the others are explained all the same
+        yield "warning", f"cannot be declared: {reason_of(error)}"
+        return
     if declaration is None:
         yield "", "changes the request; the model does not call it as a function"
         return

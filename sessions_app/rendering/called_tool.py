@@ -15,8 +15,15 @@ logger.addFilter(once)
 
 
 def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
-    """Return a tool of an agent of the site. The tools of toolsets are not known here: asking may need a network."""
-    app = agent_registry.apps().get(app_name)
+    """Return a tool of an agent of the site; None when there is none, or the agents cannot be loaded.
+
+    The tools of toolsets are not known here: asking may need a network.
+    """
+    try:
+        app = agent_registry.apps().get(app_name)
+    except Exception:  # An agents.py may raise anything. The call is stored, and people must see it.
+        logger.exception("The agents cannot be loaded")
+        return None
     agents = agents_named(app.root_agent, agent_name) if app else ()
     tools = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseTool))
     return next((tool for tool in tools if tool.name == tool_name), None)

@@ -19,11 +19,16 @@ def edit_button(tab: ChatPage, text: str) -> Locator:
     return message.get_by_role("button", name="Edit this message")
 
 
+def begin_edit(tab: ChatPage, text: str) -> None:
+    """Begin to edit the message with this text by keyboard."""
+    edit_button(tab, text).press("Enter")
+    expect(tab.box).to_have_value(text)
+    expect(tab.box).to_be_focused()
+
+
 def edit(tab: ChatPage, old: str, new: str) -> None:
     """Edit a message by keyboard."""
-    edit_button(tab, old).press("Enter")
-    expect(tab.box).to_have_value(old)
-    expect(tab.box).to_be_focused()
+    begin_edit(tab, old)
     tab.send(new)
 
 
@@ -173,7 +178,7 @@ def test_an_edit_during_an_answer_is_refused_and_kept_for_a_retry(
 ) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two ", "done."], hold_before=[1]), Turn(text=["Three."]))
     talk(chat, "First")
-    edit_button(chat, "First").press("Enter")
+    begin_edit(chat, "First")
     chat.box.fill("First, again")
     other = open_tab()
     other.open(chat.page.url)
@@ -198,7 +203,7 @@ def test_an_edit_during_an_answer_is_refused_and_kept_for_a_retry(
 def test_an_edit_whose_connection_drops_is_sent_once(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two."]))
     talk(chat, "First")
-    edit_button(chat, "First").press("Enter")
+    begin_edit(chat, "First")
     chat.connection.silence()
     chat.send("Second")
     chat.connection.cut()
@@ -218,7 +223,7 @@ def test_an_edit_of_a_message_that_is_gone_becomes_a_new_message_with_a_notice(
     talk(chat, "First")
     other = open_tab()
     other.open(chat.page.url)
-    edit_button(other, "First").press("Enter")
+    begin_edit(other, "First")
     other.box.fill("Mine")
     edit(chat, "First", "Yours")
     expect(other.page.get_by_role("alert")).to_contain_text("will be sent as a new message")

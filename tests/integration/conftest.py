@@ -79,14 +79,14 @@ def agent_dir(
     monkeypatch.setattr(sys, "path", list(sys.path))
     modules, variables = set(sys.modules), set(os.environ)
     configure(agent_dirs=[str(directory)])
-    agent_registry.replace_registry(None)
+    agent_registry.forget_registry()
     yield directory
     for name in set(sys.modules) - modules:
         if name.startswith("google.adk") or str(directory) in repr(sys.modules[name].__spec__):
             del sys.modules[name]
     for variable in set(os.environ) - variables:
         del os.environ[variable]
-    agent_registry.replace_registry(None)
+    agent_registry.forget_registry()
 
 
 @pytest.fixture

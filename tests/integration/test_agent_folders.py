@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import dedent
+from threading import Barrier
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.checks import run_checks
 from django.test import Client
 
+from adk_site.embedded.paths import CHECKOUT
 from runtime.agents import LlmAgent
+from runtime.apps import App
 from sessions_app import agent_registry
 from tests.integration.conftest import WriteFolder
 
@@ -135,7 +140,7 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
         ),
         ("two-words", {"agent": AGENT}, "its name 'two-words' cannot be imported"),
         ("json", {"__init__": "from . import agent", "agent": AGENT}, "another module is called 'json'"),
-        ("help_desk", {"agent": AGENT}, "the site has an app 'help_desk' already."),
+        ("help_desk", {"agent": AGENT}, "another agent is called 'help_desk'. Rename the folder."),
         ("user", {"agent": AGENT}, "Invalid app name 'user'"),
     ],
 )
@@ -151,6 +156,54 @@ def test_a_broken_folder_is_a_warning_with_file_and_line_and_the_other_apps_are_
     client.force_login(person)
     page = client.get("/").content.decode()
     assert "climate" in page and "help_desk" in page
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            """
+            class Scale(BaseTool):
+                def _get_declaration(self):
+                    raise LookupError("no weights")
+
+            tools = [Scale(name="scale", description="Weighs.")]
+            """,
+            "Tool 'scale' of agent 'forecaster' cannot be declared: LookupError: no weights",
+        ),
+        (
+            """
+            def weigh() -> int:
+                "Weigh."
+
+            tools = [weigh, weigh]
+            """,
+            "Agent 'forecaster' has several tools 'weigh'.",
+        ),
+        (
+            """
+            class Scales(BaseToolset):
+                async def get_tools(self, readonly_context=None):
+                    return []
+
+                def setup_problems(self):
+                    raise LookupError("no weights")
+
+            tools = [Scales()]
+            """,
+            "Scales of agent 'forecaster' cannot be used: LookupError: no weights",
+        ),
+    ],
+)
+def test_a_flaw_of_a_folder_is_a_warning_that_lets_the_site_start(
+    write_folder: WriteFolder, source: str, expected: str
+) -> None:
+    imports = "from google.adk.agents import Agent\nfrom google.adk.tools import BaseTool, BaseToolset\n"
+    agent = "root_agent = Agent(name='forecaster', model='demo', tools=tools)\n"
+    write_folder("weather", agent=imports + dedent(source) + agent)
+    assert problems() == [f"sessions_app.W005 {expected}"]
+    (warning,) = run_checks(tags=["agents"])
+    assert not warning.is_serious()
 
 
 def test_a_file_that_is_not_utf_8_is_a_broken_folder(write_folder: WriteFolder) -> None:
@@ -187,6 +240,19 @@ def test_a_directory_that_cannot_hold_folders_is_named(
     assert list(agent_registry.apps()) == ["help_desk"]
 
 
+@pytest.mark.parametrize("place", [CHECKOUT, CHECKOUT.parent, CHECKOUT / "adk_site"])
+def test_a_directory_with_the_code_of_the_site_is_refused(
+    configure: Callable[..., None], place: Path
+) -> None:
+    configure(agent_dirs=[str(place)])
+    (problem,) = problems()
+    inner = place if place.name == "adk_site" else CHECKOUT
+    assert problem == (
+        f"sessions_app.W004 '{place}' in ADK['agent_dirs'] contains code of the site ('{inner}'): move the agent "
+        "folders into a directory of their own, and name that."
+    )
+
+
 def test_beside_an_installed_google_adk_a_setting_decides(
     tmp_path: Path,
     agent_dir: Path,
@@ -208,6 +274,35 @@ def test_beside_an_installed_google_adk_a_setting_decides(
     assert root_of("weather").name == "forecaster"
 
 
+def test_two_folders_of_one_name_are_both_named_and_the_first_is_served(
+    tmp_path: Path, write_folder: WriteFolder, agent_dir: Path, configure: Callable[..., None]
+) -> None:
+    first, second = write_folder("weather", agent="import no_such_package"), tmp_path / "more" / "weather"
+    second.mkdir(parents=True)
+    (second / "agent.py").write_text(AGENT)
+    configure(agent_dirs=[str(agent_dir), str(second.parent)])
+    broken, taken = problems()
+    assert f"'{first}' is not served: ModuleNotFoundError: No module named 'no_such_package'" in broken
+    assert taken == (
+        f"sessions_app.W004 The agent folder '{second}' is not served: another agent is called 'weather'. "
+        "Rename the folder."
+    )
+    assert list(agent_registry.registry().problems) == ["weather", str(second)]
+
+
+def test_threads_that_ask_at_once_get_one_registry(write_folder: WriteFolder) -> None:
+    write_folder("weather", agent=f"import threading\nthreading.Event().wait(0.2)\n{AGENT}")
+    both = Barrier(2)
+
+    def ask() -> App:
+        both.wait()
+        return agent_registry.get_app("weather")
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = [asked.result() for asked in [threads.submit(ask), threads.submit(ask)]]
+    assert first is second
+
+
 def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
     agent_dir: Path, write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,5 +315,5 @@ def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
     (write_folder("own", agent=source.format(names)) / ".env").write_text("CITY=Paris\nREGION='the north'\n")
     assert root_of("own").instruction == "Oslo the north None"
     write_folder("shared", agent=source.format(names))
-    agent_registry.replace_registry(None)
+    agent_registry.forget_registry()
     assert root_of("shared").instruction == "Oslo the north Norway"

@@ -76,10 +76,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(package.parent)
     changed = modify_settings(INSTALLED_APPS={"append": "shop"})
     changed.enable()
-    agent_registry.replace_registry(None)
     yield package
     changed.disable()
-    agent_registry.replace_registry(None)
     agent_registry.first_imports.pop("shop.agents", None)
     current_app.tasks.pop("shop.agents.price", None)
     for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
@@ -171,6 +169,135 @@ def test_a_broken_version_changes_nothing_until_it_is_mended(shop: Path) -> None
     assert reload_if_changed() == Reload(reloaded=["shop.agents"])
     assert call_price() == 3
     assert agent_registry.registry().problems == {}
+
+
+def test_libraries_below_an_agent_directory_are_not_imported_anew(
+    agent_dir: Path, write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = agent_dir / "weather" / ".venv" / "lib"
+    library.mkdir(parents=True)
+    (library / "library_of_weather.py").touch()
+    monkeypatch.syspath_prepend(library)
+    write_folder("weather", agent=f"import library_of_weather\n{SPEAKER}", words="WORD = 1")
+    agent_registry.apps()
+    agent, imported = sys.modules["weather.agent"], sys.modules["library_of_weather"]
+    write_folder("weather", words="WORD = 2")
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert sys.modules["weather.agent"] is not agent
+    assert sys.modules["library_of_weather"] is imported
+    (agent_dir / "shared.py").touch()
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert sys.modules["library_of_weather"] is imported
+
+
+def test_an_earlier_version_keeps_the_modules_that_it_imports_in_functions(
+    agent_dir: Path, write_folder: WriteFolder
+) -> None:
+    source = "import lore\nfrom google.adk.agents import Agent\nroot_agent = Agent(name='one', model='demo')"
+    (agent_dir / "lore.py").write_text("VALUE = 1")
+    write_folder("one", agent=source)
+    agent_registry.apps()
+    lore = sys.modules["lore"]
+    write_folder("one", agent="import no_such_package")
+    (agent_dir / "lore.py").write_text("VALUE = 2")
+    (problem,) = reload_if_changed().problems
+    assert "its earlier version stays served" in problem
+    assert sys.modules["lore"] is lore
+
+
+def test_a_reload_that_is_interrupted_leaves_all_modules_imported(shop: Path) -> None:
+    agent_registry.apps()
+    agents, task = sys.modules["shop.agents"], current_app.tasks["shop.agents.price"]
+    (shop / "prices.py").write_text("PRICE = 2")
+    compiled = Path(sys.modules["shop.prices"].__cached__)
+    compiled.unlink(missing_ok=True)
+    compiled.mkdir(parents=True)
+    with pytest.raises(OSError):
+        reload_if_changed()
+    assert sys.modules["shop.agents"] is agents and current_app.tasks["shop.agents.price"] is task
+    compiled.rmdir()
+    assert reload_if_changed() == Reload(reloaded=["shop.agents"])
+    assert call_price() == 2
+
+
+def test_problems_of_other_agents_stay_as_they_are_and_are_not_told_again(
+    write_folder: WriteFolder,
+) -> None:
+    write_folder("absent", agent="import no_such_package")
+    write_folder("other", agent=SPEAKER, words="WORD = 1")
+    write_folder("weather", agent=SPEAKER, words="WORD = 1")
+    first = dict(agent_registry.registry().problems)
+    assert list(first) == ["absent"]
+    write_folder("weather", words="(")
+    (problem,) = reload_if_changed().problems
+    write_folder("other", words="WORD = 2")
+    assert reload_if_changed() == Reload(reloaded=["other"])
+    assert agent_registry.registry().problems == {**first, "weather": problem}
+
+
+def test_an_error_that_an_agents_py_raises_from_another_is_shown_itself(shop: Path) -> None:
+    agent_registry.apps()
+    (shop / "agents.py").write_text(
+        "try:\n    import no_such_package\nexcept ImportError as error:\n"
+        "    raise ValueError('Install the package.') from error"
+    )
+    (problem,) = reload_if_changed().problems
+    assert problem.endswith(f"ValueError: Install the package (line 4 of {shop}/agents.py).")
+
+
+def test_a_changed_module_that_other_code_imported_first_is_named(shop: Path) -> None:
+    agent_registry.apps()
+    models = sys.modules["shop.models"]
+    (shop / "models.py").write_text("LOADED = [1]")
+    assert reload_if_changed() == Reload(reloaded=["shop.agents"], restart_for=[shop / "models.py"])
+    assert sys.modules["shop.models"] is models
+
+
+def test_a_changed_env_file_is_followed(
+    agent_dir: Path, write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITY", "Oslo")
+    monkeypatch.delenv("REGION", raising=False)
+    source = (
+        "import os\nfrom google.adk.agents import Agent\n"
+        "root_agent = Agent(name=os.environ['CITY'] + os.environ.get('REGION', ''), model='demo')"
+    )
+    folder = write_folder("weather", agent=source)
+
+    def name() -> str:
+        return agent_registry.get_app("weather").root_agent.name
+
+    (folder / ".env").write_text("REGION=North\nCITY=Paris")
+    assert name() == "OsloNorth"
+    (folder / ".env").write_text("REGION=South\nCITY=Paris")
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert name() == "OsloSouth"
+    (folder / ".env").unlink()
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert name() == "Oslo"
+    (agent_dir / ".env").write_text("REGION=East")
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert name() == "OsloEast"
+
+
+def test_agents_that_have_not_changed_are_not_made_anew(write_folder: WriteFolder) -> None:
+    counted = """
+        from google.adk.agents import Agent
+        from google.adk.apps import App
+        made = []
+        class Counted(App):
+            def model_post_init(self, context):
+                super().model_post_init(context)
+                made.append(self)
+        app = Counted(name="other", root_agent=Agent(name="other", model="demo"))
+        """
+    write_folder("other", agent=counted)
+    write_folder("weather", agent=SPEAKER, words="WORD = 1")
+    agent_registry.apps()
+    made = len(sys.modules["other.agent"].made)
+    write_folder("weather", words="WORD = 2")
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert len(sys.modules["other.agent"].made) == made
 
 
 @pytest.mark.usefixtures("loop_end")

@@ -18,6 +18,8 @@ from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings, override_settings
 
 from sessions_app import agent_registry
+from sessions_app.rendering.called_tool import find_tool
+from sessions_app.rendering.failures import once
 
 Install = Callable[[str], None]
 
@@ -36,7 +38,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (package / "agents.py").write_text(dedent(source))
         monkeypatch.syspath_prepend(tmp_path)
         changed.enable()
-        agent_registry.replace_registry(None)
 
     for name in GEMINI_ACCESS:
         monkeypatch.delenv(name, raising=False)
@@ -44,7 +45,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     changed.disable()
     for name in ("shop", "shop.agents"):
         sys.modules.pop(name, None)
-    agent_registry.replace_registry(None)
 
 
 def problems() -> list[str]:
@@ -241,6 +241,15 @@ def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: In
     expected = "shop.agents: (sessions_app.E001) ModuleNotFoundError: No module named 'no_such_package'"
     assert err.getvalue().startswith(expected)
     assert "HINT: Look at line 1 of " in err.getvalue()
+
+
+def test_stored_calls_are_shown_while_the_agents_cannot_be_loaded(
+    install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    once.forget()
+    install("import no_such_package")
+    assert [find_tool("help_desk", "orders", "order_status") for _ in range(2)] == [None, None]
+    assert caplog.text.count("No module named 'no_such_package'") == 1
 
 
 def test_get_app_raises_the_import_error_of_an_agents_py(

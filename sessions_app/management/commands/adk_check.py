@@ -9,13 +9,12 @@ from typing import Any
 from django.core.checks import ERROR
 from django.core.management.base import BaseCommand, CommandError
 
-from runtime.agents.base_agent import BaseAgent
-from runtime.agents.tree import tools_of, trees_of
+from runtime.agents.tree import tools_of
 from runtime.apps.app import App
 from sessions_app.agent_registry import discover
 from sessions_app.checks import problems_of
 from sessions_app.management.agent_explanation import explain
-from sessions_app.management.tool_text import agent_title, tool_name
+from sessions_app.management.agent_listing import agent_title, agents_of, tool_name
 
 
 class Command(BaseCommand):
@@ -68,13 +67,7 @@ def _named(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[str, 
 
 
 def _app_lines(app: App) -> Iterator[str]:
-    for root in trees_of(app.root_agent):
-        yield from _agent_lines(root, "  ")
-
-
-def _agent_lines(agent: BaseAgent, indent: str) -> Iterator[str]:
-    yield f"{indent}{agent_title(agent)}"
-    if tools := tools_of(agent):
-        yield f"{indent}  tools: {', '.join(map(tool_name, tools))}"
-    for child in agent.sub_agents:
-        yield from _agent_lines(child, f"{indent}  ")
+    for indent, agent in agents_of(app):
+        yield f"  {indent}{agent_title(agent)}"
+        if tools := tools_of(agent):
+            yield f"  {indent}  tools: {', '.join(map(tool_name, tools))}"

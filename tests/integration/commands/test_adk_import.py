@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -10,6 +11,8 @@ from textwrap import dedent
 import psutil
 import pytest
 from django.core.management import CommandError, call_command
+
+import runtime.tools
 
 WEATHER = """
 from typing import Literal
@@ -115,6 +118,110 @@ def test_every_missing_import_is_named_with_its_line(folder: Folder) -> None:
         f"missing  google.no_such_part, which is not installed  (line 6 of {weather}/tools.py)",
     ]
     assert error.endswith(f"No module named 'no_such_package' (line 1 of {weather}/agent.py).")
+
+
+def test_a_part_that_needs_another_package_is_named_with_the_remedy(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    for name in [name for name in sys.modules if name.startswith("runtime.tools.mcp_tool")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(runtime.tools, "mcp_tool", raising=False)
+    weather = folder(
+        agent="""\
+            from google.adk.agents import Agent
+            from google.adk.tools import McpToolset
+            from google.adk.tools.mcp_tool import McpToolset, MCPToolset
+            from google.adk.tools.mcp_tool.mcp_toolset import McpToolset
+            import google.adk.tools.mcp_tool
+            root_agent = Agent(name="forecaster", model="demo")
+            """
+    )
+    remedy = "McpToolset needs the package 'mcp': pip install -r requirements-mcp.txt"
+    names = ["", ".mcp_tool", ".mcp_tool.mcp_toolset", ".mcp_tool"]
+    assert [line.strip() for line in adk_import(weather).splitlines()][1:5] == [
+        f"missing  google.adk.tools{name}: {remedy}  (line {number} of {weather}/agent.py)"
+        for number, name in enumerate(names, start=2)
+    ]
+
+
+def test_imports_for_type_checkers_are_not_missed(folder: Folder) -> None:
+    weather = folder(
+        agent="""\
+            import typing
+            from typing import TYPE_CHECKING
+            from google.adk.agents import Agent
+            if TYPE_CHECKING:
+                import no_such_package
+            if typing.TYPE_CHECKING:
+                from no_such_package import Thing
+            else:
+                import json
+            root_agent = Agent(name="forecaster", model="demo")
+            """
+    )
+    assert adk_import(weather).startswith("Imports\n  all are found\n")
+
+
+def test_a_thread_that_never_ends_does_not_hold_up_the_command(folder: Folder) -> None:
+    thread = "import threading\nthreading.Thread(target=threading.Event().wait).start()"
+    weather = folder(agent=f"{thread}\n{WEATHER}", cities="CITIES = []")
+    assert "forecaster  LlmAgent, model demo" in adk_import(weather)
+
+
+def test_a_folder_may_use_the_settings_and_the_job_tools_of_the_site(folder: Folder) -> None:
+    weather = folder(
+        agent="""\
+            from django.conf import settings
+            from google.adk.agents import Agent
+            from sessions_app.jobs import job_tool
+
+            @job_tool
+            def measure() -> int:
+                "Measure."
+
+            root_agent = Agent(name="forecaster", model=settings.ADK_MODEL, tools=[measure])
+            """
+    )
+    assert "- measure" in adk_import(weather)
+
+
+def test_a_tool_that_cannot_be_declared_hides_no_other(folder: Folder) -> None:
+    weather = folder(
+        agent="""\
+            from google.adk.agents import Agent
+            from google.adk.tools import BaseTool
+
+            class Scale(BaseTool):
+                def _get_declaration(self):
+                    raise LookupError("no weights")
+
+            def read() -> int:
+                "Read."
+
+            scale = Scale(name="scale", description="Weighs.")
+            root_agent = Agent(name="forecaster", model="demo", tools=[scale, read])
+            """
+    )
+    out = adk_import(weather)
+    assert "- scale  (cannot be declared: LookupError: no weights)\n" in out
+    assert "- read(): Read." in out
+
+
+def test_agents_that_cannot_be_listed_are_an_error_of_their_own(folder: Folder) -> None:
+    weather = folder(
+        agent="""\
+            from google.adk.agents import Agent
+
+            class Odd(Agent):
+                @property
+                def canonical_model(self):
+                    raise LookupError("no model")
+
+            root_agent = Odd(name="forecaster")
+            """
+    )
+    assert refusal(weather)[1] == f"The agents of '{weather}' cannot be listed: LookupError: no model."
 
 
 @pytest.mark.parametrize(

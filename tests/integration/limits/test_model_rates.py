@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings as site
 from redis import Redis
+from redis.client import Pipeline
 
 from runtime import types
 from runtime.agents.llm_agent import LlmAgent
@@ -20,6 +22,7 @@ from runtime.errors import ModelError
 from runtime.models import BaseLlm, FallbackLlm, LlmResponse
 from runtime.runners import InMemoryRunner
 from sessions_app.limits import model_rates, shared_redis
+from sessions_app.limits.rates import rates
 from tests.fakes import ScriptedModel, say, text_content
 
 Configure = Callable[..., None]
@@ -93,6 +96,30 @@ async def test_m5_tokens_of_answers_count(configure: Configure) -> None:
     configure(model_rate_limits={"scripted": {"tokens": 100}})
     assert await seconds_of(asyncio.ensure_future(answer(model(tokens=150)))) < WINDOW / 2
     assert await seconds_of(asyncio.ensure_future(answer(model()))) > WINDOW / 2
+
+
+async def test_m5_a_call_asks_redis_once_and_a_call_that_waits_for_tokens_counts_no_request(
+    configure: Configure, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(model_rate_limits={"scripted": {"requests": 10, "tokens": 100}}, model_wait_seconds=WINDOW / 4)
+    monkeypatch.setattr(model_rates, "MINUTE", 60)
+    asked: list[str] = []
+    execute = Pipeline.execute
+
+    def record(pipeline: Pipeline, *args: bool) -> list[object]:
+        asked.append(threading.current_thread().name)
+        return execute(pipeline, *args)
+
+    monkeypatch.setattr(Pipeline, "execute", record)
+    rate = model_rates.find_model_rate("scripted")
+    assert rate is not None
+    await rate.wait()
+    assert len([thread for thread in asked if "share rates" not in thread]) == 1
+    rate.add_tokens(150)
+    rates().flush()
+    assert await answer(model()) == "RESOURCE_EXHAUSTED"
+    rates().flush()
+    assert redis.get(f"{shared_redis.PREFIX}model-requests:scripted") == b"1"
 
 
 async def test_m5_a_model_without_a_limit_waits_for_nothing_and_asks_no_redis(

@@ -292,6 +292,8 @@ conversation.log.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-edit]");
   if (button && mayEdit()) startEdit(button.closest("article"));
 });
+// Loaded before its button is pressed: what is typed next belongs to the edit.
+for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadEdit, { once: true });
 if (editStorage.names("edit").length) loadEdit(); // it goes on after a reload
 if (conversation.find(JOBS)) loadJobs();
 forgetOnSignOut();

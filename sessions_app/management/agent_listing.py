@@ -1,4 +1,4 @@
-"""Tools and agents as lines of text, for the commands that list them."""
+"""Agents and their tools as lines of text, for the commands that list them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from textwrap import shorten
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import tools_of
+from runtime.agents.tree import trees_of
+from runtime.apps.app import App
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.declared_parameters import parameter_schemas
+from sessions_app.load_errors import reason_of
 
 WIDTH = 100
 
@@ -30,7 +32,10 @@ def tool_line(tool: BaseTool | BaseToolset) -> str:
     """Return the declaration of a tool in one line: name, parameters, beginning of the description."""
     if isinstance(tool, BaseToolset):
         return tool_name(tool)
-    declaration = tool._get_declaration()
+    try:
+        declaration = tool._get_declaration()
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything; the others are listed all the same
+        return f"{tool_name(tool)}  (cannot be declared: {reason_of(error)})"
     if declaration is None:
         return f"{tool_name(tool)}  (the model does not call it as a function)"
     line = f"{tool_name(tool)}({', '.join(_parameter_texts(declaration))})"
@@ -43,13 +48,10 @@ def agent_title(agent: BaseAgent) -> str:
     return f"{agent.name}  {type(agent).__name__}{model}"
 
 
-def agent_lines(agent: BaseAgent, indent: str = "") -> Iterator[str]:
-    """Yield the agent and the agents below it, each followed by its tools, a line each."""
-    yield f"{indent}{agent_title(agent)}"
-    for tool in tools_of(agent):
-        yield f"{indent}  - {tool_line(tool)}"
-    for child in agent.sub_agents:
-        yield from agent_lines(child, f"{indent}  ")
+def agents_of(app: App) -> Iterator[tuple[str, BaseAgent]]:
+    """Yield the agents of all trees of the app, parents first, each with the indent of its depth."""
+    for root in trees_of(app.root_agent):
+        yield from _agents_below(root, "")
 
 
 def type_text(schema: types.Schema) -> str:
@@ -60,6 +62,12 @@ def type_text(schema: types.Schema) -> str:
         return " | ".join(f'"{value}"' for value in schema.enum)
     name = schema.type.value.lower() if schema.type else "any value"
     return f"{name} of {type_text(schema.items)}" if schema.items else name
+
+
+def _agents_below(agent: BaseAgent, indent: str) -> Iterator[tuple[str, BaseAgent]]:
+    yield indent, agent
+    for child in agent.sub_agents:
+        yield from _agents_below(child, f"{indent}  ")
 
 
 def _parameter_texts(declaration: types.FunctionDeclaration) -> Iterator[str]:

@@ -1,0 +1,64 @@
+"""Environment variables from the `.env` files of agent folders."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import environ
+
+from sessions_app.errors import AgentFolderError
+
+
+@dataclass(frozen=True)
+class _ReadFile:
+    """A `.env` file as it was read: the time of its last change, and the variables that it set."""
+
+    path: Path
+    changed: int
+    variables: dict[str, str]
+
+
+_read_files: dict[Path, _ReadFile] = {}
+"""The file that was read last for each agent folder."""
+
+
+def env_file_of(folder: Path) -> Path | None:
+    """Return the `.env` file of the folder, else that of the directory above; None when there is none."""
+    return next((file for file in (folder / ".env", folder.parent / ".env") if file.is_file()), None)
+
+
+def set_variables_of(folder: Path) -> None:
+    """Set the variables of the folder's `.env` file, except those that the process has already.
+
+    A file that has changed is read again: first the variables that it had set are removed.
+
+    Raises:
+        AgentFolderError: the file is not UTF-8.
+    """
+    file, earlier = env_file_of(folder), _read_files.get(folder)
+    changed = file.stat().st_mtime_ns if file else 0
+    if earlier and (earlier.path, earlier.changed) == (file, changed):
+        return
+    if earlier:
+        _remove_variables(earlier)
+        del _read_files[folder]
+    if file:
+        _read_files[folder] = _ReadFile(file, changed, _read(file))
+
+
+def _remove_variables(file: _ReadFile) -> None:
+    for name, value in file.variables.items():
+        if os.environ.get(name) == value:
+            del os.environ[name]
+
+
+def _read(file: Path) -> dict[str, str]:
+    """Read the file into the environment, and return the variables that are new."""
+    before = set(os.environ)
+    try:
+        environ.Env.read_env(file)
+    except UnicodeDecodeError as error:
+        raise AgentFolderError(f"{file} is not UTF-8: {error}.") from error
+    return {name: os.environ[name] for name in os.environ.keys() - before}

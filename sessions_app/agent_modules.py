@@ -1,0 +1,91 @@
+"""Modules of agents and their Celery tasks: removed from the process for a new import, put back when that fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from celery import Task, current_app
+
+
+@dataclass(frozen=True)
+class RemovedModules:
+    """Modules that were removed from the import system, and the tasks that they defined, by name."""
+
+    modules: dict[str, ModuleType]
+    tasks: dict[str, Task[Any, Any]]
+
+    def delete_compiled_files(self) -> None:
+        """Delete the compiled files, so that Python compiles the sources.
+
+        Python takes a compiled file for current when time (in seconds) and size of the source are the same.
+        """
+        for module in self.modules.values():
+            if compiled := getattr(module, "__cached__", None):
+                Path(compiled).unlink(missing_ok=True)
+
+    def put_back(self, *, failed: list[Path], reloaded: list[Path]) -> None:
+        """Put back the modules and tasks that old versions of agents need.
+
+        These are the modules of agents that failed. After a failure they are also the modules that no new version has
+        imported: an old version may import them inside a function. Modules of reloaded agents stay removed.
+
+        Args:
+            failed: directories of agents whose old versions stay served.
+            reloaded: directories of agents that are served in new versions.
+        """
+        for name, module in self.modules.items():
+            is_unused = bool(failed) and name not in sys.modules and not _is_below(module, reloaded)
+            if is_unused or _is_below(module, failed):
+                self._put_back_module(name)
+
+    def _put_back_module(self, name: str) -> None:
+        sys.modules[name] = self.modules[name]
+        package, _, attribute = name.rpartition(".")
+        if package in sys.modules:
+            setattr(sys.modules[package], attribute, self.modules[name])
+        for task_name, task in self.tasks.items():
+            if task_name.rpartition(".")[0] == name:
+                current_app.tasks[task_name] = task
+
+
+def remove_modules(names: Iterable[str]) -> RemovedModules:
+    """Remove modules from the import system, and their tasks from Celery. Names of absent modules are left out."""
+    modules = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    registered = current_app.tasks
+    tasks = {name: registered[name] for name in list(registered) if name.rpartition(".")[0] in modules}
+    for name in tasks:
+        registered.unregister(name)
+    return RemovedModules(modules, tasks)
+
+
+def modules_of(files: set[Path]) -> set[str]:
+    """Return the names of the imported modules with these files, and of namespace packages that hold the files."""
+    directories = {file.parent for file in files}
+    return {
+        name
+        for name, module in list(sys.modules.items())
+        if (Path(file) in files if (file := _file_of(module)) else _has_place_in(module, directories))
+    }
+
+
+def imported_files(files: set[Path]) -> set[Path]:
+    """Return those of the files that are imported modules."""
+    return files & {Path(file) for module in list(sys.modules.values()) if (file := _file_of(module))}
+
+
+def _file_of(module: ModuleType) -> str | None:
+    return getattr(module, "__file__", None)
+
+
+def _has_place_in(module: ModuleType, directories: set[Path]) -> bool:
+    return any(Path(place) in directories for place in getattr(module, "__path__", ()))
+
+
+def _is_below(module: ModuleType, directories: list[Path]) -> bool:
+    places = [_file_of(module), *getattr(module, "__path__", ())]
+    return any(place and Path(place).is_relative_to(root) for place in places for root in directories)
