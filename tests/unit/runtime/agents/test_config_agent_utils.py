@@ -28,6 +28,9 @@ class Answer(BaseModel):
     text: str
 
 
+Answers = list[Answer]
+
+
 class Shouting(LlmAgent):
     volume: int = 1
 
@@ -157,6 +160,38 @@ def test_a_leading_dot_stands_for_the_package_of_the_file(
     agent = from_config(write(package, root="name: clerk\ntools: [{name: .tools.sell}]"))
     assert isinstance(agent, LlmAgent)
     assert agent.tools == [sys.modules["yaml_shop.tools"].sell]
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("run_command", "posix"),
+        ("bound", "posix"),
+        ("subprocess", "subprocess"),
+        ("hidden.eval", "builtins"),
+        ("subprocess.run", "subprocess"),
+    ],
+)
+def test_a_name_that_leads_through_a_package_of_ones_own_into_the_standard_library_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    (tmp_path / "passage").mkdir()
+    (tmp_path / "passage" / "__init__.py").write_text(
+        "import builtins, functools, os, subprocess, sys\n"
+        "from os import system as run_command\n"
+        "bound = functools.partial(os.system, 'true')\n"
+        "sys.modules['passage.hidden'] = builtins\n"
+        "sys.modules['passage.subprocess'] = subprocess\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigurationError, match=f"'passage.{name}' is not allowed.* {package!r}"):
+        from_config(write(tmp_path, root=f"name: c\ntools: [passage.{name}]"))
+
+
+def test_types_of_the_standard_library_may_describe_a_schema(tmp_path: Path) -> None:
+    root = write(tmp_path, root=f"name: c\noutput_schema: {HERE}.Answers")
+    agent = from_config(root)
+    assert isinstance(agent, LlmAgent) and agent.output_schema == list[Answer]
 
 
 @pytest.mark.parametrize(
