@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any
 
@@ -15,6 +16,8 @@ from runtime.models.llm_response import LlmResponse
 
 Turn = str | types.Part | list[types.Part] | LlmResponse | Exception | asyncio.Event
 Rule = Callable[[LlmRequest], Turn]
+
+_AFTER_A_SPACE = re.compile("(?<= )")
 
 
 class ScriptedModel(BaseLlm):
@@ -52,9 +55,9 @@ class ScriptedModel(BaseLlm):
         if isinstance(turn, Exception):
             raise turn
         if stream and isinstance(turn, str):
-            for word in turn.split(" "):
+            for word in _AFTER_A_SPACE.split(turn):
                 await asyncio.sleep(self.pause)
-                yield LlmResponse(content=types.ModelContent(f"{word} "), partial=True)
+                yield LlmResponse(content=types.ModelContent(word), partial=True)
         yield turn if isinstance(turn, LlmResponse) else LlmResponse(content=model_content(turn))
 
     def _next_turn(self) -> Turn:
