@@ -30,7 +30,7 @@ from runtime.auth.credential_service.base_credential_service import BaseCredenti
 from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, replaced_by
 from runtime.engine.cancellation import CancellableRun
-from runtime.engine.failure import with_failure_event
+from runtime.engine.failure import with_failure_event, with_told_plugins
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
@@ -138,7 +138,7 @@ class Runner:
                 ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
                 ctx.scope.credentials.update(credentials or {})
-                stream = self._run_invocation(ctx, message, state_delta)
+                stream = with_told_plugins(ctx, self._run_invocation(ctx, message, state_delta))
                 stream = stream_as_writer(self._sessions.key(user_id, session_id), stream)
                 async with aclosing(run.events(stream)) as events:
                     async for event in events:
@@ -383,7 +383,7 @@ class Runner:
             user_id=child.user_id,
             session_id=child.id,
             new_message=message,
-            run_config=RunConfig(max_llm_calls=ctx.run_config.max_llm_calls),
+            run_config=ctx.run_config.for_child(),
         )
         async with aclosing(run) as events:
             async for event in events:
