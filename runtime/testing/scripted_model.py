@@ -30,7 +30,7 @@ class ScriptedModel(BaseLlm):
 
     model: str = "scripted"
     turns: list[Any] = Field(default_factory=list)
-    rule: Any = None
+    rule: Rule | None = None
     pause: float = 0.0
     _requests: list[LlmRequest] = PrivateAttr(default_factory=list)
 
