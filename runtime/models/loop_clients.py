@@ -11,11 +11,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import httpx2
 
-from runtime.http_logs import hide_queries
+from runtime.http_logs import hide_secrets_of_urls
 
 C = TypeVar("C")
 
-hide_queries()
+hide_secrets_of_urls()
 
 ResponseHook = Callable[[httpx2.Response], Awaitable[None]]
 

@@ -14,7 +14,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from runtime.http_logs import hide_queries
+from runtime.http_logs import hide_secrets_of_urls
 from runtime.tools.mcp_allow_list import is_allowed_command, is_allowed_url
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
@@ -23,7 +23,7 @@ from runtime.tools.mcp_tool.connection_params import (
     StreamableHTTPConnectionParams,
 )
 
-hide_queries()
+hide_secrets_of_urls()
 
 
 def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Transport:
