@@ -63,13 +63,7 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         own = runtime_name(fullname)
-        if own is None:
-            return None
-        if find_spec(own) is None:
-            raise ModuleNotFoundError(
-                f"No module named {fullname!r}: {PACKAGE} has no {own!r}", name=fullname
-            )
-        return ModuleSpec(fullname, _Loader(own))
+        return ModuleSpec(fullname, _Loader(own)) if own and find_spec(own) else None
 
 
 class _Loader(Loader):

@@ -91,6 +91,10 @@ class RunConfig(_IgnoredSettings):
     http_options: types.HttpOptions | None = None
     labels: dict[str, str] | None = None
 
+    def for_child(self) -> RunConfig:
+        """Return the settings of an agent that runs as a tool: its text is not streamed, and its calls are its own."""
+        return self.model_copy(update={"streaming_mode": StreamingMode.NONE, "llm_calls_before": 0})
+
     @field_validator("streaming_mode")
     @classmethod
     def _check_streaming_mode(cls, mode: StreamingMode) -> StreamingMode:

@@ -128,7 +128,8 @@ def note(run_log: str, line: str) -> None:
 
 
 def add_hostile_tools() -> None:
-    """Add tools whose names and descriptions are meant to do harm."""
+    """Add tools whose names and descriptions are meant to do harm, and a resource that ends the server."""
+    server.resource("notes://death", name="death")(die)
     names = (
         "transfer_to_agent",
         "adk_request_credential",

@@ -29,6 +29,7 @@ RUNTIME_ORDER = (
     "_tasks",
     "callbacks",
     "run_config",
+    "http_logs",
     "cli",
     "models",
     "auth",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import Any, get_origin
 
 from runtime.errors import ConfigurationError
 
@@ -16,19 +18,45 @@ def resolve_fully_qualified_name(name: str) -> Any:
     """Import the module of `module.object` and return the object.
 
     Raises:
-        ConfigurationError: the name has no module, its module is refused or fails to import, or lacks the object.
+        ConfigurationError: the name has no module, its module fails to import or lacks the object, or a refused
+            package is on the way to the object or defines the object.
     """
     module_name, _, attribute = name.rpartition(".")
     if not module_name:
         raise ConfigurationError(
             f"{name!r} has no module. Write the full name, such as `my_package.my_module.{name}`."
         )
-    package = module_name.partition(".")[0]
+    _check(name, module_name)
+    try:
+        module = import_module(module_name)
+        found = getattr(module, attribute)
+    except Exception as error:  # The module's own code has run, and may raise anything.
+        raise ConfigurationError(f"{name!r} cannot be imported: {_reason(error)}.") from error
+    # A name in a package of one's own may stand for a module or a function of another one.
+    for owner in (module.__name__, *_owners(found)):
+        _check(name, owner)
+    return found
+
+
+def _check(name: str, owner: str) -> None:
+    package = owner.partition(".")[0]
     if package in REFUSED:
         raise ConfigurationError(
             f"{name!r} is not allowed: YAML files do not refer to {package!r}. Name an object of your own package."
         )
-    try:
-        return getattr(import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"{name!r} cannot be imported: {error}.") from error
+
+
+def _owners(found: Any) -> list[str]:
+    """Return the modules that define a module, a class or a callable; none for other values and for type hints."""
+    if isinstance(found, ModuleType):
+        return [found.__name__]
+    if isinstance(found, partial):
+        return _owners(found.func)
+    is_type_hint = get_origin(found) is not None
+    owner = getattr(found, "__module__", None) if callable(found) and not is_type_hint else None
+    return [owner] if owner else []
+
+
+def _reason(error: Exception) -> str:
+    is_plain = isinstance(error, ImportError | AttributeError)
+    return str(error) if is_plain else f"{type(error).__name__}: {error}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -46,16 +47,11 @@ class _ConfigFile:
             raise FileNotFoundError(f"Config file not found: {path}")
         self._path = path
         self._chain = (*referring, path)
-        self._text = path.read_text(encoding="utf-8")
+        self._text = ""
 
     def agent(self) -> BaseAgent:
         """Return the agent of this file."""
-        try:
-            config = parse_yaml(self._text)
-        except ConfigurationError:
-            raise
-        except ValueError as error:
-            raise self._error(str(error)) from error
+        config = self._parsed_file()
         if not isinstance(config, dict):
             raise self._error("the file has no keys. Write at least `name: my_agent`")
         agent_class = self._read("agent_class", self._agent_class, config.pop("agent_class", None))
@@ -67,13 +63,24 @@ class _ConfigFile:
         agent: BaseAgent = self._read("", lambda given: agent_class(**given), values)
         return agent
 
+    def _parsed_file(self) -> Any:
+        try:
+            self._text = self._path.read_text(encoding="utf-8")
+            return parse_yaml(self._text)
+        except ConfigurationError:
+            raise
+        except (OSError, RecursionError, ValueError) as error:
+            raise self._error(str(error)) from error
+
     def _read(self, key: str, reader: Callable[[Any], Any], value: Any) -> Any:
         try:
             return reader(value)
         except ValidationError as error:
-            raise self._error(_sentence(error), key) from error
+            raise self._error(_sentence(error), key or _first_field(error)) from error
         except (ConfigurationError, FileNotFoundError, TypeError, ValueError) as error:
             raise self._error(str(error), key) from error
+        except Exception as error:  # The class of a tool or an agent is the author's, and may raise anything.
+            raise self._error(f"{type(error).__name__}: {error}", key) from error
 
     def _error(self, reason: str, key: str = "") -> ConfigurationError:
         line = key_lines(self._text).get(key) if key else None
@@ -82,33 +89,45 @@ class _ConfigFile:
         return ConfigurationError(f"{self._path}{place}: {reason}")
 
     def _agent_class(self, name: str | None) -> type[BaseAgent]:
-        found = getattr(runtime.agents, name or "LlmAgent", None) or self._object(name)
+        name = name or "LlmAgent"
+        found = getattr(runtime.agents, name) if name in runtime.agents.__all__ else self._object(name)
         if not (inspect.isclass(found) and issubclass(found, BaseAgent)):
             raise ConfigurationError(f"{name!r} is no agent class.")
         return found
 
     def _reader(self, agent_class: type[BaseAgent], key: str) -> tuple[str, Callable[[Any], Any]]:
         """Return the field of a key and the function that reads the key's value."""
-        fields = agent_class.model_fields.keys() - {_SET_BY_PARENT}
-        field = key.removesuffix("s") if key.endswith("_callbacks") else key.removesuffix("_code")
-        if field not in fields:
-            known = ", ".join(sorted(fields))
-            raise self._error(f"{agent_class.__name__} has no such field. The fields are {known}", key)
-        if key != field or field.endswith("_callback"):
-            return field, self._code
+        field, names_code = self._field(agent_class, key)
         readers = {
-            "sub_agents": lambda values: [self._agent(value) for value in values],
-            "tools": lambda values: [self._tool(value) for value in values],
+            "sub_agents": lambda values: [self._agent(value) for value in _checked_list(values)],
+            "tools": lambda values: [self._tool(value) for value in _checked_list(values)],
             "input_schema": self._schema,
             "output_schema": self._schema,
         }
-        return field, readers.get(field, lambda value: value)
+        return field, readers.get(key, self._code if names_code else lambda value: value)
+
+    def _field(self, agent_class: type[BaseAgent], key: str) -> tuple[str, bool]:
+        """Return the field of a key, and True when the value names code.
+
+        A key that is no field itself may name code for a field: `model_code`, `before_model_callbacks`.
+        """
+        fields = {name: field for name, field in agent_class.model_fields.items() if name != _SET_BY_PARENT}
+        if key in fields:
+            return key, _takes_callables(fields[key].annotation)
+        for suffix, code in (("_code", "_code"), ("_callbacks", "s")):
+            field = key.removesuffix(code)
+            if key.endswith(suffix) and field in fields:
+                return field, True
+        known = ", ".join(sorted(fields))
+        raise self._error(f"{agent_class.__name__} has no such field. The fields are {known}", key)
 
     def _object(self, name: str | None) -> Any:
         """Return a Python object by its name; a leading dot stands for the package of the file's directory."""
-        return resolve_fully_qualified_name(
-            f"{self._path.parent.name}{name}" if str(name).startswith(".") else str(name)
-        )
+        if not str(name).startswith("."):
+            return resolve_fully_qualified_name(str(name))
+        root = self._chain[0].parent
+        package = ".".join((root.name, *self._path.parent.relative_to(root).parts))
+        return resolve_fully_qualified_name(f"{package}{name}")
 
     def _code(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -116,8 +135,9 @@ class _ConfigFile:
         return self._object(_parsed(CodeConfig, "name", value).name)
 
     def _schema(self, value: Any) -> Any:
-        is_reference = isinstance(value, str) or value.keys() == {"name"}
-        return self._code(value) if is_reference else value
+        if isinstance(value, dict) and value.keys() != {"name"}:
+            return value
+        return self._object(_parsed(CodeConfig, "name", value).name)
 
     def _agent(self, value: Any) -> BaseAgent:
         reference = _parsed(AgentRefConfig, "config_path", value)
@@ -147,12 +167,34 @@ class _ConfigFile:
             if issubclass(tool, AgentTool) and "agent" in args:
                 args["agent"] = self._agent(args["agent"])
             return tool(**args)
+        if not (callable(tool) or isinstance(tool, BaseTool | BaseToolset)):
+            raise ConfigurationError(f"{config.name!r} is a {type(tool).__name__}, not a tool.")
         return tool(ToolArgsConfig(**args)) if args else tool
 
 
 def _parsed(model: type[ConfigT], key: str, value: Any) -> ConfigT:
     """Return a reference; a text stands for its key."""
     return model.model_validate({key: value} if isinstance(value, str) else value)
+
+
+def _takes_callables(annotation: Any) -> bool:
+    """True for a field of callables, alone or in a list, that takes no text."""
+    hints = get_args(annotation)
+    if get_origin(annotation) in (Union, UnionType, list):
+        return str not in hints and any(_takes_callables(hint) for hint in hints)
+    return Callable in (annotation, get_origin(annotation))
+
+
+def _checked_list(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise ConfigurationError(f"the value is a {type(values).__name__}. Write a list")
+    return values
+
+
+def _first_field(error: ValidationError) -> str:
+    """Return the field of the first mistake, empty when the mistake concerns no single field."""
+    place = error.errors()[0]["loc"]
+    return str(place[0]) if place else ""
 
 
 def _sentence(error: ValidationError) -> str:

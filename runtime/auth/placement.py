@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 
-from runtime.auth.auth_credential import AuthCredential, HttpAuth
-from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, AuthScheme
+from runtime.auth.auth_credential import AuthCredential, HttpAuth, HttpCredentials
+from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, AuthScheme, HTTPBase
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ def place(scheme: AuthScheme | None, credential: AuthCredential) -> Placement | 
         return _bearer(credential.oauth2.access_token)
     if not credential.api_key:
         return None
+    if isinstance(scheme, HTTPBase):
+        return _placed_header(
+            HttpAuth(scheme=scheme.scheme, credentials=HttpCredentials(token=credential.api_key))
+        )
     if not isinstance(scheme, APIKey):
         return _bearer(credential.api_key)
     match scheme.in_:

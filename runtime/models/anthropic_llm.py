@@ -9,6 +9,7 @@ from types import ModuleType
 from runtime.errors import ConfigurationError
 from runtime.models.anthropic_request import as_message
 from runtime.models.base_llm import Capabilities, SetupProblem
+from runtime.models.call_limits import timeout_of
 from runtime.models.http_llm import HttpLlm, PreparedCall, has_package, require_package
 from runtime.models.llm_request import LlmRequest
 from runtime.models.loop_clients import Access
@@ -57,7 +58,9 @@ class Claude(HttpLlm):
         module = await asyncio.to_thread(_client_module)
         client = await module.CLIENTS.for_running_loop(Access(key, self.base_url))
         model = named.removeprefix("anthropic/")
-        call: PreparedCall = module.MessageCall(client, model, arguments, self.timeout)
+        call: PreparedCall = module.MessageCall(
+            client, model, arguments, timeout_of(llm_request, self.timeout)
+        )
         return call
 
     def _key(self) -> str | None:

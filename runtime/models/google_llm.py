@@ -16,6 +16,7 @@ from pydantic import Field
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
+from runtime.models.call_limits import retry_policy_of, timeout_of
 from runtime.models.google_cache import CachedPrefix, PrefixCache
 from runtime.models.google_client import CLIENTS, ChunkStream
 from runtime.models.google_errors import FAILURES
@@ -23,7 +24,7 @@ from runtime.models.google_request import PLACEHOLDER, as_google_config
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.loop_clients import Access
-from runtime.models.retry import RetryPolicy, with_retries
+from runtime.models.retry import with_retries
 from runtime.models.streaming import assemble
 
 T = TypeVar("T")
@@ -103,7 +104,7 @@ class Gemini(BaseLlm):
         model = llm_request.model or self.model
 
         async def ask(config: types.GenerateContentConfigDict) -> types.GenerateContentResponse:
-            async with asyncio.timeout(self.timeout):
+            async with asyncio.timeout(timeout_of(llm_request, self.timeout)):
                 return await client.models.generate_content(model=model, contents=PLACEHOLDER, config=config)
 
         yield LlmResponse.create(await self._ask(client, llm_request, ask))
@@ -119,7 +120,7 @@ class Gemini(BaseLlm):
             chunks = await client.models.generate_content_stream(
                 model=model, contents=PLACEHOLDER, config=config
             )
-            stream = ChunkStream(chunks, self.timeout)
+            stream = ChunkStream(chunks, timeout_of(llm_request, self.timeout))
             return stream, await stream.next()
 
         stream, first = await self._ask(client, llm_request, open_stream)
@@ -134,7 +135,7 @@ class Gemini(BaseLlm):
         ask: Callable[[types.GenerateContentConfigDict], Awaitable[T]],
     ) -> T:
         """Send the request with retries, without its cached part; send all of it if the cached part has expired."""
-        policy = RetryPolicy.of(self.retry_options)
+        policy = retry_policy_of(llm_request, self.retry_options)
         prefix = await self._find_cached_prefix(client, llm_request)
         if prefix is not None:
             config = as_google_config(prefix.remaining_request(llm_request))
@@ -152,7 +153,7 @@ class Gemini(BaseLlm):
         model = llm_request.model or self.model
 
         async def create(config: types.CreateCachedContentConfigDict) -> types.CachedContent:
-            async with asyncio.timeout(self.timeout):
+            async with asyncio.timeout(timeout_of(llm_request, self.timeout)):
                 return await client.caches.create(model=model, config=config)
 
         return await _prefixes.find_or_create(

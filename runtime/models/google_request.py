@@ -31,8 +31,8 @@ def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict
 
 
 def with_contents(options: types.HttpOptions | None, contents: list[types.Content]) -> types.HttpOptions:
-    """Return the options with the contents in their `extra_body`; an empty list adds nothing."""
-    options = options or types.HttpOptions()
+    """Return the options with the contents in their `extra_body`, and without retries, which the model makes itself."""
+    options = (options or types.HttpOptions()).model_copy(update={"retry_options": None})
     if not contents:
         return options
     own = without_thoughts_of_claude(contents)

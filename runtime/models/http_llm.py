@@ -14,10 +14,11 @@ from pydantic import Field
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models.base_llm import BaseLlm
+from runtime.models.call_limits import retry_policy_of
 from runtime.models.failures import FailureReader
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-from runtime.models.retry import RetryPolicy, with_retries
+from runtime.models.retry import with_retries
 from runtime.models.streaming import Chunks, assemble
 
 E = TypeVar("E")
@@ -29,6 +30,9 @@ class PreparedCall(Protocol):
     @property
     def failures(self) -> FailureReader: ...
 
+    @property
+    def timeout(self) -> float | None: ...
+
     async def answer(self) -> types.GenerateContentResponse: ...
 
     async def open(self) -> Chunks: ...
@@ -36,6 +40,8 @@ class PreparedCall(Protocol):
 
 class HttpLlm(BaseLlm):
     """A model behind an HTTP API, with the retries, the timeout and the stream of `Gemini` (contract M2).
+
+    The timeout and the retries of a request's `http_options` win over the model's.
 
     Attributes:
         api_key: None reads the provider's variable in the environment at the first call.
@@ -62,28 +68,15 @@ class HttpLlm(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """Answer a request as `BaseLlm` describes; raises as `_prepare` does, too."""
         call = await self._prepare(llm_request)
-        policy = RetryPolicy.of(self.retry_options)
+        policy = retry_policy_of(llm_request, self.retry_options)
         if not stream:
-            whole = await with_retries(lambda: self._answer(call), policy, call.failures)
+            whole = await with_retries(lambda: _answer(call), policy, call.failures)
             yield LlmResponse.create(whole)
             return
-        chunks, first = await with_retries(lambda: self._open(call), policy, call.failures)
+        chunks, first = await with_retries(lambda: _open(call), policy, call.failures)
         async with aclosing(assemble(chunks, first, call.failures)) as responses:
             async for response in responses:
                 yield response
-
-    async def _answer(self, call: PreparedCall) -> types.GenerateContentResponse:
-        async with asyncio.timeout(self.timeout):
-            return await call.answer()
-
-    async def _open(self, call: PreparedCall) -> tuple[Chunks, types.GenerateContentResponse | None]:
-        async with asyncio.timeout(self.timeout):
-            chunks = await call.open()
-        try:
-            return chunks, await chunks.next()
-        except BaseException:
-            await chunks.aclose()
-            raise
 
 
 class EventChunks(Generic[E]):
@@ -116,6 +109,21 @@ class EventChunks(Generic[E]):
 
     async def aclose(self) -> None:
         await self._close()
+
+
+async def _answer(call: PreparedCall) -> types.GenerateContentResponse:
+    async with asyncio.timeout(call.timeout):
+        return await call.answer()
+
+
+async def _open(call: PreparedCall) -> tuple[Chunks, types.GenerateContentResponse | None]:
+    async with asyncio.timeout(call.timeout):
+        chunks = await call.open()
+    try:
+        return chunks, await chunks.next()
+    except BaseException:
+        await chunks.aclose()
+        raise
 
 
 def has_package(package: str) -> bool:

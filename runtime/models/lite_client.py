@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 # LiteLLM reads these when it is imported: it would load a file `.env`, and fetch prices and headers from the network.
@@ -86,9 +86,9 @@ def _headers(failure: Exception) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class LiteCall:
-    """A call of `litellm.acompletion`."""
+    """A call of `litellm.acompletion`. Its arguments hold the key, and are left out of `repr`."""
 
-    arguments: Json
+    arguments: Json = field(repr=False)
     timeout: float | None
     failures: ClassVar[FailureReader] = FAILURES
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from runtime.models.base_llm import SetupProblem
+from runtime.models.call_limits import timeout_of
 from runtime.models.http_llm import HttpLlm, PreparedCall, has_package, require_package
 from runtime.models.llm_request import LlmRequest
 from runtime.models.openai_request import as_chat_completion
@@ -47,7 +48,7 @@ class LiteLlm(HttpLlm):
         }
         # The first import takes seconds.
         module = await asyncio.to_thread(_client_module)
-        call: PreparedCall = module.LiteCall(arguments, self.timeout)
+        call: PreparedCall = module.LiteCall(arguments, timeout_of(llm_request, self.timeout))
         return call
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
@@ -12,7 +11,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import httpx2
 
+from runtime.http_logs import hide_secrets_of_urls
+
 C = TypeVar("C")
+
+hide_secrets_of_urls()
 
 ResponseHook = Callable[[httpx2.Response], Awaitable[None]]
 
@@ -83,16 +86,3 @@ class LoopClients(Generic[C]):
 @cache
 def ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
-
-
-def _without_query(record: logging.LogRecord) -> bool:
-    """Shorten the URLs in a log record of the HTTP client: a query may hold an API key."""
-    if isinstance(record.args, tuple):
-        record.args = tuple(
-            argument.copy_with(query=None) if isinstance(argument, httpx2.URL) else argument
-            for argument in record.args
-        )
-    return True
-
-
-logging.getLogger("httpx2").addFilter(_without_query)

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from runtime.errors import ConfigurationError
 from runtime.models.base_llm import Capabilities, SetupProblem
+from runtime.models.call_limits import timeout_of
 from runtime.models.http_llm import HttpLlm, PreparedCall, has_package, require_package
 from runtime.models.llm_request import LlmRequest
 from runtime.models.loop_clients import Access
@@ -84,7 +85,7 @@ class OpenAICompatible(HttpLlm):
         # The first import takes a second.
         module = await asyncio.to_thread(_client_module)
         client = await module.CLIENTS.for_running_loop(Access(key or _NO_KEY, endpoint.base_url))
-        call: PreparedCall = module.ChatCall(client, model, arguments, self.timeout)
+        call: PreparedCall = module.ChatCall(client, model, arguments, timeout_of(llm_request, self.timeout))
         return call
 
     def _locate(self, named: str) -> tuple[Endpoint, str]:

@@ -38,7 +38,7 @@ def set_model_rates(find: FindRate | None) -> None:
 
 
 def ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-    """Answer a request as `BaseLlm.generate_content_async` does, at the model's rate."""
+    """Return the responses of a model to a request, which is sent as soon as the model's rate allows."""
     rate = _find_rate(llm_request.model or model.model) if _find_rate and not model.asks_others else None
     if rate is None:
         return model.generate_content_async(llm_request, stream=stream)

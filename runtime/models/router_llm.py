@@ -25,17 +25,22 @@ class RouterLlm(LlmGroup):
 
     Attributes:
         choose: the function; an exception of it fails the call.
-        keys: the keys of the models, in their order.
+        routes: the models by their keys.
+
+    Raises:
+        ConfigurationError: there is no model.
     """
 
     choose: Choose = Field(exclude=True)
-    keys: list[str]
+    routes: dict[str, BaseLlm]
 
     def __init__(self, choose: Choose, models: Mapping[str, BaseLlm | str], **fields: Any) -> None:
+        if not models:
+            raise ConfigurationError("RouterLlm needs at least one model.")
         resolved = as_models(models.values())
+        routes = dict(zip(models, resolved, strict=True))
         names = " or ".join(model.model for model in resolved)
-        own = {"choose": choose, "keys": list(models), "models": resolved, "model": names}
-        super().__init__(**{**own, **fields})
+        super().__init__(**{"choose": choose, "routes": routes, "models": resolved, "model": names, **fields})
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -46,11 +51,10 @@ class RouterLlm(LlmGroup):
             ConfigurationError: the function returned a key without a model.
         """
         key = self.choose(llm_request)
-        if key not in self.keys:
+        if key not in self.routes:
             raise ConfigurationError(
-                f"The function of RouterLlm chose {key!r}. Choose one of its models: {', '.join(self.keys)}."
+                f"The function of RouterLlm chose {key!r}. Choose one of its models: {', '.join(self.routes)}."
             )
-        model = self.models[self.keys.index(key)]
-        async with aclosing(ask_one(model, llm_request, stream)) as responses:
+        async with aclosing(ask_one(self.routes[key], llm_request, stream)) as responses:
             async for response in responses:
                 yield response

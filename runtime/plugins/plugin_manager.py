@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partialmethod
 from typing import Any
 
@@ -40,7 +40,7 @@ class PluginManager:
 
     def implements(self, hook: str) -> bool:
         """True when at least one plugin implements the hook."""
-        return any(hook in _overridden(type(plugin)) for plugin in self.plugins)
+        return any(True for _ in self._implementing(hook))
 
     async def ask(self, hook: str, **kwargs: Any) -> Any:
         """Call the hook of each plugin until one returns an answer other than None, and return that answer.
@@ -48,9 +48,7 @@ class PluginManager:
         Raises:
             PluginError: a hook raised. The message names the plugin and the hook.
         """
-        for plugin in self.plugins:
-            if hook not in _overridden(type(plugin)):
-                continue
+        for plugin in self._implementing(hook):
             try:
                 answer = await call(getattr(plugin, hook), **kwargs)
             except Exception as error:
@@ -61,9 +59,7 @@ class PluginManager:
 
     async def tell(self, hook: str, **kwargs: Any) -> None:
         """Call the hook of each plugin for its information; an exception of a hook is only logged."""
-        for plugin in self.plugins:
-            if hook not in _overridden(type(plugin)):
-                continue
+        for plugin in self._implementing(hook):
             try:
                 await call(getattr(plugin, hook), **kwargs)
             except Exception:
@@ -92,6 +88,9 @@ class PluginManager:
         """
         if failures := await close_each((repr(plugin.name), plugin.close) for plugin in self.plugins):
             raise PluginError(f"Plugins failed in close: {'; '.join(failures)}")
+
+    def _implementing(self, hook: str) -> Iterator[BasePlugin]:
+        return (plugin for plugin in self.plugins if hook in _overridden(type(plugin)))
 
 
 _overridden_hooks: dict[type[BasePlugin], frozenset[str]] = {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -30,7 +29,7 @@ from runtime.auth.credential_service.base_credential_service import BaseCredenti
 from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, replaced_by
 from runtime.engine.cancellation import CancellableRun
-from runtime.engine.failure import with_failure_event
+from runtime.engine.failure import with_failure_event, with_told_plugins
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind_actions
@@ -56,7 +55,7 @@ class Runner:
 
     Args:
         app: App to run; give either this or `app_name` with `agent`.
-        auto_create_session: True when a session that does not exist is created.
+        auto_create_session: True when a message creates a session that does not exist.
         compacts: True when `run_async` compacts the session after its last event (contract R4). With False, call
             `compact_async` yourself.
 
@@ -138,7 +137,7 @@ class Runner:
                 ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
                 ctx.scope.credentials.update(credentials or {})
-                stream = self._run_invocation(ctx, message, state_delta)
+                stream = with_told_plugins(ctx, self._run_invocation(ctx, message, state_delta))
                 stream = stream_as_writer(self._sessions.key(user_id, session_id), stream)
                 async with aclosing(run.events(stream)) as events:
                     async for event in events:
@@ -184,7 +183,7 @@ class Runner:
             quiet: True prints nothing.
             verbose: True also prints function calls and responses, code and files.
         """
-        await replace(self._sessions, creates_missing=True).load(user_id, session_id)
+        await self._sessions.load(user_id, session_id, creates_missing=True)
         run = partial(self.run_async, user_id=user_id, session_id=session_id, run_config=run_config)
         return await run_texts(run, user_messages, quiet=quiet, verbose=verbose)
 
@@ -243,7 +242,7 @@ class Runner:
     @property
     def _sessions(self) -> SessionAccess:
         """The app's sessions. Made for each use: `session_service` may be replaced."""
-        return SessionAccess(self.session_service, self.app_name, self.auto_create_session)
+        return SessionAccess(self.session_service, self.app_name)
 
     def _open_invocation(
         self,
@@ -335,7 +334,9 @@ class Runner:
     async def _begin_writing(self, stack: AsyncExitStack, user_id: str, session_id: str) -> Session:
         """Load the session as its only writer; closing the stack lets others write."""
         await stack.enter_async_context(self._sessions.one_writer(user_id, session_id))
-        return await self._sessions.load(user_id, session_id, without_superseded=True)
+        return await self._sessions.load(
+            user_id, session_id, without_superseded=True, creates_missing=self.auto_create_session
+        )
 
     def _new_context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
         return InvocationContext(
@@ -383,7 +384,7 @@ class Runner:
             user_id=child.user_id,
             session_id=child.id,
             new_message=message,
-            run_config=RunConfig(max_llm_calls=ctx.run_config.max_llm_calls),
+            run_config=ctx.run_config.for_child(),
         )
         async with aclosing(run) as events:
             async for event in events:

@@ -7,22 +7,17 @@ from dataclasses import dataclass
 
 from runtime._write_scope import SessionKey, is_writing
 from runtime.artifacts.borrowed_artifact_service import Owner
-from runtime.errors import NestedRunError, SessionNotFoundError
+from runtime.errors import AlreadyExistsError, NestedRunError, SessionNotFoundError
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.session import Session
 
 
 @dataclass(frozen=True)
 class SessionAccess:
-    """Sessions of an app.
-
-    Attributes:
-        creates_missing: True when `load` creates a session that does not exist.
-    """
+    """Sessions of an app."""
 
     service: BaseSessionService
     app_name: str
-    creates_missing: bool = False
 
     def key(self, user_id: str, session_id: str) -> SessionKey:
         """Return the session's key among the sessions that running code writes to."""
@@ -41,8 +36,21 @@ class SessionAccess:
             )
         return self.service.exclusive_writer(app_name=self.app_name, user_id=user_id, session_id=session_id)
 
-    async def load(self, user_id: str, session_id: str, *, without_superseded: bool = False) -> Session:
+    async def load(
+        self,
+        user_id: str,
+        session_id: str,
+        *,
+        without_superseded: bool = False,
+        creates_missing: bool = False,
+    ) -> Session:
         """Return the session.
+
+        Args:
+            user_id: owner of the session.
+            session_id: id of the session.
+            without_superseded: True leaves out the events that no new invocation needs.
+            creates_missing: True creates a session that does not exist.
 
         Raises:
             SessionNotFoundError: the session does not exist, and is not to be created.
@@ -50,8 +58,11 @@ class SessionAccess:
         owner: Owner = {"app_name": self.app_name, "user_id": user_id, "session_id": session_id}
         config = GetSessionConfig(without_superseded=without_superseded)
         session = await self.service.get_session(**owner, config=config)
-        if session is None and self.creates_missing:
-            session = await self.service.create_session(**owner)
+        if session is None and creates_missing:
+            try:
+                session = await self.service.create_session(**owner)
+            except AlreadyExistsError:  # Another first message has created the session meanwhile.
+                session = await self.service.get_session(**owner, config=config)
         if session is None:
             raise SessionNotFoundError(
                 f"Session not found: app {self.app_name!r} has no session {session_id!r} of user {user_id!r}. Create "

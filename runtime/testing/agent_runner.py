@@ -9,6 +9,8 @@ from typing import Any
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
+from runtime.callbacks import close_each
+from runtime.errors import AdkError
 from runtime.events.event import Event
 from runtime.runners import InMemoryRunner
 
@@ -43,9 +45,14 @@ class AgentRunner:
         return self._loop.run(self._read_state(agent))
 
     async def close(self) -> None:
-        """Close the toolsets and plugins of the agents that ran."""
-        for _, conversation in self._conversations.values():
-            await conversation.runner.close()
+        """Close the toolsets and plugins of the agents that ran; a failure does not keep the others from being closed.
+
+        Raises:
+            AdkError: some could not be closed; the message names their apps.
+        """
+        runners = [conversation.runner for _, conversation in self._conversations.values()]
+        if failures := await close_each((repr(runner.app_name), runner.close) for runner in runners):
+            raise AdkError(f"Apps failed in close: {'; '.join(failures)}")
 
     async def _send(
         self, agent: BaseAgent | App, message: str | types.Content, state: dict[str, Any] | None
@@ -74,8 +81,6 @@ class AgentRunner:
         runner = InMemoryRunner(app=app)
         session = await runner.session_service.create_session(app_name=app.name, user_id=USER)
         conversation = _Conversation(runner, session.id)
-        self._conversations[id(agent)] = (
-            agent,
-            conversation,
-        )  # The reference keeps the id from being used again.
+        # Python gives the id of an agent to another object once nothing refers to the agent.
+        self._conversations[id(agent)] = (agent, conversation)
         return conversation

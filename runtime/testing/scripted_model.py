@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,8 @@ from runtime.models.llm_response import LlmResponse
 Turn = str | types.Part | list[types.Part] | LlmResponse | Exception | asyncio.Event
 Rule = Callable[[LlmRequest], Turn]
 
+_AFTER_A_SPACE = re.compile("(?<= )")
+
 
 class ScriptedModel(BaseLlm):
     """Answers each call with the next turn of a script and records the requests.
@@ -27,7 +30,7 @@ class ScriptedModel(BaseLlm):
 
     model: str = "scripted"
     turns: list[Any] = Field(default_factory=list)
-    rule: Any = None
+    rule: Rule | None = None
     pause: float = 0.0
     _requests: list[LlmRequest] = PrivateAttr(default_factory=list)
 
@@ -52,9 +55,9 @@ class ScriptedModel(BaseLlm):
         if isinstance(turn, Exception):
             raise turn
         if stream and isinstance(turn, str):
-            for word in turn.split(" "):
+            for word in _AFTER_A_SPACE.split(turn):
                 await asyncio.sleep(self.pause)
-                yield LlmResponse(content=types.ModelContent(f"{word} "), partial=True)
+                yield LlmResponse(content=types.ModelContent(word), partial=True)
         yield turn if isinstance(turn, LlmResponse) else LlmResponse(content=model_content(turn))
 
     def _next_turn(self) -> Turn:

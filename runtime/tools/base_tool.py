@@ -66,7 +66,7 @@ class BaseTool:
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Execute a call as a background job, where an exception may cause a retry; by default as `run_async`.
 
-        A result that holds only an `error` is a failure of the job.
+        A result that holds only an `error`, which is not empty, is a failure of the job.
         """
         return failed_in_job(await self.run_async(args=args, tool_context=tool_context))
 
@@ -81,6 +81,6 @@ class BaseTool:
 
 
 def failed_in_job(result: Any) -> Any:
-    """Return the result of a job; one that holds only an `error` is a failure."""
-    is_failure = isinstance(result, dict) and result.keys() == {"error"}
+    """Return the result of a job; a result that holds only an `error` is a failure, unless the `error` is empty."""
+    is_failure = isinstance(result, dict) and result.keys() == {"error"} and bool(result["error"])
     return ToolError(str(result["error"])) if is_failure else result

@@ -17,10 +17,8 @@ def parse_yaml(text: str) -> Any:
         ValueError: the text is no YAML; the message names the line.
     """
     yaml = _yaml()
-    # The loader in C reads long texts about ten times as fast; not every build of PyYAML has it.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(text, Loader=loader)
+        return yaml.load(text, Loader=_loader(yaml))
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 
@@ -38,8 +36,13 @@ def load_yaml_file(file_path: str | Path) -> Any:
 def key_lines(text: str) -> dict[str, int]:
     """Return the line of each key of a document that is a mapping, from 1."""
     yaml = _yaml()
-    pairs = yaml.compose(text, Loader=yaml.SafeLoader).value
+    pairs = yaml.compose(text, Loader=_loader(yaml)).value
     return {key.value: key.start_mark.line + 1 for key, _ in pairs}
+
+
+def _loader(yaml: ModuleType) -> Any:
+    # The loader in C reads long texts about ten times as fast; not every build of PyYAML has it.
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _yaml() -> ModuleType:

@@ -57,6 +57,20 @@ class CredentialServiceContract:
         assert await other_app.load_credential(config()) is None
         assert await mine.load_credential(config(name="other_key")) is None
 
+    async def test_changes_of_a_credential_in_hand_do_not_reach_the_stored_one(
+        self, credentials: BaseCredentialService, sessions: BaseSessionService, ada: str
+    ) -> None:
+        context = await context_of(credentials, sessions, ada)
+        given = config("k-1")
+        assert given.exchanged_auth_credential is not None
+        await context.save_credential(given)
+        given.exchanged_auth_credential.api_key = "k-2"
+        found = await context.load_credential(config())
+        assert found is not None and found.api_key == "k-1"
+        found.api_key = "k-3"
+        again = await context.load_credential(config())
+        assert again is not None and again.api_key == "k-1"
+
     async def test_saving_again_replaces_and_saving_nothing_deletes(
         self, credentials: BaseCredentialService, sessions: BaseSessionService, ada: str
     ) -> None:

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from runtime import types
 from runtime.errors import ModelError
 from runtime.models import BaseLlm
 from tests.contracts.model_calls import answer, ask, question, texts
@@ -137,6 +138,28 @@ class ModelFailuresContract:
             "UNAVAILABLE",
             "The model is overloaded. Try again in a moment.",
         )
+
+    @pytest.mark.parametrize("stream", [False, True])
+    async def test_m2_the_timeout_of_a_request_wins(
+        self, server: ModelServer, llm: BaseLlm, stream: bool
+    ) -> None:
+        server.play(Turn(text=["Never sent."], hold_before=[0]))
+        request = question()
+        request.config.http_options = types.HttpOptions(timeout=500)
+        async with asyncio.timeout(5):
+            with pytest.raises(ModelError, match="DEADLINE_EXCEEDED"):
+                await ask(llm, request, stream=stream)
+
+    @pytest.mark.parametrize("stream", [False, True])
+    async def test_m2_the_retries_of_a_request_win(
+        self, server: ModelServer, llm: BaseLlm, stream: bool
+    ) -> None:
+        server.play(*[EXHAUSTED] * 3)
+        request = question()
+        request.config.http_options = types.HttpOptions(retry_options=types.HttpRetryOptions(attempts=1))
+        with pytest.raises(ModelError, match="RESOURCE_EXHAUSTED"):
+            await ask(llm, request, stream=stream)
+        assert len(server.requests) == 1
 
     @pytest.mark.parametrize("stream", [False, True])
     async def test_m2_a_silent_model_times_out(self, server: ModelServer, llm: BaseLlm, stream: bool) -> None:

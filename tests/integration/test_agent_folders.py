@@ -114,7 +114,7 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
         (
             "weather",
             {"agent": "import google.adk.no_such_part"},
-            "runtime has no 'runtime.no_such_part' (line 1 of",
+            "No module named 'google.adk.no_such_part' (line 1 of",
         ),
         (
             "weather",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import AsyncGenerator
 from typing import Any, TypedDict
 
@@ -50,8 +51,8 @@ class ScriptedModel(BaseLlm):
         if isinstance(turn, Exception):
             raise turn
         if stream and isinstance(turn, str):
-            for word in turn.split(" "):
-                yield LlmResponse(content=content_of("model", word + " "), partial=True)
+            for word in re.split("(?<= )", turn):
+                yield LlmResponse(content=content_of("model", word), partial=True)
         yield turn if isinstance(turn, LlmResponse) else LlmResponse(content=content_of("model", turn))
 
 

@@ -10,7 +10,7 @@ Key = tuple[str, str, str]
 
 
 class InMemoryCredentialService(BaseCredentialService):
-    """Credentials by app, user and credential key, for tests and scripts."""
+    """Copies of credentials by app, user and credential key, for tests and scripts."""
 
     def __init__(self) -> None:
         self._credentials: dict[Key, AuthCredential] = {}
@@ -19,15 +19,17 @@ class InMemoryCredentialService(BaseCredentialService):
         self, auth_config: AuthConfig, callback_context: CredentialContext
     ) -> AuthCredential | None:
         """Return the stored credential of the context's user, or None."""
-        return self._credentials.get(_key(auth_config, callback_context))
+        stored = self._credentials.get(_key(auth_config, callback_context))
+        return stored and stored.model_copy(deep=True)
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
         """Store the config's `exchanged_auth_credential`; without one, delete the stored credential."""
         key = _key(auth_config, callback_context)
-        if auth_config.exchanged_auth_credential is None:
+        credential = auth_config.exchanged_auth_credential
+        if credential is None:
             self._credentials.pop(key, None)
         else:
-            self._credentials[key] = auth_config.exchanged_auth_credential
+            self._credentials[key] = credential.model_copy(deep=True)
 
 
 def _key(auth_config: AuthConfig, context: CredentialContext) -> Key:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from contextvars import Context
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 # The words of the client and of servers for the status 404. The protocol defines no code for this error.
 _SESSION_ENDED = ("Session terminated", "Session not found")
+_SECRETS_OF_URLS = re.compile(r"(?<=://)[^\s/?#'\"]*@|\?[^\s'\"]*")
 
 
 class McpConnectionError(AdkError, ConnectionError):
@@ -31,6 +33,10 @@ class McpConnectionError(AdkError, ConnectionError):
 
 class UnreachableError(McpConnectionError):
     """The connection could not be opened."""
+
+
+class ConnectionLostError(McpConnectionError):
+    """The connection was lost before an answer came. The request may have taken effect."""
 
 
 class SessionEndedError(McpConnectionError):
@@ -81,7 +87,8 @@ class McpConnection:
 
         Raises:
             SessionEndedError: the server refused the request because it has forgotten the session.
-            McpConnectionError: the connection cannot be opened, or was lost before an answer came.
+            UnreachableError: the connection cannot be opened.
+            ConnectionLostError: the connection was lost before an answer came.
             MCPError: the server answered with an error, or did not answer in time.
         """
         self._requests += 1
@@ -94,9 +101,8 @@ class McpConnection:
                 raise SessionEndedError() from error
             if error.code == CONNECTION_CLOSED:
                 self._stop.set()
-                raise McpConnectionError(
-                    f"The connection to the MCP server {self._server!r} was lost. It is not known if the call has "
-                    "taken effect."
+                raise ConnectionLostError(
+                    f"The connection to the MCP server {self._server!r} was lost."
                 ) from error
             raise
         finally:
@@ -141,17 +147,18 @@ class McpConnection:
         if self._opened.done():
             logger.info("The connection to the MCP server %r ended: %s", self._server, reason)
             return
-        failure = UnreachableError(f"The MCP server {self._server!r} cannot be reached: {reason}.")
-        failure.__cause__ = error
-        self._opened.set_exception(failure)
+        # Without a cause: the error of the HTTP client has the URL in its text, and tracebacks show causes.
+        self._opened.set_exception(
+            UnreachableError(f"The MCP server {self._server!r} cannot be reached: {reason}.")
+        )
 
 
 def _reason(error: BaseException, timeout: float) -> str:
-    """Return the first error of a group in words."""
+    """Return the first error of a group in words, without what a URL may hold of secrets."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
         return f"it did not answer within {timeout:g} seconds"
-    if isinstance(error, httpx2.HTTPStatusError):  # Its text has the URL, whose query may hold a key.
+    if isinstance(error, httpx2.HTTPStatusError):
         return f"it answered with status {error.response.status_code}"
-    return str(error).rstrip(".") or type(error).__name__
+    return _SECRETS_OF_URLS.sub("", str(error)).rstrip(".") or type(error).__name__

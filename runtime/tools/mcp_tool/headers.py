@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.auth.placement import place
 from runtime.context import ReadonlyContext
@@ -14,10 +14,15 @@ def credential_headers(scheme: AuthScheme | None, credential: AuthCredential | N
     """Return the headers for a credential that needs no exchange: a key, a token, or a name and password.
 
     Raises:
-        ConfigurationError: the credential does not fit into a header.
+        ConfigurationError: the credential does not fit into a header, or is a key without a scheme that names one.
     """
     if credential is None:
         return {}
+    if credential.auth_type == AuthCredentialTypes.API_KEY and scheme is None:
+        raise ConfigurationError(
+            "The API key of the toolset has no scheme that names its header. Give the toolset an auth_scheme, such "
+            "as APIKey(in_='header', name='X-API-Key'), or HTTPBearer() for a bearer token."
+        )
     placed = place(scheme, credential)
     if placed is None or not placed.headers:
         raise ConfigurationError(

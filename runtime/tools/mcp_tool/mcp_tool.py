@@ -14,7 +14,7 @@ from runtime.context import Context
 from runtime.errors import AdkError
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.mcp_tool.connection import McpConnectionError
+from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
 from runtime.tools.mcp_tool.results import image_files, response_of
 from runtime.tools.mcp_tool.server import McpServer
@@ -119,7 +119,10 @@ class McpTool(BaseTool):
             except (RuntimeError, ValueError) as error:
                 raise UnreadableAnswerError(str(error)) from error
 
-        return await self._server.request(tool_context, send)
+        try:
+            return await self._server.request(tool_context, send)
+        except ConnectionLostError as error:
+            raise ConnectionLostError(f"{error} It is not known if the call has taken effect.") from error
 
 
 MCPTool = McpTool

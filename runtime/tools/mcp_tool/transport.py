@@ -14,6 +14,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from runtime.http_logs import hide_secrets_of_urls
 from runtime.tools.mcp_allow_list import is_allowed_command, is_allowed_url
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
@@ -21,6 +22,8 @@ from runtime.tools.mcp_tool.connection_params import (
     StdioConnectionParams,
     StreamableHTTPConnectionParams,
 )
+
+hide_secrets_of_urls()
 
 
 def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Transport:

@@ -17,11 +17,19 @@ from runtime.events import Event
 from runtime.events.quotation import is_quotation
 from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
-from runtime.run_config import RunConfig
+from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, response_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 from tests.unit.runtime.weather import Place, Weather
+
+
+class UnstreamedModel(ScriptedModel):
+    def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        assert not stream
+        return super().generate_content_async(llm_request, stream)
 
 
 def expert(*turns: Any, **fields: Any) -> LlmAgent:
@@ -247,6 +255,21 @@ class TestCallingInvocation:
         with pytest.raises(LlmCallsLimitExceededError, match="7"):
             await Conversation(agent).say("go", RunConfig(max_llm_calls=7))
         assert [len(requests_of(called)) for called in (agent, inner, circle)] == [2, 2, 3]
+
+    async def test_the_settings_of_the_invocation_are_the_agents_settings(self) -> None:
+        """Contract L10: all but streaming, as the agent's text goes to the caller as a whole."""
+        inner = expert(model=UnstreamedModel(turns=["Sunny."]))
+        config = RunConfig(
+            streaming_mode=StreamingMode.SSE,
+            labels={"team": "a"},
+            http_options=types.HttpOptions(timeout=1000),
+            model_input_context=[say("It is May.")],
+        )
+        await Conversation(asker(ask(), "end", tools=[AgentTool(inner)])).say("go", config)
+        [request] = requests_of(inner)
+        assert request.contents[0] == say("It is May.")
+        assert request.config.labels is not None and request.config.labels["team"] == "a"
+        assert request.config.http_options is not None and request.config.http_options.timeout == 1000
 
     async def test_exceptions_end_the_invocation_and_model_errors_go_to_the_caller(self) -> None:
         """Contract L5, E7."""

@@ -14,6 +14,7 @@ from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
 from runtime.run_config import RunConfig, StreamingMode
+from runtime.sessions import InMemorySessionService, Session
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -44,6 +45,22 @@ def delta_of(events: list[Event]) -> list[dict[str, Any]]:
 
 def results(event: Event) -> list[Any]:
     return [response.response for response in event.get_function_responses()]
+
+
+class Watcher(BasePlugin):
+    """Keeps the errors that it is told of."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.errors: list[Exception] = []
+
+    async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
+        self.errors.append(error)
+
+
+class FullSessionService(InMemorySessionService):
+    async def append_event(self, session: Session, event: Event) -> Event:
+        raise OSError("full")
 
 
 class RecordingPlugin(BasePlugin):
@@ -370,6 +387,24 @@ class TestPlugins:
             await Conversation(clerk(call("ping"), "done"), plugins=[plugin]).say("go")
         assert isinstance(error.value, RuntimeError)
         assert isinstance(error.value.__cause__, KeyError)
+
+    @pytest.mark.parametrize("hook", ["on_user_message", "before_run", "on_event", "after_run"])
+    async def test_plugins_are_told_once_of_an_error_in_a_hook_of_the_run(self, hook: str) -> None:
+        """Contract C4."""
+        watcher = Watcher("watcher")
+        plugin = RecordingPlugin("broken", [], **{hook: KeyError("lost")})
+        with pytest.raises(PluginError) as raised:
+            await Conversation(clerk("done"), plugins=[plugin, watcher]).say("go")
+        assert watcher.errors == [raised.value]
+
+    async def test_plugins_are_told_once_of_an_event_that_cannot_be_stored(self) -> None:
+        """Contract C4."""
+        watcher = Watcher("watcher")
+        conversation = Conversation(clerk("done"), plugins=[watcher])
+        conversation.runner.session_service = FullSessionService()
+        with pytest.raises(OSError, match="full"):
+            await conversation.say("go")
+        assert [str(error) for error in watcher.errors] == ["full"]
 
     async def test_hooks_are_called_for_agents_without_a_model(self) -> None:
         """Contract C4."""

@@ -111,7 +111,7 @@ async def test_a_streamed_answer_is_partial_events_and_one_whole_event() -> None
     first, second = [await conversation.say("x", STREAMING) for _ in range(2)]
     assert [(event.text(), event.partial) for event in first] == [
         ("one ", True),
-        ("two ", True),
+        ("two", True),
         ("one two", None),
     ]
     assert len({event.id for event in first}) == 1

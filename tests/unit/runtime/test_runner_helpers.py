@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from runtime.agents import LlmAgent
 from runtime.errors import SessionNotFoundError
 from runtime.plugins import BasePlugin
 from runtime.runners import InMemoryRunner, Runner
-from runtime.sessions import InMemorySessionService
+from runtime.sessions import InMemorySessionService, Session
 from tests.fakes import ScriptedModel, call, say
 
 
@@ -63,6 +65,37 @@ async def test_a_missing_session_is_created_on_request_only(creates: bool) -> No
         return
     with pytest.raises(SessionNotFoundError, match=r"Session not found: .*'s-1'.*auto_create_session"):
         [event async for event in run]
+
+
+async def test_only_a_message_creates_a_missing_session() -> None:
+    sessions = InMemorySessionService()
+    runner = Runner(
+        app_name="shop", agent=clerk("Hello."), session_service=sessions, auto_create_session=True
+    )
+    with pytest.raises(SessionNotFoundError):
+        await runner.rewind_async(user_id="ada", session_id="s-1", rewind_before_invocation_id="e-1")
+    with pytest.raises(SessionNotFoundError):
+        await runner.compact_async(user_id="ada", session_id="s-1")
+    assert (await sessions.list_sessions(app_name="shop")).sessions == []
+
+
+class OvertakenSessionService(InMemorySessionService):
+    """Another process creates each session a moment earlier."""
+
+    async def create_session(self, **kwargs: Any) -> Session:
+        await super().create_session(**kwargs)
+        return await super().create_session(**kwargs)
+
+
+async def test_a_session_that_another_first_message_creates_meanwhile_is_used() -> None:
+    runner = Runner(
+        app_name="shop",
+        agent=clerk("Hello."),
+        session_service=OvertakenSessionService(),
+        auto_create_session=True,
+    )
+    run = runner.run_async(user_id="ada", session_id="s-1", new_message=say("Hi"))
+    assert [event.author async for event in run] == ["clerk"]
 
 
 async def test_async_with_closes_the_plugins() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -28,8 +30,23 @@ class Answer(BaseModel):
     text: str
 
 
+Answers = list[Answer]
+
+
 class Shouting(LlmAgent):
     volume: int = 1
+
+
+class Courier(BaseAgent):
+    zip_code: str = ""
+    max_callbacks: int = 0
+    greeting_callback: str = ""
+    on_delivery: Callable[..., None] | None = None
+
+
+class Broken(BaseAgent):
+    def model_post_init(self, context: Any, /) -> None:
+        raise KeyError("no depot")
 
 
 def price(item: str) -> str:
@@ -159,12 +176,91 @@ def test_a_leading_dot_stands_for_the_package_of_the_file(
     assert agent.tools == [sys.modules["yaml_shop.tools"].sell]
 
 
+def test_a_leading_dot_in_a_file_further_down_stands_for_the_package_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package, price in (("yaml_mall", 1), ("yaml_mall/floor", 2)):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("")
+        (tmp_path / package / "goods.py").write_text(f"def price() -> int:\n    return {price}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write(tmp_path / "yaml_mall" / "floor", clerk="name: clerk\ntools: [.goods.price]")
+    root = write(
+        tmp_path / "yaml_mall",
+        root="name: c\ntools: [.goods.price]\nsub_agents: [{config_path: floor/clerk.yaml}]",
+    )
+    agent = from_config(root)
+    assert isinstance(agent, LlmAgent) and isinstance(agent.sub_agents[0], LlmAgent)
+    assert agent.tools == [sys.modules["yaml_mall.goods"].price]
+    assert agent.sub_agents[0].tools == [sys.modules["yaml_mall.floor.goods"].price]
+
+
+def test_fields_of_ones_own_are_read_by_their_type_and_not_by_their_name(tmp_path: Path) -> None:
+    courier = from_config(
+        write(
+            tmp_path,
+            root=f"""
+                agent_class: {HERE}.Courier
+                name: courier
+                zip_code: '10115'
+                max_callbacks: 3
+                greeting_callback: Ring twice
+                on_delivery: {HERE}.note
+            """,
+        )
+    )
+    assert isinstance(courier, Courier)
+    assert (courier.zip_code, courier.max_callbacks, courier.greeting_callback) == ("10115", 3, "Ring twice")
+    assert courier.on_delivery is note
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("run_command", "posix"),
+        ("bound", "posix"),
+        ("subprocess", "subprocess"),
+        ("hidden.eval", "builtins"),
+        ("subprocess.run", "subprocess"),
+    ],
+)
+def test_a_name_that_leads_through_a_package_of_ones_own_into_the_standard_library_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    (tmp_path / "passage").mkdir()
+    (tmp_path / "passage" / "__init__.py").write_text(
+        "import builtins, functools, os, subprocess, sys\n"
+        "from os import system as run_command\n"
+        "bound = functools.partial(os.system, 'true')\n"
+        "sys.modules['passage.hidden'] = builtins\n"
+        "sys.modules['passage.subprocess'] = subprocess\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigurationError, match=f"'passage.{name}' is not allowed.* {package!r}"):
+        from_config(write(tmp_path, root=f"name: c\ntools: [passage.{name}]"))
+
+
+def test_types_of_the_standard_library_may_describe_a_schema(tmp_path: Path) -> None:
+    root = write(tmp_path, root=f"name: c\noutput_schema: {HERE}.Answers")
+    agent = from_config(root)
+    assert isinstance(agent, LlmAgent) and agent.output_schema == list[Answer]
+
+
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
         ("name: clerk\ntols: []", r"root\.yaml, line 2, key 'tols': LlmAgent has no such field.*tools"),
         ("name: clerk\nparent_agent: x", r"line 2, key 'parent_agent': LlmAgent has no such field"),
-        ("name: no name", r"root\.yaml: name: .*'no name' is not allowed"),
+        ("name: no name", r"root\.yaml, line 1, key 'name': name: .*'no name' is not allowed"),
+        ("name: c\nmodel_callbacks: [x.y]", r"line 2, key 'model_callbacks': LlmAgent has no such field"),
+        ("name: c\ntools: google_search", r"line 2, key 'tools': the value is a str. Write a list"),
+        ("name: c\noutput_schema: [a]", r"line 2, key 'output_schema': Input should be a valid dict"),
+        (
+            f"name: c\ntools: [{HERE}.not_an_agent]",
+            r"line 2, key 'tools': '.*not_an_agent' is a str, not a tool",
+        ),
+        (f"agent_class: {HERE}.Broken\nname: c", r"root\.yaml: KeyError: 'no depot'"),
+        ("name: " + "[" * 5000 + "]" * 5000, r"root\.yaml, line 1, key 'name': name: Input should be"),
         ("agent_class: Clerk\nname: c", r"line 1, key 'agent_class': 'Clerk' has no module"),
         (f"agent_class: {HERE}.price\nname: c", r"key 'agent_class': '.*price' is no agent class"),
         ("name: c\ntools: [os.system]", r"line 2, key 'tools': 'os.system' is not allowed.*your own package"),
@@ -188,6 +284,20 @@ def test_a_mistake_names_file_line_and_key(tmp_path: Path, text: str, mistake: s
     """Contract A9."""
     with pytest.raises(ConfigurationError, match=f"(?s){mistake}"):
         from_config(write(tmp_path, root=text))
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "root.yaml").write_bytes(b"name: \xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"root\.yaml: 'utf-8' codec can't decode"):
+        from_config(tmp_path / "root.yaml")
+
+
+def test_a_module_that_fails_to_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "yaml_broken.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    mistake = r"root\.yaml, line 2, key 'tools': 'yaml_broken.f' cannot be imported: ZeroDivisionError"
+    with pytest.raises(ConfigurationError, match=mistake):
+        from_config(write(tmp_path, root="name: c\ntools: [yaml_broken.f]"))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ async def test_m3_further_arguments_are_sent(server: ModelServer) -> None:
     assert server.requests[0].body["temperature"] == 0.25
     assert server.requests[0].headers["x-team"] == "blue"
     assert "blue" not in repr(llm) + llm.model_dump_json()
+    prepared = await LiteLlm(model="openai/gpt-test", api_key="s3cr3t")._prepare(question())
+    assert "s3cr3t" not in repr(prepared)
 
 
 async def test_m3_more_answers_run_at_once_than_a_client_has_connections_by_default(

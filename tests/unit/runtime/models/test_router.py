@@ -37,6 +37,11 @@ async def test_m4_each_request_goes_to_the_model_of_its_key(
     assert request.model == llm.model
 
 
+def test_m4_a_router_without_models_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="RouterLlm needs at least one model"):
+        RouterLlm(by_length, {})
+
+
 async def test_m4_an_unknown_key_is_an_error_with_the_keys(models: dict[str, BaseLlm | str]) -> None:
     llm = RouterLlm(lambda request: "cheap", models)
     with pytest.raises(ConfigurationError, match=r"chose 'cheap'\. Choose one of its models: short, long"):

@@ -160,20 +160,20 @@ async def test_t8_a_code_is_exchanged_once_for_a_token_which_is_stored_nowhere(s
         },
     )
     back = AuthCredential(
-        auth_type="oauth2", oauth2=OAuth2Auth(auth_response_uri="https://shop/back?code=c0de&state=x")
+        auth_type="oauth2", oauth2=OAuth2Auth(auth_response_uri="https://shop/back?code=gr4nt&state=x")
     )
     await chat.send(*(filled(item, back) for item in asked))
     exchange, *calls = server.received
     assert form_of(exchange) == {
         "grant_type": "authorization_code",
-        "code": "c0de",
+        "code": "gr4nt",
         "redirect_uri": "https://shop/back",
         "client_id": "shop",
         "client_secret": SECRET,
     }
     assert [(got.path, got.headers["authorization"]) for got in calls] == [("/things", "Bearer t0ken")] * 2
     log = await chat.log_text()
-    assert not any(secret in log for secret in ("t0ken", "c0de", SECRET))
+    assert not any(secret in log for secret in ("t0ken", "gr4nt", SECRET))
 
 
 async def test_t8_a_code_that_is_refused_is_an_error_for_the_model(server: EchoServer) -> None:
@@ -184,11 +184,11 @@ async def test_t8_a_code_that_is_refused_is_an_error_for_the_model(server: EchoS
         allow_private_network_access=True,
     )
     chat, asked, _ = await ask_twice(toolset)
-    back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_code="c0de"))
+    back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_code="gr4nt"))
     events = await chat.send(filled(asked[0], back))
     [(_, given)] = [item for item in answers(events) if item[0] == "c1"]
     assert given is not None and "authorization server answered with status 400" in given["error"]
-    assert "c0de" not in await chat.log_text()
+    assert "gr4nt" not in await chat.log_text()
 
 
 async def test_t8_a_key_that_the_service_refuses_is_asked_for_again(server: EchoServer) -> None:
@@ -233,7 +233,7 @@ async def test_t8_endpoints_of_openid_connect_are_discovered(server: EchoServer)
     chat, asked, _ = await ask_twice(toolset)
     raw = (asked[0].args or {})["authConfig"]["rawAuthCredential"]["oauth2"]
     assert raw["authUri"].startswith(f"{server.url}/login?")
-    back = AuthCredential(auth_type="openIdConnect", oauth2=OAuth2Auth(auth_code="c0de"))
+    back = AuthCredential(auth_type="openIdConnect", oauth2=OAuth2Auth(auth_code="gr4nt"))
     await chat.send(filled(asked[0], back))
     assert server.last.headers["authorization"] == "Bearer t0ken"
 

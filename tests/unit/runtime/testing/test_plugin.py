@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.errors import AdkError
+from runtime.plugins import BasePlugin
 from runtime.testing import AgentRunner, ScriptModel, call, calls, responds, says, transfers_to
+from runtime.testing.scripted_model import ScriptedModel
 from runtime.tools import AgentTool, ToolContext
 
 pytest_plugins = ["runtime.testing.plugin"]
@@ -123,3 +128,22 @@ shared = LlmAgent(name="shared", model="no-such-model")
 def test_a_script_lasts_until_the_end_of_its_test(scripted_model: ScriptModel, turn: str) -> None:
     assert shared.model == "no-such-model"
     scripted_model(shared, turn)
+
+
+def test_a_plugin_that_fails_to_close_does_not_keep_others_open() -> None:
+    closed: list[str] = []
+
+    class Closing(BasePlugin):
+        async def close(self) -> None:
+            closed.append(self.name)
+            if self.name == "first":
+                raise OSError("stuck")
+
+    with asyncio.Runner() as loop:
+        run_agent = AgentRunner(loop)
+        for name in ("first", "second"):
+            agent = LlmAgent(name=name, model=ScriptedModel(turns=["Hello."]))
+            run_agent(App(name=name, root_agent=agent, plugins=[Closing(name)]), "Hi")
+        with pytest.raises(AdkError, match=r"'first'.*stuck"):
+            loop.run(run_agent.close())
+    assert closed == ["first", "second"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -171,4 +172,20 @@ async def test_an_address_with_a_key_is_not_shown_when_the_server_refuses_it() -
         with pytest.raises(McpConnectionError) as caught:
             await toolset.get_tools()
         await toolset.close()
-    assert "status 403" in str(caught.value) and "s3cr3t" not in str(caught.value)
+    assert "status 403" in str(caught.value)
+    assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_an_address_with_a_key_is_not_shown_when_the_client_cannot_read_it() -> None:
+    url = "http://ada:s3cr3t@127.0.0.1:99999999/sse?key=s3cr3t"
+    toolset = McpToolset(connection_params=SseConnectionParams(url=url))
+    with pytest.raises(McpConnectionError) as caught:
+        await toolset.get_tools()
+    assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_a_connection_lost_on_a_read_says_nothing_of_the_effect_of_calls() -> None:
+    toolset = McpToolset(connection_params=stdio_params("--hostile"))
+    with pytest.raises(McpConnectionError, match=r"was lost\.$"):
+        await toolset.read_resource("death")
+    await toolset.close()

@@ -13,7 +13,7 @@ from mcp.types import Tool
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials
-from runtime.auth.auth_schemes import APIKey
+from runtime.auth.auth_schemes import APIKey, HTTPBase, HTTPBearer
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.models.declared_functions import functions_of
@@ -97,11 +97,12 @@ async def test_headers_come_from_the_parameters_the_provider_and_the_credential(
     )
     closing += [
         McpToolset(connection_params=static),
+        McpToolset(connection_params=static, header_provider=lambda _: None),
         McpToolset(connection_params=static, header_provider=provide),
         McpToolset(connection_params=static, header_provider=provide, auth_credential=token),
     ]
     seen = [text_of(await call(toolset, context, "authorization")) for toolset in closing]
-    assert seen == ["Bearer all", "Bearer ada", "Bearer key"]
+    assert seen == ["Bearer all", "Bearer all", "Bearer ada", "Bearer key"]
 
 
 def test_a_credential_becomes_a_header_or_is_refused() -> None:
@@ -112,6 +113,10 @@ def test_a_credential_becomes_a_header_or_is_refused() -> None:
         auth_type=AuthCredentialTypes.HTTP, http=HttpAuth(scheme="basic", credentials=pair)
     )
     assert credential_headers(None, basic) == {"Authorization": "Basic YWRhOnBhc3M="}
+    assert credential_headers(HTTPBearer(), key) == {"Authorization": "Bearer k"}
+    assert credential_headers(HTTPBase(scheme="Token"), key) == {"Authorization": "Token k"}
+    with pytest.raises(ConfigurationError, match="has no scheme that names its header"):
+        credential_headers(None, key)
     with pytest.raises(ConfigurationError, match="Give the toolset a header_provider"):
         credential_headers(APIKey.model_validate({"in": "query", "name": "key"}), key)
 
