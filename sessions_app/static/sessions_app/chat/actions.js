@@ -102,7 +102,10 @@ function readText(response) {
 
 function richText(article) {
   const texts = [...article.querySelectorAll(":scope > .prose")].map((text) => text.cloneNode(true));
-  for (const text of texts) text.querySelectorAll(".code-head").forEach((head) => head.remove());
+  for (const text of texts) {
+    text.querySelectorAll(".code-head").forEach((head) => head.remove());
+    for (const code of text.querySelectorAll("pre code")) code.textContent = code.textContent; // without its colours
+  }
   return texts.map((text) => text.innerHTML).join("");
 }
 
