@@ -225,9 +225,7 @@ class Viewer:
             self._create_task(self.greet(self._seq))
 
     def on_deleted(self) -> None:
-        """Close the socket, unless the session is still to be created."""
-        if self.is_new:
-            return
+        """Close the socket."""
         self._create_task(self.end(protocol.CLOSE_NOT_FOUND))
 
     def on_signed_out(self) -> None:

@@ -31,6 +31,10 @@ class Watcher(Protocol):
     def shows_details(self) -> bool:
         """True when the viewer's person sees details: see `SessionView`."""
 
+    @property
+    def is_new(self) -> bool:
+        """True while the session does not exist: its first message creates it."""
+
     def on_event(self, seq: int, frame: str) -> None:
         """Handle an event that this process committed."""
 
@@ -103,6 +107,12 @@ class Hub:
     def watched(self) -> list[UUID]:
         """Return the sessions with a watcher in this process."""
         return list(self._watchers)
+
+    def expected(self) -> set[UUID]:
+        """Return the watched sessions that do not exist yet, as far as their watchers know."""
+        return {
+            session_id for session_id, watchers in self._watchers.items() if any(w.is_new for w in watchers)
+        }
 
     def watchers(self, session_id: UUID) -> tuple[Watcher, ...]:
         """Return the session's watchers in this process."""

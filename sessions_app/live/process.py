@@ -97,6 +97,7 @@ async def _compare_with_database(hub: Hub) -> None:
     while True:
         await asyncio.sleep(conf().heartbeat_seconds)
         streaming = {session_id: hub.streaming_invocations(session_id) for session_id in hub.watched()}
+        expected = hub.expected()  # A session that is created during the query was not deleted.
         try:
             statuses = await session_statuses(list(streaming)) if streaming else {}
         except Exception:  # PostgreSQL may be away for a moment.
@@ -104,7 +105,8 @@ async def _compare_with_database(hub: Hub) -> None:
             continue
         for session_id, invocation_ids in streaming.items():
             if session_id not in statuses:
-                hub.receive_deletion(session_id)
+                if session_id not in expected:
+                    hub.receive_deletion(session_id)
                 continue
             for invocation_id in invocation_ids - statuses[session_id].active:
                 hub.drop_text(session_id, invocation_id)

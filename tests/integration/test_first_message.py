@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,6 +18,9 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.conf import conf
+from sessions_app.db.event_log import SessionStatus, session_statuses
+from sessions_app.live import process
 from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
@@ -60,6 +65,34 @@ class NewTab:
 @pytest.fixture
 async def person() -> User:
     return await User.objects.acreate_user("ada")
+
+
+async def test_a_tab_stays_open_whose_session_is_created_while_deleted_sessions_are_looked_for(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, created, again = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def read_before_the_creation(session_ids: list[UUID]) -> dict[UUID, SessionStatus]:
+        if begun.is_set():
+            again.set()
+            return await session_statuses(session_ids)
+        begun.set()
+        await created.wait()
+        return {}
+
+    monkeypatch.setattr(process, "session_statuses", read_before_the_creation)
+    heartbeats = replace(conf(), heartbeat_seconds=0.05)
+    monkeypatch.setattr(process, "conf", lambda: heartbeats)
+    tab = NewTab(person, uuid4())
+    await tab.open()
+    await asyncio.wait_for(begun.wait(), 10)
+    await tab.send(type="message", id="m1", text="How are you?")
+    await tab.receive("invocation", status="completed")
+    created.set()
+    await asyncio.wait_for(again.wait(), 10)
+    await tab.send(type="ping")
+    await tab.receive("pong")
+    await tab.close()
 
 
 async def test_the_first_message_creates_the_session_and_is_answered_in_each_of_its_tabs(

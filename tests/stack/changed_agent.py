@@ -78,11 +78,11 @@ def post(client: httpx.Client, path: str, **form: str) -> httpx.Response:
 
 def assert_job_says(client: httpx.Client, result: str) -> None:
     """Hold a new conversation until its job's result is an answer."""
-    session = post(client, "/chat/new/gauge/").url.path.split("/")[2]
+    session = client.get("/chat/new/gauge/").url.path.split("/")[2]
     cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
 
     async def talk() -> None:
-        tab = Tab(session, cookies)
+        tab = Tab(session, cookies, app="gauge")
         await tab.open(str(client.base_url).rstrip("/"))
         await tab.send(type="message", id="m1", text="Measure!")
         await tab.read_until(lambda tab: any(result in text for text in tab.texts))

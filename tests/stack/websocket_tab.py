@@ -21,8 +21,10 @@ class Tab:
         statuses: Statuses of invocation frames, in order of arrival.
     """
 
-    def __init__(self, session: str, cookies: str) -> None:
-        self._session, self._cookies = session, cookies
+    def __init__(self, session: str, cookies: str, app: str = "help_desk") -> None:
+        """Take the id of a session, which the first message creates with the app if it does not exist."""
+        self._path = f"/ws/chat/{session}/?new={app}"
+        self._cookies = cookies
         self._socket: ClientConnection | None = None
         self.log: dict[int, dict[str, Any]] = {}
         self.growing: dict[str, str] = {}
@@ -30,7 +32,7 @@ class Tab:
 
     async def open(self, url: str) -> None:
         """Connect or reconnect to a web process, and request the events after the last known one."""
-        address = f"{url.replace('http', 'ws', 1)}/ws/chat/{self._session}/?new=help_desk"
+        address = f"{url.replace('http', 'ws', 1)}{self._path}"
         await self.close()
         headers = {"Cookie": self._cookies, "Origin": url}
         self._socket = await connect(address, additional_headers=headers)
