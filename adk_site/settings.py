@@ -183,7 +183,7 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 STATIC_STORAGE = (
     "django.contrib.staticfiles.storage.StaticFilesStorage"
     if DEV
-    else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    else "adk_site.static_files.HashedStaticFiles"
 )
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))
 # All processes must see the same files: use a shared directory or another storage backend.

@@ -55,11 +55,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self._sign_ins.watch(self._sign_in, self._viewer.on_signed_out)
         if not await self._is_within_open_sockets():
             return
-        if await event_log.session_status(self._session_id, self._user.pk) is not None:
-            return
         if self._new_app and await may_create_session(self._new_app, self._session_id):
             self._viewer.expect_session(self._new_app)
-        else:
+        elif await event_log.session_status(self._session_id, self._user.pk) is None:
             await self._viewer.end(protocol.CLOSE_NOT_FOUND)
 
     @property

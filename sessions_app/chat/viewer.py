@@ -132,6 +132,9 @@ class Viewer:
             await self.end(protocol.CLOSE_NOT_FOUND)
         elif self.post(ReadyFrame(self._session_id, 0, None, [], []).json()):
             self._hub.watch(self._session_id, self)
+            # Another tab may have created the session before this one watched.
+            if await event_log.session_status(self._session_id, self._user_id) is not None:
+                await self.greet(0)
 
     def follow_list(self) -> None:
         """Tell the browser from now on when the list of the person's sessions has changed. Idempotent."""
