@@ -206,6 +206,8 @@ def test_a_file_is_previewed_in_a_panel(chat: ChatPage, model: Model) -> None:
     )
     chat.send_button.click()
     chat.wait_for_answer("Thanks.")
+    # Facts about the files move them when they come.
+    expect(chat.log.locator(".file-facts:not([data-known])")).to_have_count(0)
     panel = chat.page.get_by_role("dialog", name="Files")
 
     def preview(name: str) -> None:

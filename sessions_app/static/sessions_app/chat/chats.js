@@ -1,7 +1,7 @@
 // List of the person's chats: groups by day, search, further pages, and what changes meanwhile.
 
 import { make, parse } from "./dom.js";
-import { showLocalTimes } from "./times.js";
+import { showLocalTimes, timeOf } from "./times.js";
 
 const NEWS_DELAY = 300;
 const SEARCH_DELAY = 200;
@@ -129,9 +129,4 @@ function dayName(date) {
   if (days <= 0) return "Today";
   if (days === 1) return "Yesterday";
   return days <= 7 ? "Previous 7 days" : month.format(date);
-}
-
-/** Return the time of a chat in the list, in milliseconds. */
-export function timeOf(item) {
-  return Date.parse(item.querySelector("time").dateTime);
 }

@@ -2,7 +2,6 @@
 
 const MOST_EVENTS = 8;
 const MOST_NODES = 1500;
-let muteTimer = 0;
 
 export class Chunks {
   #folding = null;
@@ -50,11 +49,4 @@ export class Chunks {
     }
     this.#folding.foldSurplus();
   }
-}
-
-/** Keep screen readers from announcing rows that are no news, for a second. */
-export function mute(log) {
-  log.setAttribute("aria-live", "off");
-  clearTimeout(muteTimer);
-  muteTimer = setTimeout(() => log.removeAttribute("aria-live"), 1000);
 }

@@ -1,9 +1,10 @@
 // Event log of the page: each event once, in the order of its seq.
 
-import { Chunks, mute } from "./chunks.js";
+import { Chunks } from "./chunks.js";
 import { addCodeHeads } from "./code.js";
 import { parse } from "./dom.js";
 import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
+import { mute } from "./mute.js";
 import { quietRetriedErrors } from "./retried.js";
 import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";

@@ -1,7 +1,7 @@
 // Folding of chunks far from the view: their content is taken out of the document, and they keep their height. So the
 // page stays small however far a person scrolls.
 
-import { mute } from "./chunks.js";
+import { mute } from "./mute.js";
 
 const MARGIN_PIXELS = 800;
 

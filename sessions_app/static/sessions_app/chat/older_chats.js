@@ -1,6 +1,6 @@
 // Further pages of the list of chats.
 
-import { timeOf } from "./chats.js";
+import { timeOf } from "./times.js";
 
 /** Append a page to the list, in place of the link to it. Return its first chat. */
 export function append(body, fresh, link) {
