@@ -3,7 +3,7 @@
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
-class HashedStaticFiles(CompressedManifestStaticFilesStorage):
+class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise has no type hints
     """Gives each file a name with its hash, in the imports of JavaScript modules too.
 
     A browser keeps a file for a year, and loads a changed module under its new name. Source:
