@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without compiled modules the start of each process takes twice the CPU time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run stop test lint format bench chaos
+.PHONY: run stop test lint format bench chaos tour
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m adk_site.dev
@@ -39,6 +39,9 @@ bench: $(INSTALLED)
 
 chaos: $(INSTALLED)
 	$(BIN)/python -m tests.chaos
+
+tour: $(INSTALLED)
+	$(BIN)/python -m pytest tests/browser/tour.py
 
 # uv installs in seconds; pip takes a minute and does it where uv has no wheel.
 $(INSTALLED): $(wildcard requirements*.txt)

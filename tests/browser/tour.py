@@ -1,0 +1,141 @@
+"""`make tour`: use the site in a browser, and write docs/tour.md with pictures of the states of its pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from adk_site.embedded.paths import CHECKOUT
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import PERSON, STAFF, OpenTab
+from tests.browser.model import Model
+from tests.browser.test_jobs import play_report, wait_for_progress
+from tests.model_server import Call, Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+DOCS = CHECKOUT / "docs"
+PICTURES = DOCS / "tour"
+WIDE, PHONE = (1100, 760), (360, 720)
+HEAD = """# Tour
+
+The pages of the site as they are. `make tour` makes this page anew, with a scripted model.
+"""
+ANSWER = """There are two lamps:
+
+| Lamp | Price |
+|---|--:|
+| Desk lamp *Ada* | 49 € |
+| Floor lamp *Grace* | 120 € |
+
+- [x] both in stock
+- [ ] both on sale
+
+```python
+def total(prices: list[float]) -> float:
+    return sum(prices)  # with tax
+```
+
+Tell me which"""
+
+
+class Tour:
+    """The page docs/tour.md, to which each part adds pictures."""
+
+    def __init__(self) -> None:
+        shutil.rmtree(PICTURES, ignore_errors=True)
+        PICTURES.mkdir()
+        self._lines = [HEAD]
+
+    def add(
+        self, page: Page, name: str, caption: str, size: tuple[int, int] = WIDE, dark: bool = False
+    ) -> None:
+        """Take a picture of the page."""
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+        page.evaluate("() => document.fonts.ready")
+        page.wait_for_timeout(300)  # styles and colours that are loaded later
+        page.screenshot(path=PICTURES / f"{name}.png")
+        self._lines.append(f"{caption}\n\n![{caption}](tour/{name}.png)\n")
+
+    def write(self) -> None:
+        """Write the page."""
+        (DOCS / "tour.md").write_text("\n".join(self._lines))
+
+
+@pytest.fixture(scope="module")
+def tour() -> Iterator[Tour]:
+    tour = Tour()
+    yield tour
+    tour.write()
+
+
+def approval(chat: ChatPage) -> Locator:
+    return chat.log.get_by_role("region", name="Approval: Refund order 1001")
+
+
+def test_an_answer(chat: ChatPage, model: Model, tour: Tour) -> None:
+    tour.add(chat.page, "new-chat", "A new chat: the agent, what it can do, and messages to begin with.")
+    pieces = [line + "\n" for line in ANSWER.split("\n")]
+    model.play(Turn(text=[*pieces, " you like."], hold_before=[len(pieces)]))
+    chat.send("Which lamps do you have?")
+    expect(chat.growing.locator(".hljs-keyword").first).to_be_visible()
+    tour.add(chat.page, "streaming", "An answer while it streams: blocks that have ended are rendered.")
+    tour.add(chat.page, "phone", "The same on a phone, dark.", PHONE, dark=True)
+    model.release()
+    chat.wait_until_idle()
+    chat.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    chat.page.emulate_media(color_scheme="light")
+
+
+def test_an_approval(chat: ChatPage, open_tab: OpenTab, model: Model, tour: Tour) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="order_status", args={"order_number": 1001})]),
+        Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+        Turn(text=["The refund is on its way."]),
+    )
+    chat.send("Refund order 1001")
+    expect(approval(chat)).to_be_visible()
+    expect(chat.page.get_by_role("heading", level=1)).to_have_text("Refund order 1001")
+    tour.add(chat.page, "approval", "A tool that asks first: what it will do, in words.")
+    approval(chat).get_by_role("button", name="Approve").click()
+    chat.wait_for_answer("on its way")
+    chat.wait_until_idle()
+    tour.add(chat.page, "approved", "Approved: who allowed it, and when.", PHONE)
+    staff = open_tab(STAFF).page
+    staff.goto(f"{chat.base_url}/admin/sessions_app/session/{chat.session_id}/change/")
+    tour.add(staff, "admin", "The same chat in the admin: every event, and what it changed.")
+
+
+def test_a_job(chat: ChatPage, model: Model, tour: Tour) -> None:
+    play_report(model, "sales", then=Turn(text=["The report is ready."]))
+    chat.send("Write a report on sales")
+    wait_for_progress(chat.page, 5)
+    tour.add(chat.page, "job", "A job runs in a worker. Its result comes back into the chat by itself.")
+
+
+def test_trouble(chat: ChatPage, model: Model, tour: Tour) -> None:
+    model.play(Turn(block_reason="SAFETY"), Turn(text=["Better."]))
+    chat.send("Something odd")
+    expect(chat.retry_button).to_be_visible()
+    tour.add(chat.page, "trouble", "A failed answer keeps the message, says why, and can be tried again.")
+
+
+def test_the_list(chat: ChatPage, tour: Tour) -> None:
+    chat.page.keyboard.press("Control+k")
+    palette = chat.page.get_by_role("dialog")
+    palette.get_by_role("combobox").fill("order")
+    expect(palette.get_by_role("option").first).to_be_visible()
+    tour.add(chat.page, "palette", "Ctrl+K finds chats, agents and actions.", dark=True)
+
+
+def test_the_sign_in(browser: Browser, site: Stack, tour: Tour) -> None:
+    page = browser.new_page()
+    page.goto(site.base_url)
+    tour.add(page, "sign-in", f"The sign-in page; `make run` prints the password of `{PERSON}`.", PHONE)
+    page.close()
