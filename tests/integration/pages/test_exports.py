@@ -10,7 +10,9 @@ from urllib.parse import unquote
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from markdown_it import MarkdownIt
 
 from sessions_app.models import Session, ToolJob
@@ -125,14 +127,24 @@ def test_a_long_chat_is_streamed_in_order(browser_of_person: Client, session: Se
         add_event(session, f"Message {number:03} {filler}", "user")
     response = browser_of_person.get(f"{page(session)}export/{form}/")
 
-    async def read() -> list[bytes]:
-        return [chunk async for chunk in response]  # type: ignore[attr-defined]
+    chunks: list[bytes] = []
+    queries: list[int] = []
 
-    chunks = async_to_sync(read)()
+    async def read() -> None:
+        async for chunk in response:  # type: ignore[attr-defined]
+            chunks.append(chunk)
+            queries.append(len(captured))
+
+    with CaptureQueriesContext(connections["default"]) as captured:
+        async_to_sync(read)()
     whole = b"".join(chunks)
     places = [whole.find(b"Message %03d" % number) for number in range(130)]
     assert -1 not in places and places == sorted(places)
     assert max(chunk.count(b"Message") for chunk in chunks) <= 50
+    read_before = [number for number, chunk in zip(queries, chunks, strict=True) if b"Message" in chunk]
+    assert len(read_before) == 3 and read_before == sorted(set(read_before))
+    of_bodies = [query["sql"] for query in captured if '"body" FROM' in query["sql"]]
+    assert of_bodies and all("LIMIT 60" in query for query in of_bodies)
 
 
 def test_a_call_at_the_end_of_a_batch_is_told_as_done(browser_of_person: Client, session: Session) -> None:
