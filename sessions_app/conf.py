@@ -92,6 +92,8 @@ class Conf:
         show_details: True shows in all chats what staff have in theirs: names of tools, results as JSON,
             milliseconds and state. It is a matter of looks: a person's websocket gets the whole events in any case,
             without the state of the app.
+        share_links: True lets people share their chats: everybody who is signed in and has the link of a chat reads
+            the whole chat. See docs/security.md.
         cached_html_bytes: size of the HTML of events that a process caches.
         markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
         markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.
@@ -179,6 +181,7 @@ class Conf:
     broker_threads: int = 2
     prepared_statements: bool = True
     show_details: bool = False
+    share_links: bool = False
     cached_html_bytes: int = 32_000_000
     markdown_limit: int = 100_000
     markdown_cells: int = 2_000

@@ -1,6 +1,6 @@
-"""Audit pages in the Django admin: read-only, except for three actions with permissions of their own.
+"""Audit pages in the Django admin: read-only, except for four actions with permissions of their own.
 
-Staff may stop running work, set a legal hold, and lift a legal hold.
+Staff may stop running work, set a legal hold, lift a legal hold, and revoke a share link.
 """
 
 from sessions_app.admin.artifact import ArtifactAdmin
@@ -11,6 +11,7 @@ from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.legal_hold import LegalHoldAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
+from sessions_app.admin.share_link import ShareLinkAdmin
 from sessions_app.admin.shared_state import AppStateAdmin, UserStateAdmin
 from sessions_app.admin.staff_acts import StaffActAdmin
 from sessions_app.admin.tombstone import TombstoneAdmin
@@ -26,6 +27,7 @@ __all__ = [
     "LegalHoldAdmin",
     "ScheduledTaskAdmin",
     "SessionAdmin",
+    "ShareLinkAdmin",
     "StaffActAdmin",
     "TombstoneAdmin",
     "ToolJobAdmin",

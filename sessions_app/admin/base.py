@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.event_links import find_call
 from sessions_app.admin.links import call_link, session_link, session_url
-from sessions_app.models import Artifact, Event, Feedback, Invocation, ScheduledTask, ToolJob
+from sessions_app.models import Artifact, Event, Feedback, Invocation, ScheduledTask, ShareLink, ToolJob
 
 VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
-SessionRow = Artifact | Event | Feedback | Invocation | ScheduledTask | ToolJob
+SessionRow = Artifact | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 """Look-ups that the links of Django's list filters use."""
 CallRow = ScheduledTask | ToolJob

@@ -43,6 +43,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "time_zone", "runs", "most_runs", "ends_at", "created_at", "last_run_at", "cancelled_at",
     ),
     "feedback": ("session_id", "seq", "rating", "comment", "created_at", "updated_at"),
+    "share_links": ("session_id", "created_at", "revoked_at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
 """Exported fields by kind, which names the file. Notes of staff and the site's internals are not among them."""
@@ -98,18 +99,22 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
         archive.write_list(f"{kind}.json", map(redact, rows.values(*fields).iterator(ROWS_PER_QUERY)))
 
 
-def _session_json(session: Session) -> Iterator[bytes]:
-    """Yield the session's JSON as the ADK API has it, event by event. App state is left out: it is no person's."""
+def session_head(session: Session) -> dict[str, Any]:
+    """Return the session as the ADK API has it, without its events. App state is left out: it is no person's."""
     shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
     state = ScopedState(user=shared.state if shared else {}, session=session.state).merged()
-    head = {
+    return {
         "id": session.key,
         "appName": session.app_name,
         "userId": str(session.user_id),
         "state": redact(state),
         "lastUpdateTime": session.updated_at.timestamp(),
     }
-    yield as_json(head)[:-1] + b', "events": '
+
+
+def _session_json(session: Session) -> Iterator[bytes]:
+    """Yield the session's JSON as the ADK API has it, event by event."""
+    yield as_json(session_head(session))[:-1] + b', "events": '
     yield from json_list(redact(body) for body in _bodies(session))
     yield b"}\n"
 

@@ -15,6 +15,7 @@ from sessions_app.models import (
     SavedCredential,
     ScheduledTask,
     Session,
+    ShareLink,
     ToolJob,
     UserState,
 )
@@ -27,6 +28,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "memory_entries": MemoryEntry,
     "artifacts": Artifact,
     "feedback": Feedback,
+    "share_links": ShareLink,
 }
 KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials")
 

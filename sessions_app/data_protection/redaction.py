@@ -24,7 +24,7 @@ def redact(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.get("name") == REQUEST_CREDENTIAL and "response" in value:
-        value = {**value, "response": REDACTED}
+        value = {**value, "response": {"result": REDACTED}}
     return {key: _redact_item(key, item) for key, item in value.items()}
 
 

@@ -86,3 +86,12 @@ def shared_writes(deltas: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Share
             if scope in (Scope.APP, Scope.USER):
                 writes[key] = SharedWrite(key, scope, value, seq)
     return [writes[key] for key in sorted(writes)]
+
+
+def without_app_state(body: Any) -> Any:
+    """Return an event's JSON values without changes of the app's state, which is everybody's."""
+    actions = body.get("actions") if isinstance(body, Mapping) else None
+    if not isinstance(actions, Mapping) or not isinstance(actions.get("stateDelta"), Mapping):
+        return body
+    own = {key: value for key, value in actions["stateDelta"].items() if not key.startswith(State.APP_PREFIX)}
+    return {**body, "actions": {**actions, "stateDelta": own}}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from runtime.sessions.state import State
+from sessions_app.history.state_changes import without_app_state
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
 from sessions_app.statuses import InvocationStatus, JobStatus
 
@@ -47,7 +48,9 @@ class EventFrame(ServerFrame):
 
         The body is JSON already, and is parsed only if it may have such state.
         """
-        body = _without_app_state(self.body) if f'"{State.APP_PREFIX}' in self.body else self.body
+        body = self.body
+        if f'"{State.APP_PREFIX}' in body:
+            body = json.dumps(without_app_state(json.loads(body)), ensure_ascii=False)
         rewound = "" if self.rewound_from is None else f',"rewound_from":{self.rewound_from}'
         return (
             f'{{"v":{VERSION},"type":"{self.type}","seq":{self.seq},"event":{body},'
@@ -219,13 +222,3 @@ class PongFrame(ServerFrame):
     """The answer to `ping`."""
 
     type = "pong"
-
-
-def _without_app_state(body: str) -> str:
-    event = json.loads(body)
-    actions = event.get("actions")
-    delta = actions.get("stateDelta") if isinstance(actions, dict) else None
-    if not isinstance(delta, dict):
-        return body
-    own = {key: value for key, value in delta.items() if not key.startswith(State.APP_PREFIX)}
-    return json.dumps({**event, "actions": {**actions, "stateDelta": own}}, ensure_ascii=False)

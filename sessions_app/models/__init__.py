@@ -9,6 +9,7 @@ from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
+from sessions_app.models.share_link import ShareLink
 from sessions_app.models.staff_act import ActionKind, StaffAct
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, Tombstone
@@ -34,6 +35,7 @@ __all__ = [
     "SavedCredential",
     "ScheduledTask",
     "Session",
+    "ShareLink",
     "StaffAct",
     "Tombstone",
     "ToolJob",

@@ -16,6 +16,7 @@ class ActionKind(models.TextChoices):
     DELETE = "delete"
     STOP = "stop"
     LIFT = "lift"
+    REVOKE = "revoke"
 
 
 class StaffAct(models.Model):

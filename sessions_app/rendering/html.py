@@ -88,7 +88,8 @@ def render_schedule(task: ScheduledTask) -> SafeString:
         )
 
 
-def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> dict[str, Any]:
+    """Return what an event shows, with its speaker, by the names of the template; empty when that is nothing."""
     blocks = blocks_of(view, event, jobs)
     actions = event.actions
     content = {
@@ -103,15 +104,24 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         "is_empty_answer": _is_empty_answer(event, blocks),
     }
     if not any(content.values()):
+        return {}
+    return {
+        **content,
+        "speaker": _speaker(event, blocks),
+        "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
+    }
+
+
+def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+    content = content_of(view, event, jobs)
+    if not content:
         return mark_safe("")
     context = {
         **content,
         "seq": seq,
         "event": event,
         "is_editable": event.author == "user"
-        and all(isinstance(block, TextBlock | UploadBlock) for block in blocks),
-        "speaker": _speaker(event, blocks),
-        "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
+        and all(isinstance(block, TextBlock | UploadBlock) for block in content["blocks"]),
         "shows_details": view.shows_details,
         "tokens": tokens_of(event) if view.shows_details else 0,
         "cost": cost_of(event, conf()) if view.shows_details else 0,

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Value
 
+from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
-from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ShareLink, ToolJob
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import User
 
@@ -46,7 +47,7 @@ def list_sessions(person: User, *, before: str = "", archived: bool = False) -> 
 
 
 def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
-    """Annotate the sessions with `is_busy` and `needs_person`, and leave large columns out.
+    """Annotate the sessions with `is_busy`, `needs_person` and `is_shared`, and leave large columns out.
 
     A session needs its person when a job asks something, or when an invocation waits and no job can continue it.
     """
@@ -54,8 +55,11 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
     jobs = ToolJob.objects.open().filter(session=OuterRef("session"), invocation_id=OuterRef("invocation_id"))
     unanswered = invocations.filter(~Exists(jobs), status=InvocationStatus.WAITING)
     asking = ToolJob.objects.filter(session=OuterRef("pk"), status=JobStatus.WAITING)
+    links = ShareLink.objects.active().filter(session=OuterRef("pk"))
     annotated = sessions.annotate(
-        is_busy=Exists(invocations.active()), needs_person=Exists(asking) | Exists(unanswered)
+        is_busy=Exists(invocations.active()),
+        needs_person=Exists(asking) | Exists(unanswered),
+        is_shared=Exists(links) if conf().share_links else Value(False),
     )
     return annotated.defer("state", "initial_state", "log_hash")
 

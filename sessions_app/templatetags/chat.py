@@ -37,6 +37,12 @@ def site_name() -> str:
 
 
 @register.simple_tag
+def has_share_links() -> bool:
+    """Return True when people can share their chats."""
+    return conf().share_links
+
+
+@register.simple_tag
 def site_logo() -> str:
     """Return the address of the site's logo; empty without one."""
     return static(conf().site_logo) if conf().site_logo else ""

@@ -4,6 +4,12 @@ from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
 from tests.high_limits import HIGH_LIMITS
 
-ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5, "invocation_attempts": 2}
+ADK = {
+    **HIGH_LIMITS,
+    "share_links": True,
+    "lease_seconds": 4.0,
+    "heartbeat_seconds": 0.5,
+    "invocation_attempts": 2,
+}
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
 INSTALLED_APPS += ["tests.browser.outside"]

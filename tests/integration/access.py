@@ -27,6 +27,7 @@ from sessions_app.models import (
     LegalHold,
     ScheduledTask,
     Session,
+    ShareLink,
     StaffAct,
     Tombstone,
     ToolJob,
@@ -60,6 +61,7 @@ class Things:
             "content_type_id": ContentType.objects.get_for_model(Session).pk,
             "app_label": "sessions_app",
             "url": "no-such-page",
+            "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
         }
         return str(values[name] if name in values else self.rows[model or "session"].pk)
 
@@ -76,6 +78,8 @@ def make_things(owner: User) -> Things:
         "scheduledtask": make_schedule(session),
         "artifact": make_artifact(session),
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
+        # Of another session: its owner revokes the link of this one.
+        "sharelink": ShareLink.objects.create(session=make_session(owner)),
         "appstate": AppState.objects.get_or_create(app_name=APP)[0],
         "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),

@@ -67,6 +67,18 @@ GET    405       405    405   405   405       -          /chat/<session_id>/even
 POST   login     404    204   404   404       -          /chat/<session_id>/events/<seq>/feedback/
 GET    405       405    405   405   405       -          /chat/<session_id>/<change>/
 POST   login     404    204   404   404       -          /chat/<session_id>/<change>/
+GET    login     404    200   404   404       -          /chat/<session_id>/export/markdown/
+POST   405       405    405   405   405       -          /chat/<session_id>/export/markdown/
+GET    login     404    200   404   404       -          /chat/<session_id>/export/json/
+POST   405       405    405   405   405       -          /chat/<session_id>/export/json/
+GET    login     404    200   404   404       -          /chat/<session_id>/export/page/
+POST   405       405    405   405   405       -          /chat/<session_id>/export/page/
+GET    login     404    200   404   404       -          /chat/<session_id>/share/
+POST   login     404    200   404   404       -          /chat/<session_id>/share/
+GET    405       405    405   405   405       -          /chat/<session_id>/share/revoke/
+POST   login     404    200   404   404       -          /chat/<session_id>/share/revoke/
+GET    login     200    200   200   200       -          /shared/<token>/
+POST   405       405    405   405   405       -          /shared/<token>/
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/preview/<filename>
@@ -127,6 +139,8 @@ GET    login     login  login 403   200       stop       /admin/sessions_app/inv
 POST   login     login  login 403   302       stop       /admin/sessions_app/invocation/<object_id>/stop/
 GET    login     login  login 403   200       stop       /admin/sessions_app/tooljob/<object_id>/stop/
 POST   login     login  login 403   302       stop       /admin/sessions_app/tooljob/<object_id>/stop/
+GET    login     login  login 403   200       revoke_*   /admin/sessions_app/sharelink/<object_id>/revoke/
+POST   login     login  login 403   200       revoke_*   /admin/sessions_app/sharelink/<object_id>/revoke/
 
 GET    login     login  login 403   200       read       /admin/axes/*/
 POST   login     login  login 403   403       -          /admin/axes/*/
@@ -256,6 +270,7 @@ def world(
 ) -> World:
     """The people and their things, stored once for all cases."""
     settings.MEDIA_ROOT = tmp_path
+    settings.ADK = {**settings.ADK, "share_links": True}
     caplog.set_level(logging.CRITICAL, "django.request")  # thousands of refusals, each with a traceback
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.core.files.base import ContentFile
 from django.urls import reverse
 
@@ -45,3 +46,12 @@ def page(session: Session) -> str:
 
 def file_url(session: Session, filename: str) -> str:
     return reverse("chat:artifact", args=[session.id, filename])
+
+
+def body_of(response: Any) -> bytes:
+    """Return the whole body of a streaming response of an async view."""
+
+    async def read() -> bytes:
+        return b"".join([chunk async for chunk in response])
+
+    return async_to_sync(read)()

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from asgiref.sync import async_to_sync
 from django.test import Client
 
 from sessions_app.models import Session
-from tests.integration.pages.page_helpers import file_url, save_artifact
+from tests.integration.pages.page_helpers import body_of, file_url, save_artifact
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def body_of(response: Any) -> bytes:
-    """Return the whole body of a streaming response of an async view."""
-
-    async def read() -> bytes:
-        return b"".join([chunk async for chunk in response])
-
-    return async_to_sync(read)()
 
 
 def test_a_file_of_another_session_is_not_found_in_ones_own(

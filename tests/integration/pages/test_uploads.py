@@ -20,8 +20,8 @@ from pytest_django import Settings
 
 from adk_site.asgi import http
 from sessions_app.models import Artifact, Invocation, LegalHold, PersonUsage, Session
-from tests.integration.pages.page_helpers import file_url, page, save_artifact
-from tests.integration.pages.test_downloads import PNG, body_of
+from tests.integration.pages.page_helpers import body_of, file_url, page, save_artifact
+from tests.integration.pages.test_downloads import PNG
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-// Menu of a chat in the list: rename, pin, archive and delete it.
+// Menu of a chat in the list: rename, pin, archive, export, share and delete it.
 
 import { change } from "./changes.js";
 import { make, makeButton } from "./dom.js";
@@ -12,7 +12,7 @@ export class ItemMenu {
 
   /** @param onChange - Callback after a change, when the list should be read again. */
   constructor(root, { onChange }) {
-    this.onChange = onChange;
+    Object.assign(this, { root, onChange });
     this.popup = make("div", "menu");
     this.popup.popover = "auto";
     this.popup.setAttribute("role", "menu");
@@ -30,15 +30,21 @@ export class ItemMenu {
   open(button) {
     this.#item = button.closest(".chat");
     const { pinned, archived } = this.#item.dataset;
-    this.popup.replaceChildren(
+    button.setAttribute("aria-expanded", "true");
+    this.popup.showPopover();
+    this.#show(
       this.#option("Rename", (item) => rename(item, this.onChange)),
       ...(archived === undefined ? [this.#simple(pinned === undefined ? "Pin" : "Unpin")] : []),
       this.#simple(archived === undefined ? "Archive" : "Unarchive"),
+      this.#exports(),
+      ...("shares" in this.root.dataset ? [this.#option("Share", (item) => share(item, this.onChange))] : []),
       this.#option("Delete", (item) => remove(item, this.onChange)),
     );
-    button.setAttribute("aria-expanded", "true");
-    this.popup.showPopover();
-    this.#place(button.getBoundingClientRect());
+  }
+
+  #show(...options) {
+    this.popup.replaceChildren(...options);
+    this.#place(this.#item.querySelector(".item-menu").getBoundingClientRect());
     this.popup.firstChild.focus();
   }
 
@@ -63,14 +69,40 @@ export class ItemMenu {
 
   #option(label, act) {
     const button = makeButton("menu-option", label, async () => {
-      const item = this.#item;
-      item.querySelector(".item-menu").focus();
-      this.popup.hidePopover();
-      this.#close();
+      const item = this.#dismiss();
       await act(item).catch((error) => showToast(error.message));
     });
     button.setAttribute("role", "menuitem");
     return button;
+  }
+
+  // The option that replaces the options by the forms in which a chat can be exported.
+  #exports() {
+    const button = makeButton("menu-option", "Export", () => {
+      const url = `/chat/${this.#item.dataset.id}/export/`;
+      const printed = this.#link("Page to print", `${url}page/`);
+      Object.assign(printed, { target: "_blank", rel: "noopener" });
+      this.#show(this.#link("Markdown", `${url}markdown/`), this.#link("JSON", `${url}json/`), printed);
+    });
+    button.setAttribute("role", "menuitem");
+    button.setAttribute("aria-haspopup", "menu");
+    return button;
+  }
+
+  #link(label, url) {
+    const link = Object.assign(make("a", "button menu-option", label), { href: url });
+    link.setAttribute("role", "menuitem");
+    link.addEventListener("click", () => this.#dismiss());
+    return link;
+  }
+
+  // Close the menu; return the chat that it was open for.
+  #dismiss() {
+    const item = this.#item;
+    item.querySelector(".item-menu").focus();
+    this.popup.hidePopover();
+    this.#close();
+    return item;
   }
 
   #move(event) {
@@ -108,6 +140,11 @@ export async function rename(item, onChange) {
   await change(item.dataset.id, "rename", { title: text });
   title.textContent = text;
   onChange();
+}
+
+async function share(item, onChange) {
+  const { showSharing } = await import("./share.js");
+  await showSharing(item.dataset.id, onChange);
 }
 
 /** Delete the chat, with the possibility to undo it for some seconds. */

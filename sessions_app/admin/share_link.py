@@ -1,0 +1,56 @@
+"""Admin of share links: the sessions that are shared, by whom and since when; staff revoke a link."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.actors import Actor
+from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.models import ActionKind, ShareLink
+from sessions_app.sharing import revoke_links
+
+
+@admin.register(ShareLink)
+class ShareLinkAdmin(ConfirmedActionAdmin, SessionRowAdmin):
+    """Links, newest first. Their tokens are not shown: staff read sessions here."""
+
+    action = ActionKind.REVOKE
+    wording = Wording(
+        link=gettext_lazy("Revoke…"),
+        title=gettext_lazy("Revoke the share link?"),
+        confirm=gettext_lazy("Revoke it"),
+        refrain=gettext_lazy("No, keep it"),
+        done=gettext_lazy("The share link is revoked."),
+    )
+    list_display = ("id", "of_session", "app", "shared_by", "created_at", "revoked_at", "revoked_by_name")
+    list_filter = (
+        ("session__app_name", admin.AllValuesFieldListFilter),
+        ("revoked_at", admin.EmptyFieldListFilter),
+        "created_at",
+    )
+    list_select_related = ("session__user",)
+    ordering = ("-id",)
+    search_fields = ("session__title", "session__key")
+    fields = ("of_session", "shared_by", "created_at", "revoked_at", "revoked_by_name")
+
+    def has_action_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("sessions_app.revoke_sharelink")
+
+    def why_not(self, row: ShareLink) -> str:
+        return "" if row.revoked_at is None else _("The share link was revoked before.")
+
+    def describe(self, row: ShareLink) -> SafeString:
+        return format_html(_("<b><bdi>{}</bdi></b> of <bdi>{}</bdi>"), row.session, row.session.user)
+
+    def act(self, row: ShareLink, by: Actor, reason: str) -> None:
+        revoke_links(ShareLink.objects.filter(pk=row.pk), by)
+
+    @admin.display(description=gettext_lazy("Shared by"))
+    def shared_by(self, row: ShareLink) -> str:
+        return row.session.user.get_username()

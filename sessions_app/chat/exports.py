@@ -1,0 +1,84 @@
+"""Export of a session by its owner: a Markdown or JSON file, or a page to print. All are streamed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_GET
+
+from sessions_app.models import Session
+from sessions_app.ownership import own_session_or_404
+from sessions_app.rendering.session_view import SessionView
+from sessions_app.transcripts.markdown_file import markdown_head, write_markdown
+from sessions_app.transcripts.page import stream_page
+from sessions_app.transcripts.stream import stream_entries, stream_json
+
+PRIVATE = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+MOST_NAME_BYTES = 150
+"""Bytes of a file name without its ending; file systems allow 255."""
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+"""Unicode categories of control characters, such as NUL, line breaks and U+202E."""
+_RESERVED = re.compile(r'[\\/:*?"<>|]')
+"""Characters that separate folders or that Windows does not allow in names."""
+
+
+@require_GET
+@login_required
+async def markdown(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+    """Return the chat as a Markdown file."""
+    session, view = await _own_session(request, session_id)
+    return _download(session, _stream_markdown(session, view), "md", "text/markdown; charset=utf-8")
+
+
+@require_GET
+@login_required
+async def json(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+    """Return the events of the chat as a JSON file."""
+    session, _ = await _own_session(request, session_id)
+    return _download(session, stream_json(session), "json", "application/json")
+
+
+@require_GET
+@login_required
+async def printable(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+    """Return the chat as a page to print."""
+    session, view = await _own_session(request, session_id)
+    return StreamingHttpResponse(stream_page(request, session, view, is_shared=False), headers=PRIVATE)
+
+
+def file_name(title: str, ending: str) -> str:
+    """Return a safe file name for a title, which may hold anything."""
+    visible = "".join(
+        " " if unicodedata.category(character) in _INVISIBLE else character for character in title
+    )
+    words = " ".join(_RESERVED.sub("_", visible).split())
+    short = words.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
+    return f"{short.strip('. ') or 'Chat'}.{ending}"
+
+
+async def _own_session(request: HttpRequest, session_id: UUID) -> tuple[Session, SessionView]:
+    """Return the person's session with its user, and as the person sees it."""
+    person = await request.auser()
+    session = await own_session_or_404(person, session_id)
+    session.user = person  # type: ignore[assignment]  # a signed-in user
+    return session, SessionView.of(session, person)
+
+
+async def _stream_markdown(session: Session, view: SessionView) -> AsyncIterator[str]:
+    yield markdown_head(session)
+    async for entries in stream_entries(session, view, write_markdown):
+        yield entries
+
+
+def _download(
+    session: Session, content: AsyncIterator[str] | AsyncIterator[bytes], ending: str, content_type: str
+) -> StreamingHttpResponse:
+    disposition = content_disposition_header(True, file_name(session.title, ending))
+    headers = {**PRIVATE, "Content-Disposition": disposition or "attachment"}
+    return StreamingHttpResponse(content, content_type=content_type, headers=headers)

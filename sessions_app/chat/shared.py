@@ -1,0 +1,72 @@
+"""Sharing of a session: the owner's dialog about its link, and the page that people of the site read by it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from sessions_app import actors, sharing
+from sessions_app.chat.exports import PRIVATE
+from sessions_app.conf import conf
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import NotFoundError
+from sessions_app.live.process import live
+from sessions_app.models import Session, ShareLink
+from sessions_app.ownership import User, own_session_or_404
+from sessions_app.rendering.session_view import SessionView
+from sessions_app.transcripts.page import stream_page
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Return the part of a page about the session's link (GET); make the link first (POST)."""
+    person = await request.auser()
+    session = await _shareable_session(person, session_id)
+    if request.method == "GET":
+        return _dialog(request, await in_thread(sharing.active_link, session))
+    link = await in_thread(sharing.make_link, session)
+    live().people.publish(person.pk)
+    return _dialog(request, link)
+
+
+@require_POST
+@login_required
+async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Revoke the session's link; return the part of a page that says so."""
+    person = await request.auser()
+    session = await _shareable_session(person, session_id)
+    links = ShareLink.objects.filter(session=session)
+    await in_thread(sharing.revoke_links, links, actors.person(person))
+    live().people.publish(person.pk)
+    return _dialog(request, None)
+
+
+@require_GET
+@login_required
+async def shared_session(request: HttpRequest, token: str) -> StreamingHttpResponse:
+    """Return somebody's shared session as a page: as it is now, and without details, whoever reads it."""
+    try:
+        session = await in_thread(sharing.shared_session, token)
+    except NotFoundError as error:
+        raise Http404(str(error)) from error
+    view = SessionView(session.pk, session.app_name, shows_details=False)
+    return StreamingHttpResponse(stream_page(request, session, view, is_shared=True), headers=PRIVATE)
+
+
+async def _shareable_session(person: User, session_id: UUID) -> Session:
+    session = await own_session_or_404(person, session_id)
+    if not conf().share_links:
+        raise Http404("This site has no shared conversations.")
+    return session
+
+
+def _dialog(request: HttpRequest, link: ShareLink | None) -> HttpResponse:
+    address = request.build_absolute_uri(reverse("chat:shared", args=[link.token])) if link else ""
+    html = render_to_string("chat/share.html", {"link": link, "address": address})
+    return HttpResponse(html, headers=PRIVATE)

@@ -1,0 +1,59 @@
+"""ShareLink: a link by which people of the site read somebody else's session."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from sessions_app.actors import NAME_LENGTH
+
+TOKEN_BYTES = 16
+TOKEN_LENGTH = 22
+
+
+def new_token() -> str:
+    """Return 128 random bits as text for an address."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
+    """Links that are in force."""
+
+    def active(self) -> ShareLinkQuerySet:
+        """Return the links that are not revoked."""
+        return self.filter(revoked_at=None)
+
+
+class ShareLink(models.Model):
+    """A read-only link to a session, made by the session's owner. A revoked link is kept as a record.
+
+    Attributes:
+        token: secret part of the address. It is stored as it is, so that the owner can copy the address again; a
+            reader of this table can read the events too.
+        revoked_by_name: name of the owner or member of staff who revoked the link, at that time.
+    """
+
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="share_links")
+    token = models.CharField(max_length=TOKEN_LENGTH, unique=True, default=new_token, editable=False)
+    created_at = models.DateTimeField(db_default=Now())
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
+
+    objects = ShareLinkQuerySet.as_manager()
+
+    class Meta:
+        """A session has one link in force. Staff need a permission to revoke it."""
+
+        default_permissions = ("view",)
+        permissions = [("revoke_sharelink", "Can revoke share link")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(revoked_at=None), name="share_link_one_active"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"share link {self.pk}"

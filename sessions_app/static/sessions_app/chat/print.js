@@ -1,0 +1,3 @@
+// Button of the page to print.
+
+document.getElementById("print").addEventListener("click", () => print());

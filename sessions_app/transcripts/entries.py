@@ -1,0 +1,162 @@
+"""Entries of a transcript: what one event says, in pieces that a file and a page write each in their own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.utils.text import Truncator
+
+from runtime.events import Event
+from sessions_app.models import ToolJob
+from sessions_app.rendering.blocks import (
+    Block,
+    CallBlock,
+    CodeBlock,
+    ConfirmationBlock,
+    ConfirmationRequestBlock,
+    FileBlock,
+    ResponseBlock,
+    ScheduledTaskBlock,
+    TextBlock,
+    ThoughtBlock,
+)
+from sessions_app.rendering.files import FileLink, file_links
+from sessions_app.rendering.html import content_of
+from sessions_app.rendering.outline import label
+from sessions_app.rendering.session_view import SessionView
+
+LONGEST_BRIEF = 60
+"""Characters of an argument beside the words of its call, as on the chat page."""
+
+PieceKind = Literal["said", "prose", "note", "verbatim", "file", "error"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an entry.
+
+    Attributes:
+        kind: `said`, words of a person; `prose`, Markdown of an agent; `note`, a line about what happened;
+            `verbatim`, text as it is; `file`, the name of a file; `error`.
+        label: heading of a verbatim text.
+        picture_url: address of a file that browsers show, for the session's owner.
+    """
+
+    kind: PieceKind
+    text: str
+    label: str = ""
+    picture_url: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An event in a transcript.
+
+    Attributes:
+        author: name of the speaker; empty when nobody speaks.
+        speaker: `person`, `agent`, `clock` for a scheduled task, or `quiet`.
+    """
+
+    author: str
+    speaker: str
+    at: datetime
+    pieces: list[Piece]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Settings and facts for the entries of a batch.
+
+    Attributes:
+        person: name of the session's owner.
+        jobs: jobs of the batch by call id.
+        answered: ids of the calls that have a response.
+    """
+
+    view: SessionView
+    person: str
+    jobs: dict[str, ToolJob]
+    answered: set[str]
+
+
+def entry_of(event: Event, telling: Telling) -> Entry | None:
+    """Return the entry of an event; None when it says nothing that the reader may see."""
+    content = content_of(telling.view, event, telling.jobs)
+    pieces = list(_pieces(event, content, telling)) if content else []
+    if not pieces:
+        return None
+    speaker = content["speaker"]
+    names = {"person": telling.person, "clock": "Scheduled", "agent": label(event.author), "quiet": ""}
+    return Entry(names[speaker], speaker, content["happened_at"], pieces)
+
+
+def _pieces(event: Event, content: dict[str, Any], telling: Telling) -> Iterator[Piece]:
+    for block in content["blocks"]:
+        if isinstance(block, TextBlock):
+            yield Piece("said" if event.author == "user" else "prose", block.text)
+        else:
+            yield from _pieces_of(block, telling)
+    if content["transfer"]:
+        yield Piece("note", f"{label(event.author)} handed over to {label(content['transfer'])}")
+    for key, value in content["changes"]:
+        yield Piece("note", f"State: {key} = {value}")
+    yield from _file_pieces(content["files"])
+    if content["error"]:
+        yield Piece("error", content["error"])
+    if content["is_empty_answer"]:
+        yield Piece("note", f"{label(event.author)} gave no answer.")
+    if content["is_interrupted"]:
+        yield Piece("note", "Stopped by staff" if content["is_stopped_by_staff"] else "Stopped")
+
+
+def _pieces_of(block: Block, telling: Telling) -> Iterator[Piece]:
+    """Yield the pieces of a block; none for an upload, which is among the files of its event."""
+    match block:
+        case ScheduledTaskBlock():
+            yield Piece("said", block.task)
+        case ThoughtBlock() if telling.view.shows_details:
+            yield Piece("verbatim", block.text, "Thoughts")
+        case CallBlock():
+            yield from _call_pieces(block, telling)
+        case ResponseBlock():
+            yield from _response_pieces(block, telling)
+        case ConfirmationRequestBlock():
+            yield Piece("note", f"Approval: {block.hint or block.words.plain}")
+        case ConfirmationBlock():
+            yield Piece("note", f"{'Approved' if block.is_confirmed else 'Rejected'} by {telling.person}")
+        case CodeBlock():
+            yield Piece("verbatim", block.text, block.label)
+        case FileBlock():
+            yield Piece("note", f"A file ({block.mime_type})")
+
+
+def _call_pieces(call: CallBlock, telling: Telling) -> Iterator[Piece]:
+    """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
+    is_done = call.call_id in telling.answered and (call.job is None or call.job.is_ended)
+    words = call.words.done if is_done else call.words.plain
+    values = ", ".join(Truncator(value).chars(LONGEST_BRIEF) for _, value in call.args)
+    yield Piece("note", f"{words}: {values}" if values and not call.words.names_arguments else words)
+    if telling.view.shows_details:
+        arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
+        yield Piece("verbatim", arguments, f"Call: {call.name}")
+    if call.job:
+        yield Piece("note", f"{label(call.job.tool_name)}: {call.job.get_status_display()}")
+        yield from _file_pieces(file_links(call.job.session_id, call.job.artifacts))
+
+
+def _response_pieces(response: ResponseBlock, telling: Telling) -> Iterator[Piece]:
+    """Yield the result of a call for a reader of details; for other readers only that the call did not succeed."""
+    if telling.view.shows_details:
+        more = "" if response.hidden == 0 else "\n…"
+        yield Piece("verbatim", response.text + more, f"Result: {response.name}")
+    elif response.state != "ok":
+        yield Piece("note", f"{label(response.name)}: {response.state}")
+
+
+def _file_pieces(files: Iterable[FileLink]) -> Iterator[Piece]:
+    for file in files:
+        version = f" (version {file.version + 1})" if file.version else ""
+        yield Piece("file", f"{file.name}{version}", picture_url=file.url if file.is_image else "")

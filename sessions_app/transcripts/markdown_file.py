@@ -1,0 +1,74 @@
+"""Transcript as a Markdown file. No text can end its place: quotes, fences and escapes keep it there."""
+
+from __future__ import annotations
+
+import re
+
+from django.utils import timezone
+from django.utils.dateformat import format as format_time
+
+from sessions_app.models import Session
+from sessions_app.rendering.outline import label
+from sessions_app.transcripts.entries import Entry, Piece
+
+MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+TIME_FORMAT = "j F Y, H:i T"
+
+
+def markdown_head(session: Session) -> str:
+    """Return the title of the file and a line about the session."""
+    title = _plain(session.title or "Chat")
+    began = format_time(timezone.localtime(session.created_at), TIME_FORMAT)
+    facts = f"{_plain(session.user.get_username())} with {_plain(label(session.app_name))}, begun {began}"
+    return f"# {title}\n\n{facts}\n"
+
+
+def write_markdown(entry: Entry) -> str:
+    """Return an entry as Markdown, with a heading when somebody speaks."""
+    at = format_time(timezone.localtime(entry.at), TIME_FORMAT)
+    heading = f"\n## {_plain(entry.author)}, {at}\n" if entry.author else ""
+    return heading + "".join(f"\n{_written(piece)}\n" for piece in entry.pieces)
+
+
+def _written(piece: Piece) -> str:
+    match piece.kind:
+        case "said":
+            return "\n".join(f"> {line}".rstrip() for line in piece.text.splitlines())
+        case "prose":
+            return _with_closed_fence(piece.text.strip("\n"))
+        case "verbatim":
+            return f"{_plain(piece.label)}:\n\n{_fenced(piece.text)}"
+        case "file":
+            return f"File: {_plain(piece.text)}"
+        case "error":
+            return f"**Error:** {_plain(piece.text)}"
+        case _:
+            return f"*{_plain(piece.text)}*"
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, with its markup escaped."""
+    return MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def _fenced(text: str) -> str:
+    """Return a text in a code block, whose fence is longer than any in the text."""
+    longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _with_closed_fence(text: str) -> str:
+    """Return Markdown with the end of a code block that the text leaves open."""
+    fence = ""
+    for line in text.splitlines():
+        found = FENCE.fullmatch(line)
+        if not found:
+            continue
+        marks, rest = found.groups()
+        if not fence:
+            fence = "" if marks[0] == "`" and "`" in rest else marks
+        elif marks.startswith(fence) and not rest.strip():
+            fence = ""
+    return f"{text}\n{fence}" if fence else text

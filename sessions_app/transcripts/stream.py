@@ -1,0 +1,85 @@
+"""Streams of transcripts: each batch of events is read, and written in a thread, before the next one is read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+
+from runtime.events import Event
+from sessions_app.codec import event_to_show, storable
+from sessions_app.data_protection.archive import as_json
+from sessions_app.data_protection.export import session_head
+from sessions_app.data_protection.redaction import redact
+from sessions_app.db.threads import fetch_rows, in_thread
+from sessions_app.history.state_changes import without_app_state
+from sessions_app.models import Session, ToolJob
+from sessions_app.rendering.failures import once
+from sessions_app.rendering.session_view import SessionView
+from sessions_app.thread_pools import download_threads
+from sessions_app.transcripts.batches import Batch, batches_of
+from sessions_app.transcripts.entries import Entry, Piece, Telling, entry_of
+
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
+
+WriteEntry = Callable[[Entry], str]
+
+
+async def stream_entries(session: Session, view: SessionView, write: WriteEntry) -> AsyncIterator[str]:
+    """Yield the written entries of the session, a text for each batch. Secrets are redacted.
+
+    Args:
+        session: with its user.
+    """
+    person = session.user.get_username()
+    async for batch in batches_of(session):
+        events = [event_to_show(redact(row.body)) for row in batch.events]
+        ahead = [event_to_show(row.body) for row in batch.ahead]
+        jobs = await _jobs_of(session, events)
+        telling = Telling(
+            view, person, jobs, {call_id for event in events + ahead for call_id in _answers(event)}
+        )
+        yield await download_threads.run(_write_batch, batch, events, telling, write)
+
+
+async def stream_json(session: Session) -> AsyncIterator[bytes]:
+    """Yield the session as JSON, as the ADK API has it, without the app's state and with secrets redacted."""
+    head = {**await in_thread(session_head, session), "title": session.title}
+    yield as_json(head)[:-1] + b', "events": ['
+    separator = b"\n"
+    async for batch in batches_of(session):
+        yield separator + await download_threads.run(_json_of, batch)
+        separator = b",\n"
+    yield b"\n]}\n"
+
+
+async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
+    call_ids = [call_id for event in events for call_id in event.long_running_tool_ids or ()]
+    rows = await fetch_rows(session.jobs.filter(call_id__in=call_ids)) if call_ids else []
+    return {job.call_id: job for job in rows}
+
+
+def _answers(event: Event) -> list[str]:
+    return [response.id for response in event.get_function_responses() if response.id]
+
+
+def _write_batch(batch: Batch, events: list[Event], telling: Telling, write: WriteEntry) -> str:
+    written = (
+        _write(row.seq, event, telling, write) for row, event in zip(batch.events, events, strict=True)
+    )
+    return storable("".join(written))
+
+
+def _write(seq: int, event: Event, telling: Telling, write: WriteEntry) -> str:
+    try:
+        entry = entry_of(event, telling)
+        return write(entry) if entry else ""
+    except Exception:  # One odd event must not take down the transcript.
+        logger.exception("Event %s of session %s cannot be written", seq, telling.view.session_id)
+        notice = Piece("error", f"Event {seq} cannot be shown. It is kept.")
+        return write(Entry("", "quiet", datetime.now(UTC), [notice]))
+
+
+def _json_of(batch: Batch) -> bytes:
+    return b",\n".join(as_json(redact(without_app_state(row.body))) for row in batch.events)
