@@ -86,9 +86,11 @@ const loadOutcomes = once(async () => {
 const loadNews = once(async () => {
   const statuses = new Map(invocations.statuses);
   for (const card of conversation.findAll(".job")) statuses.set(card.id.replace("job-", ""), card.dataset.status);
+  const { questions } = conversation;
   const { News } = await import("./news.js");
   const getTitle = () => byId("title").textContent;
-  news = new News(statuses, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
+  news = new News(statuses, questions, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
+  news.update();
 });
 let notifications = null;
 const loadJobs = once(async () => {

@@ -8,24 +8,25 @@ const WORDS = {
   invocation: { completed: "Answer ready", failed: "Answer failed" },
   job: { succeeded: "Job done", failed: "Job failed" },
 };
-const OPEN_QUESTIONS = '.question[data-asks-for]:not([data-verdict]), .job[data-status="waiting"]';
 
 export class News {
   #statuses;
   #ended = [];
-  #questions = 0;
+  #questions;
 
   /**
+   * Call `update` once the page can ask for `words`.
    * @param statuses - Statuses of invocations and jobs by id, as they were when the tab was hidden.
+   * @param questions - Number of open questions at that time.
    * @param person - Id of the person, whose choice about notifications counts.
    * @param getTitle - Return the title of the chat.
    * @param onChange - Callback when `words` has changed.
    */
-  constructor(statuses, { conversation, person, getTitle, onChange }) {
+  constructor(statuses, questions, { conversation, person, getTitle, onChange }) {
     this.#statuses = statuses;
+    this.#questions = questions;
     Object.assign(this, { conversation, person, getTitle, onChange });
     document.addEventListener("visibilitychange", () => this.#begin());
-    this.#begin();
   }
 
   /** Words for the title of the page; empty while the tab is seen, and without news. */
@@ -48,7 +49,7 @@ export class News {
   update(words = "") {
     if (!document.hidden) return;
     const before = this.#questions;
-    this.#questions = this.conversation.findAll(OPEN_QUESTIONS).length;
+    this.#questions = this.conversation.questions;
     const latest = this.#questions > before ? NEEDS_PERSON : words;
     if (latest) notify(this.person, latest, this.getTitle());
     this.onChange();
@@ -57,7 +58,7 @@ export class News {
   // Questions from before are no news, but the title tells them too.
   #begin() {
     this.#ended = [];
-    this.#questions = this.conversation.findAll(OPEN_QUESTIONS).length;
+    this.#questions = this.conversation.questions;
     this.onChange();
   }
 }
