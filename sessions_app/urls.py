@@ -26,6 +26,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("start/", views.start, name="start"),
     path("chats/", list_views.session_list, name="list"),
+    path("activity/", list_views.activity, name="activity"),
     path("chat/new/<str:app_name>/", views.new_session, name="new"),
     path("chat/<uuid:session_id>/", views.session_page, name="session"),
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),

@@ -1,4 +1,4 @@
-"""Views of the list of sessions: a page or a search as a part of HTML, and changes that a person makes."""
+"""Views of a person's sessions: the list, a search and the activity as parts of HTML, and changes by the person."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sessions_app import use_cases
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.ownership import User
+from sessions_app.session_list.activity import activity_of
 from sessions_app.session_list.listing import SessionPage, list_sessions
 from sessions_app.session_list.search import search_sessions
 
@@ -45,6 +46,14 @@ async def session_page_of(person: User, request: HttpRequest) -> SessionPage:
         return SessionPage(await in_thread(search_sessions, person, query))
     before = request.GET.get("before", "")
     return await in_thread(list_sessions, person, before=before, archived="archived" in request.GET)
+
+
+@require_GET
+@login_required
+async def activity(request: HttpRequest) -> HttpResponse:
+    """Return what runs, what waits for the person and what comes in the person's sessions."""
+    found = await in_thread(activity_of, await request.auser())
+    return render(request, "chat/activity.html", {"activity": found})
 
 
 @require_POST

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q, Value
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ShareLink, ToolJob
+from sessions_app.models.invocation import InvocationQuerySet
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import User
 
@@ -52,16 +53,20 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
     A session needs its person when a job asks something, or when an invocation waits and no job can continue it.
     """
     invocations = Invocation.objects.filter(session=OuterRef("pk"))
-    jobs = ToolJob.objects.open().filter(session=OuterRef("session"), invocation_id=OuterRef("invocation_id"))
-    unanswered = invocations.filter(~Exists(jobs), status=InvocationStatus.WAITING)
     asking = ToolJob.objects.filter(session=OuterRef("pk"), status=JobStatus.WAITING)
     links = ShareLink.objects.active().filter(session=OuterRef("pk"))
     annotated = sessions.annotate(
         is_busy=Exists(invocations.active()),
-        needs_person=Exists(asking) | Exists(unanswered),
+        needs_person=Exists(asking) | Exists(unanswered(invocations)),
         is_shared=Exists(links) if conf().share_links else Value(False),
     )
     return annotated.defer("state", "initial_state", "log_hash")
+
+
+def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:
+    """Return the invocations that wait for a person: no job can continue them."""
+    jobs = ToolJob.objects.open().filter(session=OuterRef("session"), invocation_id=OuterRef("invocation_id"))
+    return invocations.filter(~Exists(jobs), status=InvocationStatus.WAITING)
 
 
 def _cursor(session: Session) -> str:

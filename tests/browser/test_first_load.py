@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Response, expect
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
@@ -47,3 +47,56 @@ def test_a_chat_with_calls_a_file_and_an_answer_loads_little(
     sizes = first_load(tab, chat.page.url)
     expect(tab.files).to_have_count(1)
     assert sum(sizes.values()) <= MOST_BYTES, sizes
+
+
+def test_a_chat_with_a_job_loads_little(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    report = Call(name="write_report", args={"topic": "sales", "group_by": "region", "precise": True})
+    model.play(
+        rules={
+            r'"status": "queued"': Turn(text=["I have started the report."]),
+            r'"status": "cancelled"': Turn(text=["As you wish."]),
+            "report": Turn(calls=[report]),
+        }
+    )
+    chat.send("A report")
+    chat.wait_for_answer("I have started the report.")
+    chat.wait_until_idle()
+    tab = open_tab()
+    sizes = first_load(tab, chat.page.url)
+    expect(tab.job("Write report").get_by_role("button", name="Approve")).to_be_visible()
+    assert sum(sizes.values()) <= MOST_BYTES, sizes
+    assert "jobs.css" in sizes and "later.css" not in sizes
+    tab.job("Write report").get_by_role("button", name="Cancel").click()
+    chat.wait_for_answer("As you wish.")
+
+
+def test_a_chat_with_a_scheduled_task_loads_little(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    play_schedule(model)
+    chat.send("Check order 7 every weekday")
+    chat.wait_for_answer("I will check it.")
+    chat.wait_until_idle()
+    tab = open_tab()
+    sizes = first_load(tab, chat.page.url)
+    expect(tab.schedules).to_be_visible()
+    assert sum(sizes.values()) <= MOST_BYTES, sizes
+
+
+def test_a_chat_of_staff_who_see_details_loads_little(
+    staff_chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_schedule(model)
+    staff_chat.send("Check order 7 every weekday")
+    staff_chat.wait_for_answer("I will check it.")
+    staff_chat.wait_until_idle()
+    tab = open_tab(STAFF)
+    sizes = first_load(tab, staff_chat.page.url)
+    expect(tab.schedules).to_be_visible()
+    assert "details.css" in sizes
+    assert sum(sizes.values()) <= MOST_BYTES, sizes
+
+
+def play_schedule(model: Model) -> None:
+    """Script a model that schedules a task."""
+    task = Call(name="schedule_task", args={"task": "Check order 7.", "every": "0 9 * * 1-5"})
+    scheduled = Turn(text=["I will check it."])
+    model.play(rules={r'"status": "scheduled"': scheduled, "Check order": Turn(calls=[task])})

@@ -55,6 +55,8 @@ GET    login     302    302   302   302       -          /start/
 POST   405       405    405   405   405       -          /start/
 GET    login     200    200   200   200       -          /chats/
 POST   405       405    405   405   405       -          /chats/
+GET    login     200    200   200   200       -          /activity/
+POST   405       405    405   405   405       -          /activity/
 GET    login     302    302   302   302       -          /chat/new/<app_name>/
 POST   405       405    405   405   405       -          /chat/new/<app_name>/
 GET    login     404    200   404   404       -          /chat/<session_id>/

@@ -10,6 +10,7 @@ import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";
 
 const SHORTEST_RUN = 4;
+const OPEN_QUESTIONS = '.question[data-asks-for]:not([data-verdict]), .job[data-status="waiting"]';
 
 export class Conversation {
   #runs = null;
@@ -61,6 +62,11 @@ export class Conversation {
   /** Return the first element of the log that matches; undefined without one. */
   find(selector) {
     return this.findAll(selector)[0];
+  }
+
+  /** Number of approvals and job questions that wait for the person. */
+  get questions() {
+    return this.findAll(OPEN_QUESTIONS).length;
   }
 
   /** Return the articles of an invocation, in order. */

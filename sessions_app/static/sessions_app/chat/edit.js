@@ -1,6 +1,8 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
+
+await loadStyles("later");
 
 const EDITED = "edit";
 

@@ -1,7 +1,9 @@
 // Feedback on answers: a thumb up or down, and a comment. Each can be changed and withdrawn.
 
-import "./later_styles.js";
 import { post } from "./post.js";
+import { loadStyles } from "./styles.js";
+
+await loadStyles("later");
 
 export class FeedbackForm {
   /**

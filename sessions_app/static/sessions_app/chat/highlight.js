@@ -1,7 +1,9 @@
 // Colours of code, one block after the other. A block that takes too long keeps its plain text.
 
 import { parse } from "./dom.js";
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
+
+await loadStyles("later");
 
 const LONGEST = 50_000;
 const PATIENCE = 2000;

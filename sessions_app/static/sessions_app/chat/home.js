@@ -1,5 +1,6 @@
 // Home page: the list of chats, read again every few seconds while the page is visible.
 
+import { refreshActivity, setUpActivity } from "./activity.js";
 import { Chats } from "./chats.js";
 import "./shortcuts.js";
 import { forgetOnSignOut } from "./storage.js";
@@ -8,4 +9,6 @@ const READ_INTERVAL = 15000;
 const chats = new Chats(document.getElementById("chats"));
 // Further pages of the list are old, and do not change by themselves.
 if (!location.search.includes("before=")) setInterval(() => chats.refresh(), READ_INTERVAL);
+setUpActivity(document.getElementById("activity"));
+setInterval(refreshActivity, READ_INTERVAL);
 forgetOnSignOut();

@@ -22,6 +22,11 @@ export class Invocations {
     return id && { id, status: this.#statuses.get(id) };
   }
 
+  /** Statuses by id. */
+  get statuses() {
+    return this.#statuses;
+  }
+
   update({ id, status }) {
     this.#statuses.set(id, status);
   }

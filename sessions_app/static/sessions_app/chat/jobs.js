@@ -2,8 +2,10 @@
 
 import { moveFocus, parse } from "./dom.js";
 import { setEnabled } from "./confirmations.js";
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
+
+await loadStyles("jobs");
 
 export class Jobs {
   #pending = new Map();

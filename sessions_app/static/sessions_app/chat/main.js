@@ -1,6 +1,7 @@
 // Chat page: create the parts and dispatch each frame to them.
 
 import { Actions } from "./actions.js";
+import { refreshActivity, setUpActivity } from "./activity.js";
 import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
@@ -8,10 +9,8 @@ import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
-import { LiveText } from "./live.js";
 import { NewChat } from "./new_chat.js";
 import { Outbox } from "./outbox.js";
-import { Outcomes } from "./outcomes.js";
 import { Scroll } from "./scroll.js";
 import "./shortcuts.js";
 import { ChatSocket } from "./socket.js";
@@ -41,17 +40,14 @@ const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
 const JOBS = ".job-place";
+const ACTIVE_JOBS = '.job:is([data-status="queued"], [data-status="running"])';
 let lastGapRequest = 0;
 let lastSeen = 0;
+let news = null;
 const chats = new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
 let updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
-const live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
-const outcomes = new Outcomes(conversation, {
-  onRetry: (id) => socket.send("retry", { invocation_id: id }),
-  onPress: takeFocus,
-});
 const invocations = new Invocations();
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
 const outbox = new Outbox(byId("outbox"), storage, {
@@ -68,13 +64,35 @@ const composer = new Composer(byId("composer"), newChat.draftStorage(storage), {
 });
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 
-// Loaded with the first answer that is awaited, job, scheduled task or edit.
+// Loaded with the first answer that is awaited, failure, job, scheduled task, edit, and when the tab is hidden.
 let waiting = null;
 const loadWaiting = once(async () => {
   const { Waiting } = await import("./waiting.js");
-  waiting = new Waiting(byId("working"), { conversation, tell });
-  showActivity();
+  waiting = new Waiting(byId("working"), { conversation, tell, onLong: offerNotifications });
+  showWork();
 });
+let live = null;
+const loadLive = once(async () => {
+  const { LiveText } = await import("./live.js");
+  live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
+});
+let outcomes = null;
+const earlierOutcomes = []; // for the time before the module is loaded
+const loadOutcomes = once(async () => {
+  const { Outcomes } = await import("./outcomes.js");
+  outcomes = new Outcomes(conversation, { onRetry: (id) => socket.send("retry", { invocation_id: id }), onPress: takeFocus });
+  earlierOutcomes.forEach((outcome) => outcomes.show(outcome));
+});
+const loadNews = once(async () => {
+  const statuses = new Map(invocations.statuses);
+  for (const card of conversation.findAll(".job")) statuses.set(card.id.replace("job-", ""), card.dataset.status);
+  const { questions } = conversation;
+  const { News } = await import("./news.js");
+  const getTitle = () => byId("title").textContent;
+  news = new News(statuses, questions, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
+  news.update();
+});
+let notifications = null;
 const loadJobs = once(async () => {
   const { Jobs } = await import("./jobs.js");
   return new Jobs(conversation, {
@@ -98,36 +116,43 @@ const handlers = {
     updatedSinceReady = new Set();
     chats.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
-    live.clear(); // the server sends the streamed text again from its start
+    live?.clear(); // the server sends the streamed text again from its start
     frame.jobs.forEach(showJob);
     if (frame.schedules.length || !byId("schedules").hidden) loadSchedules().then((panel) => panel.replace(frame.schedules));
     outbox.resend();
-    if (hasEndedMeanwhile || outcomes.offersRetry) loadOutcomes(frame.seq);
+    if (hasEndedMeanwhile || outcomes?.offersRetry) readOutcomes(frame.seq);
   },
   event(frame) {
     if (!conversation.add(frame)) return;
     if (frame.rewound_from) {
-      outcomes.handleRewind();
+      outcomes?.handleRewind();
       edit?.handleRewind();
     }
-    live.finish(frame.event.id);
-    if (frame.event.customMetadata?.adk_resumed) live.adoptLease(frame.event.customMetadata.adk_resumed);
+    withLive(() => {
+      live.finish(frame.event.id);
+      if (frame.event.customMetadata?.adk_resumed) live.adoptLease(frame.event.customMetadata.adk_resumed);
+    });
     outbox.reconcile(frame.event.invocationId);
-    outcomes.refresh(frame.event.invocationId);
+    outcomes?.refresh(frame.event.invocationId);
     if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
     actions.update();
     if (byId("state")) showState(frame);
     if (byId(`event-${frame.seq}`)) scroll.offerNewest();
+    withNews(() => news.update());
   },
   partial(frame) {
-    live.write(frame);
+    loadLive();
+    withLive(() => live.write(frame));
     scroll.offerNewest();
   },
   invocation(frame) {
     updatedSinceReady.add(frame.id);
     handleInvocation(frame);
   },
-  job: showJob,
+  async job(frame) {
+    await showJob(frame);
+    if (conversation.find(ACTIVE_JOBS)) offerNotifications();
+  },
   schedule(frame) {
     loadSchedules().then((panel) => panel.update(frame));
   },
@@ -137,7 +162,7 @@ const handlers = {
   error(frame) {
     composer.enableStop();
     enableConfirmations(conversation);
-    outcomes.enableRetry();
+    outcomes?.enableRetry();
     if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
   },
   pong() {},
@@ -146,7 +171,8 @@ const handlers = {
 function onFrame(frame) {
   handlers[frame.type]?.(frame);
   if (frame.type === "event" || frame.type === "invocation") newChat.begin();
-  showActivity();
+  if (!["event", "partial", "pong"].includes(frame.type)) refreshActivity();
+  showWork();
   reportSeen();
 }
 
@@ -164,12 +190,24 @@ function onState(state) {
 // Return a function that calls `load` once, and returns its promise from then on.
 function once(load) {
   let loaded = null;
-  return () => (loaded ??= load());
+  const get = () => (loaded ??= load());
+  return Object.defineProperty(get, "isStarted", { get: () => loaded !== null });
+}
+
+// Change the streamed text, after what arrived while its module was loaded; nothing before a first text is awaited.
+function withLive(change) {
+  if (live) change();
+  else if (loadLive.isStarted) loadLive().then(change).then(showWork);
+}
+
+function withNews(note) {
+  if (loadNews.isStarted) loadNews().then(note);
 }
 
 async function showJob(frame) {
   const jobs = await loadJobs();
   jobs.show(frame);
+  withNews(() => news.note("job", frame));
   if (!frame.question) return;
   tell(frame.question.text); // screen readers skip the cards, which change often
   scroll.offerNewest();
@@ -192,12 +230,20 @@ function handleInvocation(frame, { isEarlier = false } = {}) {
   const text = frame.text ?? outbox.textOf(frame.client_id);
   invocations.update(frame);
   outbox.acknowledge(frame);
-  outcomes.show({ ...frame, text, isEarlier });
-  if (hasEnded(frame.status)) live.drop(frame.id);
+  showOutcome({ ...frame, text, isEarlier });
+  if (hasEnded(frame.status)) withLive(() => live.drop(frame.id));
+  withNews(() => news.note("invocation", frame));
+}
+
+// Invocations without an outcome count as well: only the last one can be retried.
+function showOutcome(frame) {
+  if (outcomes) return outcomes.show(frame);
+  earlierOutcomes.push(frame);
+  if (frame.status === "failed" || frame.status === "cancelled") loadOutcomes();
 }
 
 // Load the outcomes of invocations that ended while the page was disconnected; pages of the log contain them.
-async function loadOutcomes(seq) {
+async function readOutcomes(seq) {
   const updated = updatedSinceReady;
   const response = await fetch(`${eventsUrl}?before=${seq + 1}`);
   if (!response.ok || updated !== updatedSinceReady) return;
@@ -215,7 +261,7 @@ function send(text, replaces, files) {
 async function loadEarlier() {
   const { setUpEarlierButton } = await import("./earlier.js");
   const onLoaded = (frames) => {
-    frames.forEach((frame) => outcomes.show({ ...frame, isEarlier: true }));
+    frames.forEach((frame) => showOutcome({ ...frame, isEarlier: true }));
     actions.update();
     if (conversation.find(JOBS)) loadJobs();
   };
@@ -254,12 +300,20 @@ function stop() {
   if (!socket.send("cancel", { invocation_id: invocations.current })) composer.enableStop();
 }
 
-function showActivity() {
+function showWork() {
   const isRunning = invocations.current !== null;
   composer.running = invocations.current;
   main.toggleAttribute("data-busy", isRunning);
-  if (waiting) waiting.update(invocations.currentWithStatus, { isWriting: !live.isEmpty });
+  if (waiting) waiting.update(invocations.currentWithStatus, { isWriting: Boolean(live && !live.isEmpty) });
   else if (isRunning) loadWaiting();
+  if (isRunning) loadLive();
+  else if (notifications && !conversation.find(ACTIVE_JOBS)) notifications.withdraw();
+}
+
+async function offerNotifications() {
+  if (!window.Notification) return;
+  notifications = await import("./notifications.js");
+  notifications.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
 }
 
 function handleBegin() {
@@ -276,8 +330,12 @@ function reportSeen() {
 }
 
 function showTitle(title) {
-  document.querySelector(".bar-title").textContent = title;
-  document.title = `${title} · ${main.dataset.site}`;
+  byId("title").textContent = title;
+  showWindowTitle();
+}
+
+function showWindowTitle() {
+  document.title = [news?.words, byId("title").textContent, main.dataset.site].filter(Boolean).join(" · ");
 }
 
 function showNotice(text) {
@@ -302,14 +360,17 @@ byId("reconnect").addEventListener("click", () => {
   takeFocus();
 });
 listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
+setUpActivity(byId("activity"));
 setUpFiles(main, byId("files"), byId("uploads").dataset.url);
 byId("hello").addEventListener("click", (event) => {
   const starter = event.target.closest(".starter");
   if (starter) send(starter.textContent, undefined, []);
 });
-document.addEventListener("visibilitychange", reportSeen);
+for (const type of ["visibilitychange", "load"]) {
+  addEventListener(type, () => (document.hidden ? loadNews() : reportSeen()));
+}
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);
-showActivity();
+showWork();
 scroll.toEnd();
 if (!newChat.returnToUnsent()) socket.start();

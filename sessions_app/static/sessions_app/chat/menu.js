@@ -2,8 +2,10 @@
 
 import { change } from "./changes.js";
 import { make, makeButton } from "./dom.js";
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
+
+await loadStyles("later");
 
 const EDGE = 8;
 

@@ -2,9 +2,11 @@
 
 import { change } from "./changes.js";
 import { make, makeButton, parse } from "./dom.js";
-import "./later_styles.js";
 import { remove, rename } from "./menu.js";
+import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
+
+await loadStyles("later");
 
 const SEARCH_DELAY = 150;
 const SHORTCUTS = [

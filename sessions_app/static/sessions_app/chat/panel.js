@@ -1,30 +1,50 @@
-// Panel beside the conversation: the preview of a file, or the list of files. The server renders both.
+// Panel beside the conversation: a part of the page that the server renders, such as the preview of a file.
 
 import { addCodeHeads } from "./code.js";
 import { make, makeButton, parse } from "./dom.js";
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
+import { showElapsed, showLocalTimes } from "./times.js";
 
+await loadStyles("later");
+
+const LOST_FILE = "This cannot be shown. The file may have been deleted.";
 let panel = null;
+let shownUrl = "";
 
-/** Show the part of the page at `url` in the panel. */
-export async function showPanel(url) {
+/** Show the part of the page at `url` in the panel; `trouble` is the sentence for the case that it cannot be read. */
+export async function showPanel(url, { label = "Files", trouble = LOST_FILE } = {}) {
   panel ??= makePanel();
+  panel.setAttribute("aria-label", label);
+  shownUrl = url;
   const body = panel.querySelector(".panel-body");
   body.replaceChildren(make("p", "muted", "Loading…"));
   if (!panel.open) panel.showModal();
-  try {
-    const response = await fetch(url);
-    if (!response.ok) throw new Error(`${response.status}`);
-    body.replaceChildren(parse(await response.text()));
-    addCodeHeads(body);
-  } catch {
-    body.replaceChildren(make("p", "error", "This cannot be shown. The file may have been deleted."));
-  }
+  const shown = await read(url).catch(() => make("p", "error", trouble));
+  if (url === shownUrl) body.replaceChildren(shown);
+}
+
+/** Read the part at `url` again if the panel shows it; the focus stays on the same link. */
+export async function refreshPanel(url) {
+  if (!panel?.open || url !== shownUrl) return;
+  const fresh = await read(url).catch(() => null); // what is shown stays without a connection
+  if (!fresh || url !== shownUrl) return;
+  const focused = panel.querySelector("li:focus-within")?.id;
+  panel.querySelector(".panel-body").replaceChildren(fresh);
+  if (focused) (document.getElementById(focused)?.querySelector("a") ?? panel.querySelector(".panel-close")).focus();
+}
+
+async function read(url) {
+  const response = await fetch(url);
+  if (!response.ok || response.redirected) throw new Error(`${response.status}`);
+  const part = parse(await response.text());
+  addCodeHeads(part);
+  showLocalTimes(part);
+  showElapsed(part);
+  return part;
 }
 
 function makePanel() {
   const dialog = make("dialog", "panel");
-  dialog.setAttribute("aria-label", "Files");
   const close = makeButton("icon panel-close", "×", () => dialog.close());
   close.setAttribute("aria-label", "Close");
   dialog.append(close, make("div", "panel-body"));

@@ -1,8 +1,10 @@
 // Panel of the active and failed scheduled tasks of this chat, failed ones first, then by their next times.
 
 import { parse } from "./dom.js";
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
 import { showLocalTimes } from "./times.js";
+
+await loadStyles("schedules");
 
 const time = (frame) => (frame.next_at ? Date.parse(frame.next_at) : 0);
 

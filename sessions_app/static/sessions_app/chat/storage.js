@@ -1,6 +1,7 @@
-// Text that is not sent yet. The browser keeps it for each person and chat until the person signs out.
+// What the browser keeps: text that is not sent yet, for each person and chat until the person signs out; and choices.
 
 const PREFIX = "chat:";
+const CHOICE_PREFIX = "choice:";
 let isFrozen = false;
 
 export class ChatStorage {
@@ -22,7 +23,7 @@ export class ChatStorage {
       if (value) this.area.setItem(this.prefix + name, value);
       else this.area.removeItem(this.prefix + name);
     } catch (error) {
-      console.warn("The browser cannot keep unsent text:", error); // its storage is full or switched off
+      console.warn("The browser cannot keep a text or choice:", error); // its storage is full or switched off
     }
   }
 
@@ -30,6 +31,14 @@ export class ChatStorage {
   names(start) {
     const keys = Object.keys(this.area).filter((key) => key.startsWith(this.prefix + start));
     return keys.map((key) => key.slice(this.prefix.length));
+  }
+}
+
+/** Choices of a person, by the person's id. They outlive the sign-out, so that nobody is asked again. */
+export class Choices extends ChatStorage {
+  constructor(person) {
+    super({ person, session: "" }, localStorage);
+    this.prefix = `${CHOICE_PREFIX}${person}:`;
   }
 }
 

@@ -1,8 +1,10 @@
 // Uploads: each file is sent at once, and shown above the message with its progress. The message refers to it.
 
 import { make, makeButton } from "./dom.js";
-import "./later_styles.js";
 import { post } from "./post.js";
+import { loadStyles } from "./styles.js";
+
+await loadStyles("later");
 
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;

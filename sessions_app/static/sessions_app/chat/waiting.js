@@ -3,15 +3,20 @@
 import { formatDuration } from "./times.js";
 
 const LONGEST_SECONDS = 3600;
+const LONG_MILLISECONDS = 20000;
 
 export class Waiting {
   #told = null;
   #label = "";
   #since = 0;
+  #longTimer = 0;
 
-  /** @param tell - Tell screen readers a sentence. */
-  constructor(element, { conversation, tell }) {
-    Object.assign(this, { element, conversation, tell });
+  /**
+   * @param tell - Tell screen readers a sentence.
+   * @param onLong - Callback when the work on an invocation takes long.
+   */
+  constructor(element, { conversation, tell, onLong }) {
+    Object.assign(this, { element, conversation, tell, onLong });
     this.text = element.querySelector(".working-text");
     this.seconds = element.querySelector(".working-seconds");
     setInterval(() => this.#showSeconds(), 1000);
@@ -21,6 +26,8 @@ export class Waiting {
   update(invocation, { isWriting }) {
     this.element.hidden = invocation === null || isWriting;
     if (invocation === null) {
+      clearTimeout(this.#longTimer);
+      this.#longTimer = 0;
       this.#label = "";
       return;
     }
@@ -30,6 +37,7 @@ export class Waiting {
     this.#showSeconds();
     if (this.#told !== invocation.id) this.tell(label);
     this.#told = invocation.id;
+    this.#longTimer ||= setTimeout(this.onLong, LONG_MILLISECONDS);
   }
 
   #describe({ status }) {

@@ -1,0 +1,22 @@
+// Activity of all chats of the person: what waits for the person, runs and comes. The server renders it for the panel.
+
+const NEWS_DELAY = 300;
+let panel = null;
+let url = "";
+let timer = 0;
+
+/** Open the panel when the button is pressed. */
+export function setUpActivity(button) {
+  url = button.dataset.url;
+  button.addEventListener("click", async () => {
+    panel = await import("./panel.js");
+    panel.showPanel(url, { label: "Activity", trouble: "The activity cannot be read now. Try again in a moment." });
+  });
+}
+
+/** Read the activity again soon, if the panel shows it. */
+export function refreshActivity() {
+  if (!panel) return;
+  clearTimeout(timer);
+  timer = setTimeout(() => panel.refreshPanel(url), NEWS_DELAY);
+}

@@ -1,0 +1,64 @@
+// News of the chat while its tab is hidden: words before the title of the page, and notifications.
+
+import { notify } from "./notifications.js";
+
+const NEEDS_PERSON = "Needs you";
+const ACTIVE = { invocation: ["queued", "running"], job: ["queued", "running", "waiting"] };
+const WORDS = {
+  invocation: { completed: "Answer ready", failed: "Answer failed" },
+  job: { succeeded: "Job done", failed: "Job failed" },
+};
+
+export class News {
+  #statuses;
+  #ended = [];
+  #questions;
+
+  /**
+   * Call `update` once the page can ask for `words`.
+   * @param statuses - Statuses of invocations and jobs by id, as they were when the tab was hidden.
+   * @param questions - Number of open questions at that time.
+   * @param person - Id of the person, whose choice about notifications counts.
+   * @param getTitle - Return the title of the chat.
+   * @param onChange - Callback when `words` has changed.
+   */
+  constructor(statuses, questions, { conversation, person, getTitle, onChange }) {
+    this.#statuses = statuses;
+    this.#questions = questions;
+    Object.assign(this, { conversation, person, getTitle, onChange });
+    document.addEventListener("visibilitychange", () => this.#begin());
+  }
+
+  /** Words for the title of the page; empty while the tab is seen, and without news. */
+  get words() {
+    if (!document.hidden) return "";
+    if (this.#questions) return NEEDS_PERSON;
+    return this.#ended.length ? `(${this.#ended.length}) ${this.#ended.at(-1)}` : "";
+  }
+
+  /** Note the status of an invocation or a job; `kind` says which. */
+  note(kind, { id, status }) {
+    const wasActive = ACTIVE[kind].includes(this.#statuses.get(id));
+    this.#statuses.set(id, status);
+    const words = wasActive ? WORDS[kind][status] : undefined;
+    if (words && document.hidden) this.#ended.push(words);
+    this.update(words);
+  }
+
+  /** Look for new questions in the log, and show the news; `words` say what has ended. */
+  update(words = "") {
+    if (!document.hidden) return;
+    const before = this.#questions;
+    this.#questions = this.conversation.questions;
+    const latest = this.#questions > before ? NEEDS_PERSON : words;
+    if (latest) notify(this.person, latest, this.getTitle());
+    this.onChange();
+  }
+
+  // Questions from before are no news, but the title tells them too.
+  #begin() {
+    this.#ended = [];
+    this.#questions = this.conversation.questions;
+    this.onChange();
+  }
+}

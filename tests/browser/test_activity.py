@@ -1,0 +1,111 @@
+"""Contract: the panel "Activity" shows what waits, runs and comes in all chats, live, by keyboard and on a phone."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def open_activity(tab: ChatPage) -> Locator:
+    """Open the panel by keyboard; return it."""
+    tab.page.get_by_role("button", name="Activity").press("Enter")
+    panel = tab.page.get_by_role("dialog", name="Activity")
+    expect(panel).to_be_visible()
+    expect(panel).not_to_contain_text("Loading…")
+    return panel
+
+
+def play(model: Model) -> None:
+    """Script an agent that starts a report which asks first, or schedules a task, or is slow."""
+    report = Call(name="write_report", args={"topic": "sales", "group_by": "region", "precise": True})
+    task = Call(name="schedule_task", args={"task": "Check <b>order</b> 7.", "every": "0 9 * * 1-5"})
+    model.play(
+        rules={
+            r'"status": "': Turn(text=["Begun."]),
+            "Slow": Turn(text=["Slow", "ly."], hold_before=[1]),
+            "Report": Turn(calls=[report]),
+            "Plan": Turn(calls=[task]),
+        }
+    )
+
+
+def test_the_panel_follows_what_happens_in_other_chats_and_links_to_them(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play(model)
+    titles = {word: f"{word} {uuid4().hex[:8]}" for word in ("Report", "Plan", "Slow")}
+    other = open_tab()
+    other.page.goto(other.base_url)
+    other.new_chat()
+    panel = open_activity(chat)
+    other.send(titles["Report"])
+    report = panel.get_by_role("listitem").filter(has_text=titles["Report"])
+    expect(report).to_contain_text("Write report asks: A precise report computes for some minutes. Go ahead?")
+    other.wait_for_answer("Begun.")
+    other.new_chat()
+    other.send(titles["Plan"])
+    expect(panel.get_by_role("listitem").filter(has_text=titles["Plan"]).last).to_contain_text(
+        "Check <b>order</b> 7."
+    )
+    other.wait_for_answer("Begun.")
+    other.new_chat()
+    other.send(titles["Slow"])
+    slow = panel.get_by_role("listitem").filter(has_text=titles["Slow"])
+    expect(slow).to_contain_text("Answering")
+    link = report.get_by_role("link")
+    link.focus()
+    model.release()
+    expect(slow).to_have_count(0)
+    expect(link).to_be_focused()
+    link.press("Enter")
+    chat.wait_until_connected()
+    expect(chat.messages).to_have_text([titles["Report"]])
+    chat.job("Write report").get_by_role("button", name="Cancel").click()
+    chat.wait_until_idle()
+
+
+def test_the_panel_closes_by_keyboard_and_gives_the_focus_back(chat: ChatPage) -> None:
+    panel = open_activity(chat)
+    chat.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(chat.page.get_by_role("button", name="Activity")).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_panel_suits_everybody_on_each_page(
+    chat: ChatPage, model: Model, scheme: Literal["light", "dark"]
+) -> None:
+    play(model)
+    page = chat.page
+    chat.send("Plan " + "W" * 150)
+    chat.wait_for_answer("Begun.")
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for address in (page.url, chat.base_url):
+        page.goto(address)
+        panel = open_activity(chat)
+        expect(panel.get_by_role("heading", name="Scheduled")).to_be_visible()
+        assert serious_problems(page) == []
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate(TOO_WIDE) == []
+        assert page.evaluate(TOO_SMALL) == []
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_without_a_connection_the_panel_says_so(chat: ChatPage) -> None:
+    chat.page.route("**/activity/", lambda route: route.abort())
+    panel = chat.page.get_by_role("dialog", name="Activity")
+    chat.page.get_by_role("button", name="Activity").click()
+    expect(panel).to_contain_text("The activity cannot be read now.")
+    chat.errors.clear()  # the browser reports the request that failed
