@@ -6,4 +6,4 @@ from tests.high_limits import HIGH_LIMITS
 
 ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5, "invocation_attempts": 2}
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
-INSTALLED_APPS += ["tests.browser.outside"]
+INSTALLED_APPS += ["tests.browser.outside", "tests.browser.questions"]
