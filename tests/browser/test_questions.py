@@ -143,7 +143,7 @@ def test_a_call_is_allowed_for_the_chat_and_the_allowance_withdrawn_with_the_key
     chat.send("Pay 2")
     expect(chat.answers).to_have_count(2)
     second = chat.tool("pay").nth(1)
-    expect(second.locator(".tool-outcome")).to_contain_text("Allowed earlier in this chat")
+    expect(second.locator(".tool-outcome")).to_contain_text("Allowed earlier")
     second.locator("summary").click()
     expect(second.locator(".result")).to_contain_text("Allowed earlier in this chat by you, ")
     chat.wait_until_idle()

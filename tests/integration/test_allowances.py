@@ -19,7 +19,8 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
-from sessions_app.models import Event, Session
+from sessions_app.jobs import as_job
+from sessions_app.models import Event, Session, ToolJob
 from sessions_app.services import history_cache
 from tests.fakes import ScriptedModel, call
 
@@ -142,6 +143,19 @@ async def test_an_answer_that_allows_more_than_was_offered_is_refused_and_stores
     with pytest.raises(ConflictError, match="answered already"):
         await answer(person, session, call_id, {"confirmed": True})
     assert bank.paid == [1]
+
+
+async def test_a_tool_whose_calls_are_jobs_may_be_allowed_too(
+    person: User, bank: Bank, broker: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = as_job(FunctionTool(bank.pay, require_confirmation=True, may_allow_for_session=True))
+    app = App(name="bank", root_agent=LlmAgent(name="bank", model=bank.model, tools=[tool]))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"bank": app})
+    session = await allowed(person, bank)
+    assert await pay(person, session, bank, 2) == ""
+    assert await ToolJob.objects.filter(session=session).acount() == 2
+    metadata = {"session": session, "body__customMetadata__has_key": "adk_allowed_earlier"}
+    assert await Event.objects.filter(**metadata).acount() == 1
 
 
 async def test_nobody_else_may_withdraw_an_allowance(person: User, bank: Bank) -> None:

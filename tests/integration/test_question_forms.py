@@ -186,6 +186,32 @@ def test_the_values_of_a_payload_are_inputs_of_their_kind(
     assert [part.get("data-confirm") for part in shown.parts if part["tag"] == "button"] == ["yes", "no"]
 
 
+ANSWERS: list[tuple[str, Any, str]] = [
+    ("get_user_choice", {"result": "Bern"}, "You chose <bdi>Bern</bdi>"),
+    ("get_user_choice", {"result": "<script>"}, "You chose <bdi>&lt;script&gt;</bdi>"),
+    ("get_user_choice", {"items": [1]}, "You chose <bdi>{&quot;items&quot;: [1]}</bdi>"),
+    ("get_user_choice", {}, "You chose <bdi>{}</bdi>"),
+    (REQUEST_CREDENTIAL, {"credentialKey": "k", "given": True}, "Given by you"),
+    (REQUEST_CREDENTIAL, {"credentialKey": None, "given": False}, "Not given by you"),
+    (REQUEST_CONFIRMATION, {"confirmed": True, "forSession": True}, "Allowed for this chat by you"),
+    (REQUEST_CONFIRMATION, {"confirmed": True}, "Approved by you"),
+    (REQUEST_CONFIRMATION, {"confirmed": False, "forSession": True}, "Rejected by you"),
+]
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize(("name", "response", "words"), ANSWERS)
+def test_the_page_shows_what_was_answered(
+    person: User, session: Session, client: Client, name: str, response: Any, words: str
+) -> None:
+    answer = {"functionResponse": {"id": "c-1", "name": name, "response": response}}
+    append_event(session, answer, author="user")
+    client.force_login(person)
+    html = client.get(page(session)).content.decode()
+    assert f'dir="auto">{words}, <time' in html and "cannot be shown" not in html
+    assert ("data-ask-again" in html) == (words == "Allowed for this chat by you")
+
+
 @pytest.mark.usefixtures("loop_end")
 async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_sentence(
     person: User, monkeypatch: pytest.MonkeyPatch

@@ -23,7 +23,7 @@ export class Answers {
       setEnabled(form, false);
     });
     log.addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-withdraw]");
+      const button = event.target.closest("button[data-ask-again]");
       if (!button) return;
       const request = button.closest(".question");
       const { agent, tool } = request.dataset;
@@ -35,7 +35,7 @@ export class Answers {
   /** Hide the buttons of allowances that were withdrawn later. Call this when the log has changed. */
   update() {
     const withdrawals = this.conversation.findAll("[data-withdraws]").map((mark) => [mark.dataset.withdraws, seqOf(mark)]);
-    for (const button of this.conversation.findAll("[data-withdraw]")) {
+    for (const button of this.conversation.findAll("[data-ask-again]")) {
       const { agent, tool } = button.closest(".question")?.dataset ?? {};
       const given = Number(button.closest("[data-seq]").dataset.seq);
       button.hidden = !agent || withdrawals.some(([name, seq]) => name === `${agent} ${tool}` && seq > given);

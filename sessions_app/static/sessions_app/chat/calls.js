@@ -56,6 +56,6 @@ function describeOutcome(card, article, approvals) {
   const seconds = article.dataset.time - begun;
   const short = "precise" in card.dataset ? `${Math.round(seconds * 1000)} ms` : "";
   const took = seconds < 1 ? short : formatDuration(Math.round(seconds));
-  const allowed = "allowed" in card.dataset ? "Allowed earlier in this chat" : "";
+  const allowed = "allowed" in card.dataset ? "Allowed earlier" : "";
   return [allowed, card.dataset.state === "failed" ? "Failed" : "", took].filter(Boolean).join(", ");
 }

@@ -41,7 +41,7 @@ const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
 const JOBS = ".job-place";
-const ANSWERS = "form[data-name], [data-withdraw], .question input";
+const ANSWERS = "form[data-name], [data-ask-again], .question input";
 let lastGapRequest = 0;
 let lastSeen = 0;
 const chats = new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
