@@ -247,6 +247,7 @@ class Context(ReadonlyContext):
         actions: Actions of the step's next event.
         function_call_id: Id of the call that the tool answers; None in callbacks.
         tool_confirmation: The person's answer to a confirmation request (contract T7), or None.
+        allowed_at: Time of the allowance that confirms the call, given earlier in the session; None without one.
     """
 
     def __init__(
@@ -261,6 +262,7 @@ class Context(ReadonlyContext):
         self.actions = event_actions or EventActions()
         self.function_call_id = function_call_id
         self.tool_confirmation = tool_confirmation
+        self.allowed_at: float | None = None
         self._state = State(invocation_context.session.state, self.actions.state_delta)
 
     @property

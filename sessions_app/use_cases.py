@@ -19,6 +19,7 @@ from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
+from sessions_app.invocations.allowances import withdraw
 from sessions_app.invocations.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
@@ -151,7 +152,7 @@ async def send_message(
         user_id=user.pk,
         client_id=client_id,
         message=content_to_json(types.Content(role="user", parts=parts)),
-        title=title_from(text or files[0][0]),
+        title=changes.title_from(text or files[0][0]),
         policies=conf().by_app("queue_policy"),
     )
     return _admitted(queued)
@@ -266,7 +267,7 @@ async def answer_call(
         NotFoundError: the user has no such session, or the session no such call.
         PermissionDeniedError: a job answers the call, or its tool names somebody else.
         ConflictError: the call was answered already.
-        InvalidInputError: the answer is a credential that cannot be read.
+        InvalidInputError: the answer is a credential that cannot be read, or allows more than the question offers.
     """
     session = await own_session(user, session_id)
     call = await find_waiting_call(session, call_id)
@@ -274,6 +275,15 @@ async def answer_call(
         raise NotFoundError("There is no such question in this conversation.")
     await check_may_answer(user, session, call)
     return await queue_answer(session, call, response)
+
+
+async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:
+    """Withdraw the user's allowance of a tool: the agent asks again before each call.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session no such allowance.
+    """
+    await withdraw(await own_session(user, session_id), agent, tool)
 
 
 async def answer_long_running_call(
@@ -380,11 +390,3 @@ async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, com
         await in_thread(feedback.give_feedback, session, seq, rating, comment)
     else:
         await in_thread(feedback.withdraw_feedback, session, seq)
-
-
-def title_from(text: str) -> str:
-    """Return a session's title: its first message on one line, cut after a word at 80 characters."""
-    line = " ".join(text.split())
-    if len(line) <= 80:
-        return line
-    return f"{line[:80].rsplit(' ', 1)[0]}…"

@@ -23,7 +23,13 @@ from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import SUMMARY_NOTE_KEY, SummaryNote, summarized_range, summary_note
+from runtime.events.summaries import (
+    SUMMARY_NOTE_KEY,
+    SummaryNote,
+    session_allowances,
+    summarized_range,
+    summary_note,
+)
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.session import Session
 
@@ -57,6 +63,7 @@ async def compact(
     noted = SummaryNote(
         last_agent=_last_agent(app.root_agent, plan),
         overlap_from=last_invocations(plan.events, max(1, config.overlap_size))[0].timestamp,
+        allowances=_allowances(plan),
     )
     content = summary.actions.compaction.compacted_content
     return await service.append_event(session, _summary_event(plan, summary, content=content, noted=noted))
@@ -102,6 +109,12 @@ def _last_agent(root: BaseAgent, plan: Plan) -> str:
     """
     previous_summary = [plan.previous] if plan.previous else []
     return latest_agent(root, [*previous_summary, *plan.events]).name
+
+
+def _allowances(plan: Plan) -> list[tuple[str, str, float]]:
+    previous_summary = [plan.previous] if plan.previous else []
+    allowed = session_allowances([*previous_summary, *plan.events])
+    return [(tool.agent, tool.tool, at) for tool, at in allowed.items()]
 
 
 def _choose_summarizer(app: App, config: EventsCompactionConfig) -> BaseEventsSummarizer:

@@ -18,6 +18,7 @@ from runtime.engine.human_input import confirmation, credentials
 from runtime.engine.human_input.answers import Confirmations
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import StrayCancellationError, ToolNotFoundError
+from runtime.events.allowances import with_used_allowances
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.tools.base_tool import BaseTool
@@ -34,12 +35,14 @@ class CallResult:
     Attributes:
         response: None while a long-running tool has returned nothing.
         display_text: Text for the person, when no model sums up the response.
+        allowed_at: Time of the allowance by which the call ran without a question; None without one.
     """
 
     call: types.FunctionCall
     actions: EventActions
     response: dict[str, Any] | None
     display_text: str | None = None
+    allowed_at: float | None = None
 
     def response_parts(self) -> list[types.Part]:
         """Return the parts of the function response event: the response, if there is one, and the text."""
@@ -63,7 +66,8 @@ class Batch:
         actions = merge_actions(result.actions for result in self.results)
         if not parts and actions == EventActions():
             return None
-        return function_response_event(ctx, parts, actions)
+        used = {result.call.id or "": result.allowed_at for result in self.results if result.allowed_at}
+        return with_used_allowances(function_response_event(ctx, parts, actions), used)
 
     def has_silent_calls(self, tools: Tools) -> bool:
         """True when a long-running call has no response yet that the model could be told of."""
@@ -117,7 +121,8 @@ async def run_call(
     if tool.is_long_running and result is None:
         return CallResult(call, context.actions, None)
     display_text = tool.display_text(result) if context.actions.skip_summarization else None
-    return CallResult(call, context.actions, as_response(tool.name, result), display_text)
+    response = as_response(tool.name, result)
+    return CallResult(call, context.actions, response, display_text, context.allowed_at)
 
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:

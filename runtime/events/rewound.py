@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runtime.events.allowances import withdrawn_tool
 from runtime.events.event import Event
 
 
 def drop_rewound(events: Sequence[Event]) -> list[Event]:
-    """Return the events without rewound ones, rewind events, and summaries of rewound events."""
+    """Return the events without rewound ones, rewind events, and summaries of rewound events.
+
+    The withdrawal of an allowance stays: a rewind takes back what a person has allowed, never what they have forbidden.
+    """
     kept: list[Event] = []
     rewound_times: set[float] = set()
     for event in events:
@@ -20,7 +24,7 @@ def drop_rewound(events: Sequence[Event]) -> list[Event]:
         if back_to is not None:
             first = index_of_invocation(kept, back_to)
             rewound_times.update(dropped.timestamp for dropped in kept[first:])
-            del kept[first:]
+            kept[first:] = [event for event in kept[first:] if withdrawn_tool(event)]
         elif not _summarizes_rewound(event, rewound_times):
             kept.append(event)
     return kept

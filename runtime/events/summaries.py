@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
+from runtime.events.allowances import ToolOfAgent, find_allowances
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 
@@ -23,10 +24,12 @@ class SummaryNote(TypedDict):
     Attributes:
         last_agent: the name of the agent that would have answered next.
         overlap_from: the timestamp of the first event that the next summary covers again.
+        allowances: the allowances after the last replaced event, as (agent, tool, time).
     """
 
     last_agent: str
     overlap_from: float
+    allowances: NotRequired[list[tuple[str, str, float]]]
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,15 @@ def without_superseded(events: Sequence[Event]) -> list[Event]:
         return kept
     rest = kept[span.last :]
     return [event for event in rest if event is kept[index] or not event.actions.compaction]
+
+
+def session_allowances(events: Sequence[Event]) -> dict[ToolOfAgent, float]:
+    """Return the allowances of a session, those before its latest full summary included."""
+    kept = drop_rewound(events)
+    index = latest_full_summary(kept)
+    note = summary_note(kept[index]) if index is not None else None
+    noted = note.get("allowances", []) if note else []
+    return find_allowances(kept, {ToolOfAgent(agent=agent, tool=tool): at for agent, tool, at in noted})
 
 
 def last_agent_before_summary(events: Sequence[Event]) -> str | None:

@@ -21,11 +21,14 @@ class BaseTool:
         is_long_running: True when a call may be answered later, from outside (contract T5).
         answered_by: the party that may answer a long-running call from outside: see `LongRunningFunctionTool`.
         custom_metadata: data of the tool's author, not used by the runtime.
+        may_allow_for_session: True when the person who is asked to confirm a call may allow the later calls of the
+            session, too.
         can_run_in_job: False for a tool that works on the request or on the running invocation.
     """
 
     title: str | None = None
     answered_by: str = "site"
+    may_allow_for_session: bool = False
     can_run_in_job: bool = True
 
     def __init__(

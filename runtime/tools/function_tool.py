@@ -28,6 +28,7 @@ class FunctionTool(BaseTool):
         title: a phrase for people: see `BaseTool`.
         require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets those of
             the call's arguments that it has parameters for, and optionally `tool_context` (contract T7).
+        may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
 
     Raises:
         ConfigurationError: the function cannot be called by a model.
@@ -39,11 +40,13 @@ class FunctionTool(BaseTool):
         *,
         title: str | None = None,
         require_confirmation: bool | Predicate = False,
+        may_allow_for_session: bool = False,
     ) -> None:
         self.func = func
         self.title = title
         self._signature = read_signature(func)
         self._require_confirmation = require_confirmation
+        self.may_allow_for_session = may_allow_for_session
         super().__init__(name=self._signature.name, description=self._signature.description)
 
     def _get_declaration(self) -> types.FunctionDeclaration:

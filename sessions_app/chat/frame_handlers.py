@@ -18,6 +18,7 @@ from sessions_app.chat.protocol import (
     Respond,
     Retry,
     Seen,
+    WithdrawAllowance,
 )
 from sessions_app.ownership import User
 
@@ -74,7 +75,14 @@ async def _answer_job(frame: AnswerJob, user: User, session_id: UUID) -> None:
 @handle_frame.register
 async def _confirm(frame: Confirm, user: User, session_id: UUID) -> None:
     answer = {"confirmed": frame.confirmed, "payload": frame.payload}
+    if frame.for_session:
+        answer["forSession"] = True
     await use_cases.answer_call(user, session_id, frame.call_id, REQUEST_CONFIRMATION, answer)
+
+
+@handle_frame.register
+async def _withdraw_allowance(frame: WithdrawAllowance, user: User, session_id: UUID) -> None:
+    await use_cases.withdraw_allowance(user, session_id, frame.agent, frame.tool)
 
 
 @handle_frame.register

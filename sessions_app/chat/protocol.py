@@ -123,12 +123,25 @@ class AnswerJob(ClientFrame):
 
 
 class Confirm(ClientFrame):
-    """The answer to a confirmation (contract T7)."""
+    """The answer to a confirmation (contract T7).
+
+    Attributes:
+        for_session: True to allow the later calls of the tool in the session, too, if the question offers that.
+    """
 
     type: Literal["confirm"]
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
     confirmed: bool
     payload: Any = None
+    for_session: bool = False
+
+
+class WithdrawAllowance(ClientFrame):
+    """Withdraw what a confirmation has allowed for the session: the agent asks again before it calls the tool."""
+
+    type: Literal["withdraw_allowance"]
+    agent: str = Field(max_length=256)
+    tool: str = Field(max_length=256)
 
 
 class Respond(ClientFrame):
@@ -156,6 +169,7 @@ AnyClientFrame = (
     | CancelSchedule
     | AnswerJob
     | Confirm
+    | WithdrawAllowance
     | Respond
     | Ping
 )

@@ -24,7 +24,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Session, UserState
 from sessions_app.ownership import may_create_session, own_session_or_404
-from sessions_app.rendering.blocks import one_line
+from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import may_see_details
 from sessions_app.session_list.listing import list_sessions
 

@@ -7,9 +7,11 @@ from typing import Any
 
 from runtime import types
 from runtime.agents.answerers import answerer_of
+from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import made_calls
+from runtime.events.allowances import offers_allowance
+from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
 from runtime.events.event import Event
 from runtime.tools.long_running_tool import PERSON, STAFF
 from sessions_app import client_ids
@@ -29,12 +31,14 @@ class WaitingCall:
     """A call that waits for an answer.
 
     Attributes:
+        args: its arguments.
         answered_by: the party that may answer it: see `LongRunningFunctionTool`.
         events: the effective events of the session.
     """
 
     id: str
     name: str
+    args: dict[str, Any]
     answered_by: str
     events: list[Event]
 
@@ -57,7 +61,8 @@ async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
     if waiting is None:
         raise ConflictError("This was answered already.")
     root, name = get_app(session.app_name).root_agent, waiting.call.name or ""
-    return WaitingCall(call_id, name, await answerer_of(root, waiting.event.author, name), events)
+    answered_by = await answerer_of(root, waiting.event.author, name)
+    return WaitingCall(call_id, name, waiting.call.args or {}, answered_by, events)
 
 
 async def check_may_answer(user: User, session: Session, call: WaitingCall) -> None:
@@ -80,9 +85,11 @@ async def queue_answer(session: Session, call: WaitingCall, response: dict[str, 
 
     Raises:
         ConflictError: the call was answered already.
-        InvalidInputError: the answer to a request for a credential cannot be read.
+        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, or the answer
+            allows more than the question offers.
         NotFoundError: the session was deleted meanwhile.
     """
+    _check_confirmation(call, response)
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)
     content = types.Content(role="user", parts=[types.Part(function_response=part)])
     try:
@@ -101,6 +108,20 @@ async def queue_answer(session: Session, call: WaitingCall, response: dict[str, 
     if queued.is_repeated:
         raise ConflictError("This was answered already.")
     return queued.invocation_id, queued.status
+
+
+def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:
+    if call.name != REQUEST_CONFIRMATION:
+        return
+    answer = types.FunctionResponse(id=call.id, name=call.name, response=response)
+    try:
+        is_for_session = read_confirmation(answer).for_session
+    except InvalidAnswerError as error:
+        raise InvalidInputError(str(error)) from None
+    if is_for_session and not offers_allowance(call.args):
+        raise InvalidInputError(
+            "This question does not offer to allow later calls. Approve or reject this call."
+        )
 
 
 def _is_staff_with(user: User, answered_by: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -12,18 +13,29 @@ from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.allowances import offers_allowance, used_allowance
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import outline
+from sessions_app.rendering.questions import (
+    ChoiceBlock,
+    ChosenBlock,
+    CredentialBlock,
+    CredentialRequestBlock,
+    Field,
+    choice_block,
+    chosen_block,
+    credential_request_block,
+    payload_fields,
+)
 from sessions_app.rendering.session_view import SessionView
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
-LONGEST_VALUE = 200
 STATES_OF_ERRORS = {REJECTED.message: "declined", INTERRUPTED_CALL: "interrupted"}
 """States of the calls that did not end and have not failed."""
 
@@ -72,6 +84,10 @@ class ConfirmationRequestBlock:
     Attributes:
         call_id: id of the request.
         asking_call_id: id of the call that waits.
+        agent: the agent that made the call.
+        tool: name of the called tool.
+        fields: inputs for the payload.
+        offers_allowance: True when the user may allow the later calls of the session, too.
     """
 
     kind: ClassVar = "confirmation_request"
@@ -80,15 +96,24 @@ class ConfirmationRequestBlock:
     hint: str
     words: CallWords
     args: list[tuple[str, str]]
+    agent: str
+    tool: str
+    fields: list[Field]
+    offers_allowance: bool
 
 
 @dataclass(frozen=True)
 class ConfirmationBlock:
-    """The user's yes or no to a function call."""
+    """The user's yes or no to a function call.
+
+    Attributes:
+        is_for_session: True when the user has allowed the later calls of the session, too.
+    """
 
     kind: ClassVar = "confirmation"
     call_id: str
     is_confirmed: bool
+    is_for_session: bool
 
 
 @dataclass(frozen=True)
@@ -99,6 +124,7 @@ class ResponseBlock:
         hidden: number of omitted characters; None when it is not known.
         state: `ok`, `failed`, `declined` when a person rejected the call, or `interrupted` when the invocation ended
             during it: it may have had effects.
+        allowed_at: time at which the user had allowed the call, earlier in the session; None without an allowance.
     """
 
     kind: ClassVar = "response"
@@ -107,6 +133,7 @@ class ResponseBlock:
     text: str
     hidden: int | None
     state: str
+    allowed_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -141,6 +168,10 @@ Block = (
     | CallBlock
     | ConfirmationRequestBlock
     | ConfirmationBlock
+    | ChoiceBlock
+    | ChosenBlock
+    | CredentialRequestBlock
+    | CredentialBlock
     | ResponseBlock
     | CodeBlock
     | FileBlock
@@ -177,12 +208,6 @@ def readable(value: Any) -> str:
     )
 
 
-def one_line(value: Any) -> str:
-    """Return a JSON value on one line of limited length."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
-
-
 def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] | None:
     if part.text is None:
         return None
@@ -192,16 +217,13 @@ def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] |
 def _blocks_of_part(
     part: types.Part, view: SessionView, event: Event, jobs: Mapping[str, ToolJob]
 ) -> Iterator[Block]:
-    if part.function_call and part.function_call.name == REQUEST_CONFIRMATION:
-        request = _confirmation_request_block(part.function_call, view, event.author)
-        yield request or _call_block(part.function_call, view, event, jobs)
-    elif part.function_call and part.function_call.name != TRANSFER_TOOL:
-        yield _call_block(part.function_call, view, event, jobs)
-    if part.function_response and part.function_response.name == REQUEST_CONFIRMATION:
-        is_confirmed = bool((part.function_response.response or {}).get("confirmed"))
-        yield ConfirmationBlock(part.function_response.id or "", is_confirmed)
-    elif part.function_response and not _is_redundant(part.function_response, event):
-        yield _response_block(part.function_response, view)
+    if part.function_call and part.function_call.name != TRANSFER_TOOL:
+        question = _question_block(part.function_call, view, event)
+        yield question or _call_block(part.function_call, view, event, jobs)
+    if part.function_response and not _is_redundant(part.function_response, event):
+        yield _answer_block(part.function_response, event) or _response_block(
+            part.function_response, view, event
+        )
     if part.executable_code:
         yield CodeBlock("Code", part.executable_code.code or "")
     if part.code_execution_result:
@@ -214,11 +236,30 @@ def _blocks_of_part(
         yield FileBlock(part.file_data.mime_type or "unknown type")
 
 
+def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -> Block | None:
+    """Return the block of a call that asks the user; None for all other calls."""
+    if call.name == REQUEST_CONFIRMATION:
+        return _confirmation_request_block(call, view, event.author)
+    return choice_block(call, event) or credential_request_block(call, event)
+
+
+def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
+    """Return the block of a user's answer to a question; None for all other responses."""
+    given, call_id = response.response or {}, response.id or ""
+    if response.name == REQUEST_CONFIRMATION:
+        is_for_session = bool(given.get("forSession") or given.get("for_session"))
+        return ConfirmationBlock(call_id, bool(given.get("confirmed")), is_for_session)
+    if response.name == REQUEST_CREDENTIAL:
+        return CredentialBlock(call_id, bool(given.get("given")))
+    return chosen_block(response, event)
+
+
 def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
-    """True when another block shows it: the actions show a transfer, a confirmation request shows a waiting call."""
+    """True when another block shows it: the actions show a transfer, a request to the user shows a waiting call."""
     if response.name == TRANSFER_TOOL and event.actions.transfer_to_agent:
         return True
-    return response.id in event.actions.requested_tool_confirmations
+    asked = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
+    return response.id in asked
 
 
 def _call_block(
@@ -247,10 +288,20 @@ def _confirmation_request_block(
     args = original.get("args") or {}
     if not isinstance(args, Mapping):
         return None
-    words, readable_args = _described(view, author, str(original.get("name") or ""), args)
+    tool = str(original.get("name") or "")
+    words, readable_args = _described(view, author, tool, args)
     hint = str(confirmation.get("hint") or "")
-    hint = "" if hint == default_hint(str(original.get("name"))) else hint
-    return ConfirmationRequestBlock(call.id or "", str(original.get("id") or ""), hint, words, readable_args)
+    return ConfirmationRequestBlock(
+        call_id=call.id or "",
+        asking_call_id=str(original.get("id") or ""),
+        hint="" if hint == default_hint(tool) else hint,
+        words=words,
+        args=readable_args,
+        agent=author,
+        tool=tool,
+        fields=payload_fields(confirmation.get("payload")),
+        offers_allowance=offers_allowance(request),
+    )
 
 
 def _described(
@@ -274,7 +325,8 @@ def _shown_argument(value: Any, view: SessionView) -> str:
     return f"{text}…" if is_cut else text
 
 
-def _response_block(response: types.FunctionResponse, view: SessionView) -> ResponseBlock:
+def _response_block(response: types.FunctionResponse, view: SessionView, event: Event) -> ResponseBlock:
+    allowed_at = used_allowance(event, response.id or "")
     content = response.response or {}
     text, hidden = _shown_result(content["result"] if content.keys() == {"result"} else content, view)
     return ResponseBlock(
@@ -283,6 +335,7 @@ def _response_block(response: types.FunctionResponse, view: SessionView) -> Resp
         text=text,
         hidden=hidden,
         state=_state(content),
+        allowed_at=datetime.fromtimestamp(allowed_at, UTC) if allowed_at else None,
     )
 
 

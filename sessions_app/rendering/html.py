@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from runtime.events import Event
+from runtime.events.allowances import withdrawn_tool
 from runtime.sessions.state import State
 from sessions_app.conf import conf
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
@@ -24,10 +25,10 @@ from sessions_app.rendering.blocks import (
     ThoughtBlock,
     UploadBlock,
     blocks_of,
-    one_line,
 )
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.files import FileLink, file_links
+from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import SessionView
 
 logger = logging.getLogger(__name__)
@@ -102,6 +103,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "is_resumed": is_resumed(event),
         "is_stopped_by_staff": is_stopped_by_staff(event),
         "is_empty_answer": _is_empty_answer(event, blocks),
+        "withdrawn": withdrawn_tool(event),
     }
     if not any(content.values()):
         return {}

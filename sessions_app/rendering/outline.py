@@ -8,6 +8,7 @@ from typing import Any
 
 DEEPEST_LEVEL = 6
 INDENT = "  "
+LONGEST_VALUE = 200
 
 
 def outline(value: Any, longest: int) -> tuple[str, bool]:
@@ -22,6 +23,12 @@ def outline(value: Any, longest: int) -> tuple[str, bool]:
         if length > longest:
             return "\n".join(kept)[:longest], True
     return "\n".join(kept), False
+
+
+def one_line(value: Any) -> str:
+    """Return a JSON value on one line of limited length."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def label(name: str) -> str:

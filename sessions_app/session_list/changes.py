@@ -67,3 +67,11 @@ def forget_title_of_first_message(session: Session) -> None:
     if not events.exists():
         titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
         titled.update(title="", title_source=TitleSource.MESSAGE)
+
+
+def title_from(text: str) -> str:
+    """Return a session's title: its first message on one line, cut after a word at 80 characters."""
+    line = " ".join(text.split())
+    if len(line) <= 80:
+        return line
+    return f"{line[:80].rsplit(' ', 1)[0]}…"

@@ -12,4 +12,4 @@ ADK = {
     "invocation_attempts": 2,
 }
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
-INSTALLED_APPS += ["tests.browser.outside"]
+INSTALLED_APPS += ["tests.browser.outside", "tests.browser.questions"]

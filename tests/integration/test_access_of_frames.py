@@ -21,6 +21,7 @@ from django.test import Client
 from adk_site.asgi import websocket
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import agent_registry, celery_dispatch
 from sessions_app.chat.protocol import AnyClientFrame
@@ -28,7 +29,8 @@ from sessions_app.jobs import response as job_response
 from sessions_app.models import Artifact, Invocation, JobStatus, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
-from tests.integration.access import APP, ASKED, make_job, make_schedule, make_session
+from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
+from tests.integration.admin.audit_rows import append_event
 
 pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
 ORIGIN = b"http://localhost"
@@ -80,6 +82,20 @@ def waiting(session: Session) -> dict[str, Any]:
     return {"id": str(job.pk), "number": 0, "answer": True}
 
 
+def allowed(session: Session) -> dict[str, Any]:
+    """Store a request that offers to allow later calls, and the answer that allows them."""
+    args = {"originalFunctionCall": CALL, "toolConfirmation": {"forSession": True}}
+    asked = {"functionCall": {"id": "c-offer", "name": REQUEST_CONFIRMATION, "args": args}}
+    given = {
+        "id": "c-offer",
+        "name": REQUEST_CONFIRMATION,
+        "response": {"confirmed": True, "forSession": True},
+    }
+    append_event(session, asked, author=APP, longRunningToolIds=["c-offer"])
+    append_event(session, {"functionResponse": given}, author="user")
+    return {"agent": APP, "tool": CALL["name"]}
+
+
 @dataclass(frozen=True)
 class Row:
     """A frame, and the type of the frame that tells the owner that it was carried out.
@@ -103,6 +119,7 @@ ROWS = {
     "answer_job": Row(waiting, "job"),
     "cancel_schedule": Row(lambda session: {"id": make_schedule(session).pk}, "schedule"),
     "confirm": Row(lambda session: {"call_id": "c-confirm", "confirmed": True}, "invocation"),
+    "withdraw_allowance": Row(allowed, "event"),
     "respond": Row(
         lambda session: {"call_id": "c-choose", "name": "choose", "response": {"a": 1}}, "invocation"
     ),

@@ -6,18 +6,17 @@ which calls run after the answer; this module checks a call before it runs, the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
-
-from pydantic import ValidationError
 
 from runtime import types
 from runtime.context import Context
 from runtime.engine.build_events import new_call_id
 from runtime.errors import InvalidAnswerError
+from runtime.events.allowances import ToolOfAgent
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.event_actions import EventActions
+from runtime.events.summaries import session_allowances
 from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import ToolError
@@ -34,13 +33,16 @@ async def unconfirmed_response(
 ) -> dict[str, Any] | None:
     """Return the response of a call that is not confirmed or was rejected; None when the call may run.
 
-    A tool that calls `request_confirmation` itself runs after a yes and after a no, and reads the answer.
+    An allowance that the person has given earlier in the session confirms the call. A tool that calls
+    `request_confirmation` itself runs after a yes and after a no, and reads the answer.
     """
     if not await tool.needs_confirmation(args=args, tool_context=context):
         return None
+    if context.tool_confirmation is None and tool.may_allow_for_session:
+        _use_allowance(tool, context)
     answer = context.tool_confirmation
     if answer is None:
-        context.request_confirmation(hint=default_hint(tool.name))
+        _ask(tool, context)
         return dict(PENDING)
     return None if answer.confirmed else REJECTED.as_response()
 
@@ -59,21 +61,34 @@ def confirmation_requests(
 
 
 def read_confirmation(response: types.FunctionResponse) -> ToolConfirmation:
-    """Return the person's answer, given as fields or as one JSON text under `response`.
+    """Return the person's answer.
 
     Raises:
-        InvalidAnswerError: the answer has neither form.
+        InvalidAnswerError: the answer cannot be read.
     """
-    fields = response.response or {}
     try:
-        if set(fields) == {"response"}:
-            return ToolConfirmation.model_validate(json.loads(fields["response"]))
-        return ToolConfirmation.model_validate(fields)
-    except (ValidationError, ValueError, TypeError) as error:
+        return ToolConfirmation.of_response(response.response)
+    except (ValueError, TypeError) as error:
         raise InvalidAnswerError(
             f"The answer to confirmation request {response.id!r} cannot be read: {error}. "
             'Send {"confirmed": true} or {"confirmed": false}, with a "payload" if one was asked for.'
         ) from error
+
+
+def _use_allowance(tool: BaseTool, context: Context) -> None:
+    """Confirm the call if an allowance covers it."""
+    allowed = session_allowances(context.session.events)
+    given_at = allowed.get(ToolOfAgent(agent=context.agent_name, tool=tool.name))
+    if given_at is not None:
+        context.allowed_at = given_at
+        context.tool_confirmation = ToolConfirmation(confirmed=True, for_session=True)
+
+
+def _ask(tool: BaseTool, context: Context) -> None:
+    context.request_confirmation(hint=default_hint(tool.name))
+    if tool.may_allow_for_session:
+        question = context.actions.requested_tool_confirmations[context.function_call_id or ""]
+        question.for_session = True
 
 
 def _request(call: types.FunctionCall, question: ToolConfirmation) -> types.FunctionCall:

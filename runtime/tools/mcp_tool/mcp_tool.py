@@ -51,6 +51,7 @@ class McpTool(BaseTool):
         mcp_tool: Tool,
         server: McpServer,
         require_confirmation: bool | Predicate = False,
+        may_allow_for_session: bool = False,
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
     ) -> None:
         super().__init__(name=callable_name(mcp_tool.name), description=mcp_tool.description or "")
@@ -58,6 +59,7 @@ class McpTool(BaseTool):
         self.mcp_tool = mcp_tool
         self._server = server
         self._require_confirmation = require_confirmation
+        self.may_allow_for_session = may_allow_for_session
         self._progress_callback = progress_callback
 
     def _get_declaration(self) -> types.FunctionDeclaration:

@@ -60,6 +60,7 @@ class McpToolset(BaseToolset):
         auth_credential: a key, a token, or a name and password for the server.
         require_confirmation: True if a person must confirm each call. A predicate decides per call, as for
             `FunctionTool`.
+        may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
         header_provider: a function that returns headers for an invocation, such as those of its user.
         progress_callback: a coroutine function that gets the progress of calls, or a function that returns one for a
             tool name and `callback_context`.
@@ -78,6 +79,7 @@ class McpToolset(BaseToolset):
         auth_scheme: AuthScheme | None = None,
         auth_credential: AuthCredential | None = None,
         require_confirmation: bool | Predicate = False,
+        may_allow_for_session: bool = False,
         header_provider: HeaderProvider | None = None,
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
         use_mcp_resources: bool = False,
@@ -88,6 +90,7 @@ class McpToolset(BaseToolset):
         headers = HeaderSource(header_provider, auth_scheme, auth_credential)
         self._server = McpServer(connection_params, headers)
         self._require_confirmation = require_confirmation
+        self._may_allow_for_session = may_allow_for_session
         self._progress_callback = progress_callback
         self._use_mcp_resources = use_mcp_resources
         self._skipped: frozenset[str] = frozenset()
@@ -156,6 +159,7 @@ class McpToolset(BaseToolset):
             mcp_tool=tool,
             server=self._server,
             require_confirmation=self._require_confirmation,
+            may_allow_for_session=self._may_allow_for_session,
             progress_callback=self._progress_callback,
         )
 

@@ -45,6 +45,7 @@ function placeResponse(card, response, approvals) {
   // The first response of a long-running call says only that the call has started.
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
   card.dataset.state = response.dataset.state;
+  card.toggleAttribute("data-allowed", "allowed" in response.dataset);
   card.querySelector(".tool-outcome").textContent = describeOutcome(card, article, approvals);
 }
 
@@ -55,5 +56,6 @@ function describeOutcome(card, article, approvals) {
   const seconds = article.dataset.time - begun;
   const short = "precise" in card.dataset ? `${Math.round(seconds * 1000)} ms` : "";
   const took = seconds < 1 ? short : formatDuration(Math.round(seconds));
-  return [card.dataset.state === "failed" ? "Failed" : "", took].filter(Boolean).join(", ");
+  const allowed = "allowed" in card.dataset ? "Allowed earlier" : "";
+  return [allowed, card.dataset.state === "failed" ? "Failed" : "", took].filter(Boolean).join(", ");
 }

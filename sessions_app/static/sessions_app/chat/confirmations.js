@@ -30,14 +30,21 @@ export function reopenConfirmations(log, first) {
   }
 }
 
-/** Call `onAnswer(callId, isConfirmed)` for each pressed button and disable the buttons until the server replies. */
+/** Call `onAnswer` with the fields of the frame for each pressed button; disable the buttons until the server replies. */
 export function listenForConfirmations(log, onAnswer) {
-  log.addEventListener("click", (event) => {
+  log.addEventListener("click", async (event) => {
     const button = event.target.closest("button[data-confirm]");
     if (!button) return;
     const request = button.closest(".question");
-    const isSent = onAnswer(request.dataset.callId, button.dataset.confirm === "yes");
-    if (!isSent) return;
+    const { confirm } = button.dataset;
+    const answer = { call_id: request.dataset.callId, confirmed: confirm !== "no" };
+    if (confirm === "session") answer.for_session = true;
+    if (answer.confirmed && request.querySelector("input")) {
+      const { hasValidFields, readPayload } = await import("./answers.js");
+      if (!hasValidFields(request)) return;
+      answer.payload = readPayload(request);
+    }
+    if (!onAnswer(answer)) return;
     moveFocus(request);
     setEnabled(request, false);
   });

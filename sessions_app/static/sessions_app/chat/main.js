@@ -41,6 +41,7 @@ const takeFocus = () => composer.takeFocus(conversation.log);
 const GAP_REQUEST_INTERVAL = 1000;
 const JOBS = ".job-place";
 const ACTIVE_JOBS = '.job:is([data-status="queued"], [data-status="running"])';
+const ANSWERS = "form[data-name], [data-ask-again], .question input";
 let lastGapRequest = 0;
 let lastSeen = 0;
 let news = null;
@@ -100,6 +101,13 @@ const loadJobs = once(async () => {
     onAnswer: (answer) => socket.send("answer_job", answer),
   });
 });
+const answersOnce = once(async () => {
+  const { Answers } = await import("./answers.js");
+  return new Answers(conversation, {
+    onAnswer: (answer) => socket.send("respond", answer),
+    onWithdraw: (tool) => socket.send("withdraw_allowance", tool),
+  });
+});
 const loadSchedules = once(async () => {
   const { Schedules } = await import("./schedules.js");
   return new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
@@ -135,6 +143,7 @@ const handlers = {
     outbox.reconcile(frame.event.invocationId);
     outcomes?.refresh(frame.event.invocationId);
     if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
+    loadAnswers();
     actions.update();
     if (byId("state")) showState(frame);
     if (byId(`event-${frame.seq}`)) scroll.offerNewest();
@@ -213,6 +222,10 @@ async function showJob(frame) {
   scroll.offerNewest();
 }
 
+async function loadAnswers() {
+  if (conversation.find(ANSWERS)) (await answersOnce()).update();
+}
+
 async function showState({ seq, html, event }) {
   const rows = byId(`event-${seq}`) ?? parse(html);
   const { showStateDelta } = await import("./state.js");
@@ -264,6 +277,7 @@ async function loadEarlier() {
     frames.forEach((frame) => showOutcome({ ...frame, isEarlier: true }));
     actions.update();
     if (conversation.find(JOBS)) loadJobs();
+    loadAnswers();
   };
   setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded });
 }
@@ -344,7 +358,8 @@ function showNotice(text) {
 }
 
 embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
-listenForConfirmations(conversation.log, (callId, confirmed) => socket.send("confirm", { call_id: callId, confirmed }));
+listenForConfirmations(conversation.log, (answer) => socket.send("confirm", answer));
+loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
 conversation.log.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-edit]");

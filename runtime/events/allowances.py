@@ -1,0 +1,115 @@
+"""Allowances: a person lets an agent call a tool for the rest of a session without a question (contract T7).
+
+The log alone holds them, so that a crash loses none and a rewind takes them back. An allowance is the person's answer
+to a confirmation request of the framework that offers it. State, tools and models cannot give one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runtime import types
+from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.event import Event
+from runtime.events.tool_confirmation import ToolConfirmation
+
+WITHDRAWAL_KEY = "adk_withdrawn_allowance"
+"""Key in `custom_metadata` of an event without content, by which a person withdraws an allowance."""
+
+USED_KEY = "adk_allowed_earlier"
+"""Key in `custom_metadata` of a function response event: times of the allowances that its calls used, by call id."""
+
+
+class ToolOfAgent(BaseModel):
+    """The subject of an allowance: a tool of one agent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agent: str
+    tool: str
+
+
+Allowances = Mapping[ToolOfAgent, float]
+"""Tools that may be called without a question, with the time of the person's answer in seconds since the epoch."""
+
+
+def find_allowances(events: Iterable[Event], earlier: Allowances | None = None) -> dict[ToolOfAgent, float]:
+    """Return the allowances after effective events.
+
+    Args:
+        earlier: allowances before the first event.
+    """
+    allowed = dict(earlier or {})
+    offered: dict[str, ToolOfAgent] = {}
+    for event in events:
+        if (withdrawn := withdrawn_tool(event)) is not None:
+            allowed.pop(withdrawn, None)
+        offered.update(_offers(event))
+        for answer in event.get_function_responses() if event.author == "user" else []:
+            tool = offered.pop(answer.id or "", None)  # the first answer counts
+            if tool is not None and _allows_session(answer):
+                allowed[tool] = event.timestamp
+    return allowed
+
+
+def withdrawal_of(tool: ToolOfAgent, invocation_id: str) -> Event:
+    """Return the event by which the person withdraws the allowance."""
+    return Event(
+        author="user", invocation_id=invocation_id, custom_metadata={WITHDRAWAL_KEY: tool.model_dump()}
+    )
+
+
+def withdrawn_tool(event: Event) -> ToolOfAgent | None:
+    """Return the tool whose allowance the event withdraws; None for all other events."""
+    if event.author != "user" or not event.custom_metadata or WITHDRAWAL_KEY not in event.custom_metadata:
+        return None
+    try:
+        return ToolOfAgent.model_validate(event.custom_metadata[WITHDRAWAL_KEY])
+    except ValidationError:
+        return None
+
+
+def with_used_allowances(event: Event, used: Mapping[str, float]) -> Event:
+    """Record the times of the allowances by which calls ran that the event answers, by call id; return the event."""
+    if used:
+        event.custom_metadata = {**(event.custom_metadata or {}), USED_KEY: dict(used)}
+    return event
+
+
+def used_allowance(event: Event, call_id: str) -> float | None:
+    """Return the time of the allowance by which a call ran that the event answers; None without one."""
+    used = (event.custom_metadata or {}).get(USED_KEY)
+    given_at = used.get(call_id) if isinstance(used, Mapping) else None
+    return float(given_at) if isinstance(given_at, int | float) else None
+
+
+def offers_allowance(request_args: Mapping[str, Any]) -> bool:
+    """True when the arguments of a confirmation request offer to allow later calls."""
+    question = request_args.get("toolConfirmation")
+    return isinstance(question, Mapping) and question.get("forSession") is True
+
+
+def _offers(event: Event) -> dict[str, ToolOfAgent]:
+    """Return the tools for which the framework offers an allowance in this event, by the id of the request.
+
+    A model may make a call of the same name, but the framework's calls alone are long-running.
+    """
+    offers: dict[str, ToolOfAgent] = {}
+    for call in event.get_function_calls():
+        args = call.args or {}
+        original = args.get("originalFunctionCall")
+        is_request = call.name == REQUEST_CONFIRMATION and call.id in (event.long_running_tool_ids or ())
+        if is_request and call.id and offers_allowance(args) and isinstance(original, Mapping):
+            offers[call.id] = ToolOfAgent(agent=event.author, tool=str(original.get("name")))
+    return offers
+
+
+def _allows_session(response: types.FunctionResponse) -> bool:
+    try:
+        answer = ToolConfirmation.of_response(response.response)
+    except (ValueError, TypeError):
+        return False
+    return response.name == REQUEST_CONFIRMATION and answer.confirmed and answer.for_session

@@ -1,0 +1,36 @@
+"""Withdrawal of what a person has allowed an agent for the rest of a session (contract T7)."""
+
+from __future__ import annotations
+
+from runtime.context import new_invocation_id
+from runtime.events.allowances import ToolOfAgent, withdrawal_of
+from runtime.events.summaries import session_allowances
+from runtime.sessions import GetSessionConfig
+from sessions_app.errors import NotFoundError
+from sessions_app.live.process import live
+from sessions_app.live.publish import publish_committed
+from sessions_app.models import Session
+from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
+
+
+async def withdraw(session: Session, agent: str, tool: str) -> None:
+    """Append the event that withdraws the allowance. A running invocation reads this event with its next append.
+
+    Raises:
+        NotFoundError: the session has no such allowance, or was deleted.
+    """
+
+    def publish(committed: CommittedEvent) -> None:
+        publish_committed(live().hub, committed)
+
+    subject = ToolOfAgent(agent=agent, tool=tool)
+    service = DjangoSessionService(on_commit=publish)
+    loaded = await service.get_session(
+        app_name=session.app_name,
+        user_id=str(session.user_id),
+        session_id=session.key,
+        config=GetSessionConfig(without_superseded=True),
+    )
+    if loaded is None or subject not in session_allowances(loaded.events):
+        raise NotFoundError("This is not allowed in this chat any more: the agent asks you before each call.")
+    await service.append_event(loaded, withdrawal_of(subject, new_invocation_id()))

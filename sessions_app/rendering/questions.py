@@ -1,0 +1,194 @@
+"""Blocks of the questions to a person that are answered by a form, and of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from runtime import types
+from runtime.auth.auth_credential import AuthCredentialTypes
+from runtime.auth.auth_schemes import APIKey, HTTPBase
+from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
+from runtime.events import Event
+from runtime.events.calls import REQUEST_CREDENTIAL
+from sessions_app.rendering.outline import label, one_line
+
+CHOICE_TOOL = "get_user_choice"
+LARGEST_EXACT_INTEGER = 2**53
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a choice: its text, and its JSON, which the browser sends back."""
+
+    text: str
+    json: str
+
+
+@dataclass(frozen=True)
+class ChoiceBlock:
+    """A question with options, asked by the tool `get_user_choice`."""
+
+    kind: ClassVar = "choice"
+    call_id: str
+    name: str
+    options: list[Option]
+
+
+@dataclass(frozen=True)
+class ChosenBlock:
+    """The option that the user has chosen."""
+
+    kind: ClassVar = "chosen"
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """An input of a form.
+
+    Attributes:
+        name: dotted path of the value in the answer.
+        type: type of the HTML input.
+        value: value at first.
+    """
+
+    name: str
+    label: str
+    type: str
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class CredentialRequestBlock:
+    """A request for a credential.
+
+    Attributes:
+        fields: inputs; empty for a kind of credential that the user cannot give here.
+        constants: parts of the answer that the user does not choose, as (dotted path, value).
+        link: page on which the user grants access, for OAuth.
+    """
+
+    kind: ClassVar = "credential_request"
+    call_id: str
+    name: str
+    title: str
+    description: str
+    fields: list[Field]
+    constants: list[tuple[str, str]]
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class CredentialBlock:
+    """The record that the user has given a credential, or none."""
+
+    kind: ClassVar = "credential"
+    call_id: str
+    is_given: bool
+
+
+def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
+    """Return the block of a call of `get_user_choice` that waits for the user; None for all other calls."""
+    options = (call.args or {}).get("options")
+    if call.name != CHOICE_TOOL or call.id not in (event.long_running_tool_ids or ()):
+        return None
+    if not isinstance(options, list) or not options:
+        return None
+    return ChoiceBlock(
+        call.id or "", CHOICE_TOOL, [Option(_named(option), _json(option)) for option in options]
+    )
+
+
+def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
+    """Return the block of the user's answer to a choice; None for all other responses."""
+    if response.name != CHOICE_TOOL or event.author != "user":
+        return None
+    content = response.response or {}
+    return ChosenBlock(
+        response.id or "", _named(content["result"] if content.keys() == {"result"} else content)
+    )
+
+
+def credential_request_block(call: types.FunctionCall, event: Event) -> CredentialRequestBlock | None:
+    """Return the block of a request that the engine made; None for a call by which the model imitates one."""
+    if call.name != REQUEST_CREDENTIAL or call.id not in (event.long_running_tool_ids or ()):
+        return None
+    try:
+        config = AuthToolArguments.model_validate(call.args).auth_config
+    except ValidationError:
+        return None
+    title, fields, constants, link = _form_of(config)
+    description = config.auth_scheme.description or ""
+    return CredentialRequestBlock(call.id or "", call.name, title, description, fields, constants, link)
+
+
+def payload_fields(payload: Any) -> list[Field]:
+    """Return inputs for the texts, numbers and booleans of a confirmation's payload; other values are sent back."""
+    if payload is None:
+        return []
+    if not isinstance(payload, Mapping):
+        return [_payload_field("", "Answer", payload)]
+    return [
+        _payload_field(str(name), label(str(name)) or "Answer", payload[name]) for name in sorted(payload)
+    ]
+
+
+def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]], str]:
+    """Return title, inputs, constants and link of the form for a scheme."""
+    scheme, raw = config.auth_scheme, config.raw_auth_credential
+    if raw and raw.auth_type == AuthCredentialTypes.SERVICE_ACCOUNT:
+        return _impossible("A service account is needed")
+    if isinstance(scheme, APIKey):
+        constants = [("authType", AuthCredentialTypes.API_KEY.value)]
+        return "A key is needed", [Field("apiKey", f"Key ({scheme.name})", "password")], constants, ""
+    if isinstance(scheme, HTTPBase):
+        constants = [("authType", AuthCredentialTypes.HTTP.value), ("http.scheme", scheme.scheme)]
+        token = Field("http.credentials.token", "Token", "password")
+        user = Field("http.credentials.username", "User name", "text")
+        password = Field("http.credentials.password", "Password", "password")
+        is_basic = scheme.scheme.lower() == "basic"
+        title = "A user name and a password are needed" if is_basic else "A token is needed"
+        return title, [user, password] if is_basic else [token], constants, ""
+    link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
+    if not _is_web_address(link):
+        return _impossible("Your permission is needed")
+    constants = [("authType", scheme.type_.value)]
+    address = Field("oauth2.authResponseUri", "Address of the page to which you were sent afterwards", "url")
+    return "Your permission is needed", [address], constants, link
+
+
+def _impossible(title: str) -> tuple[str, list[Field], list[tuple[str, str]], str]:
+    return title, [], [], ""
+
+
+def _is_web_address(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def _payload_field(name: str, text: str, value: Any) -> Field:
+    if isinstance(value, bool):
+        return Field(name, text, "checkbox", "on" if value else "")
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST_EXACT_INTEGER):
+        return Field(name, text, "number", str(value))
+    if value is None or isinstance(value, str):
+        return Field(name, text, "text", value or "")
+    return Field(name, text, "hidden", _json(value))
+
+
+def _named(value: Any) -> str:
+    return one_line(value).strip() or "(empty)"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

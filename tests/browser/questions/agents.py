@@ -1,0 +1,73 @@
+"""The agent `questions`: each of its tools asks the person something before it answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from runtime.agents import LlmAgent
+from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
+from runtime.auth.auth_schemes import (
+    APIKey,
+    ApiKeyLocation,
+    AuthScheme,
+    HTTPBase,
+    HTTPBearer,
+    OAuth2,
+    OAuthFlow,
+    OAuthFlows,
+)
+from runtime.tools import FunctionTool, ToolContext, get_user_choice
+
+SCHEMES: dict[str, AuthScheme] = {
+    "key": APIKey(in_=ApiKeyLocation.HEADER, name="X-Key", description="The key of the weather service."),
+    "basic": HTTPBase(scheme="basic"),
+    "bearer": HTTPBearer(),
+    "oauth": OAuth2(flows=OAuthFlows(authorization_code=OAuthFlow())),
+}
+CLIENT = OAuth2Auth(client_id="me", auth_uri="https://accounts.example/grant?client_id=me")
+
+
+def check_credential(kind: str, tool_context: ToolContext) -> dict[str, Any] | None:
+    """Say which fields of a credential the person has filled in, and how long they are."""
+    raw = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=CLIENT) if kind == "oauth" else None
+    config = AuthConfig(auth_scheme=SCHEMES[kind], raw_auth_credential=raw)
+    given = tool_context.get_auth_response(config)
+    if given is None:
+        tool_context.request_credential(config)
+        return None
+    return {"lengths": _lengths(given.model_dump(mode="json", exclude_none=True))}
+
+
+def take_leave(days: int, tool_context: ToolContext) -> dict[str, Any] | None:
+    """Take leave, for as many days as the person says."""
+    answer = tool_context.tool_confirmation
+    if answer is None:
+        payload = {"days": days, "paid": True, "reason": "", "office": ["Bern"]}
+        tool_context.request_confirmation(hint="How long?", payload=payload)
+        return None
+    return {"payload": answer.payload}
+
+
+def pay(amount: int) -> str:
+    """Pay an amount."""
+    return f"paid {amount}"
+
+
+def _lengths(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _lengths(item) for name, item in value.items()}
+    return len(value)
+
+
+root_agent = LlmAgent(
+    name="questions",
+    model=settings.ADK_MODEL,
+    tools=[
+        get_user_choice,
+        check_credential,
+        take_leave,
+        FunctionTool(pay, title="Pay {amount} euros", require_confirmation=True, may_allow_for_session=True),
+    ],
+)

@@ -1,0 +1,187 @@
+"""Contract: each question of an agent is a form that the keyboard answers; the page keeps no secret."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+SECRET = "s3cr3t-0123456789"
+FOCUSED = "() => document.activeElement !== document.body"
+
+
+@pytest.fixture
+def chat(open_tab: OpenTab) -> ChatPage:
+    tab = open_tab()
+    tab.page.goto(tab.base_url)
+    tab.new_chat("Questions")
+    return tab
+
+
+def play(model: Model, *calls: Call, then: str = "Thank you.") -> None:
+    turns = [turn for call in calls for turn in (Turn(calls=[call]), Turn(text=[then]))]
+    model.play(*turns)
+
+
+def press_until(chat: ChatPage, wanted: Locator) -> None:
+    """Press Tab until the element has the focus."""
+    for _ in range(40):
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            return
+        chat.page.keyboard.press("Tab")
+    raise AssertionError("Tab does not reach the element")
+
+
+def begin_at(question: Locator) -> None:
+    """Put the focus on the question, as after reading it."""
+    question.evaluate("(element) => { element.tabIndex = -1; element.focus(); }")
+
+
+def is_kept(chat: ChatPage, secret: str) -> bool:
+    kept: bool = chat.page.evaluate(
+        """(secret) => [localStorage, sessionStorage].some((storage) => JSON.stringify({...storage}).includes(secret))
+            || document.documentElement.outerHTML.includes(secret)
+            || [...document.querySelectorAll("input")].some((input) => input.value.includes(secret))""",
+        secret,
+    )
+    return kept
+
+
+def test_a_choice_is_made_with_the_keyboard_and_shown_in_all_tabs_and_after_a_reload(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    options = ["Bern", "<script>alert(1)</script>", "\u202eevil", 7, "x" * 10_000]
+    play(model, Call(name="get_user_choice", args={"options": options}), then="Bern it is.")
+    chat.send("Where?")
+    question = chat.log.get_by_role("form", name=re.compile("^Choice: Bern"))
+    expect(question.get_by_role("button")).to_have_count(5)
+    other = open_tab()
+    other.open(chat.page.url)
+    begin_at(question)
+    press_until(chat, question.get_by_role("button", name="Bern", exact=True))
+    chat.page.keyboard.press("Enter")
+    chat.wait_for_answer("Bern it is.")
+    for tab in (chat, other):
+        expect(tab.log.get_by_text("You chose Bern")).to_be_visible()
+        expect(tab.log.get_by_role("button", name="Bern", exact=True)).to_be_hidden()
+    expect(question).to_be_focused()
+    chat.reload()
+    expect(chat.log.get_by_text("You chose Bern")).to_be_visible()
+    expect(question.get_by_role("button")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "inputs", "lengths"),
+    [
+        ("key", "A key is needed", ["Key (X-Key)"], "Api key: 17"),
+        ("bearer", "A token is needed", ["Token"], "Token: 17"),
+        ("basic", "A user name and a password are needed", ["User name", "Password"], "Password: 17"),
+    ],
+)
+def test_a_credential_is_given_with_the_keyboard_and_kept_nowhere_on_the_page(
+    chat: ChatPage, open_tab: OpenTab, model: Model, kind: str, name: str, inputs: list[str], lengths: str
+) -> None:
+    play(model, Call(name="check_credential", args={"kind": kind}), then="Got it.")
+    chat.send("Check it")
+    question = chat.log.get_by_role("form", name=name)
+    other = open_tab()
+    other.open(chat.page.url)
+    begin_at(question)
+    for label in inputs:
+        press_until(chat, question.get_by_label(label, exact=True))
+        chat.page.keyboard.type(SECRET)
+    chat.page.keyboard.press("Enter")
+    chat.wait_for_answer("Got it.")
+    expect(question).to_contain_text("Given by you, ")
+    expect(question).to_be_focused()
+    expect(chat.tool("check_credential").locator(".result")).to_contain_text(lengths)
+    expect(other.log.get_by_text("Given by you")).to_be_visible()
+    sent = [frame for frame in chat.connection.sent if SECRET in str(frame)]
+    assert len(sent) == 1
+    assert not is_kept(chat, SECRET) and not is_kept(other, SECRET)
+    chat.reload()
+    expect(question).to_contain_text("Given by you, ")
+    assert not is_kept(chat, SECRET)
+
+
+def test_access_is_granted_on_another_page_whose_address_comes_back(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="check_credential", args={"kind": "oauth"}), then="Got it.")
+    chat.send("Check it")
+    question = chat.log.get_by_role("form", name="Your permission is needed")
+    link = question.get_by_role("link", name="Grant access")
+    expect(link).to_have_attribute("href", "https://accounts.example/grant?client_id=me")
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+    begin_at(question)
+    press_until(chat, question.get_by_role("textbox"))
+    chat.page.keyboard.type(f"https://shop.example/back?code={SECRET}")
+    chat.page.keyboard.press("Enter")
+    chat.wait_for_answer("Got it.")
+    expect(question).to_contain_text("Given by you, ")
+    assert not is_kept(chat, SECRET)
+
+
+def test_a_call_is_allowed_for_the_chat_and_the_allowance_withdrawn_with_the_keyboard(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play(model, *[Call(name="pay", args={"amount": amount}) for amount in (1, 2, 3)], then="Paid.")
+    chat.send("Pay 1")
+    question = chat.log.get_by_role("region", name="Approval: Pay 1 euros")
+    begin_at(question)
+    press_until(chat, question.get_by_role("button", name="Allow for this chat"))
+    chat.page.keyboard.press("Enter")
+    chat.wait_for_answer("Paid.")
+    expect(question).to_contain_text("Allowed for this chat by you, ")
+    expect(question).to_be_focused()
+    chat.wait_until_idle()
+
+    chat.send("Pay 2")
+    expect(chat.answers).to_have_count(2)
+    second = chat.tool("pay").nth(1)
+    expect(second.locator(".tool-outcome")).to_contain_text("Allowed earlier")
+    second.locator("summary").click()
+    expect(second.locator(".result")).to_contain_text("Allowed earlier in this chat by you, ")
+    chat.wait_until_idle()
+
+    other = open_tab()
+    other.open(chat.page.url)
+    begin_at(question)
+    press_until(chat, question.get_by_role("button", name="Ask me again"))
+    chat.page.keyboard.press("Enter")
+    expect(chat.marks).to_have_text(["Questions asks you again before each “Pay”."])
+    assert chat.page.evaluate(FOCUSED)
+    for tab in (chat, other):
+        expect(tab.log.get_by_role("button", name="Ask me again")).to_be_hidden()
+    chat.reload()
+    expect(chat.marks).to_have_count(1)
+    expect(chat.log.get_by_role("button", name="Ask me again")).to_be_hidden()
+    chat.send("Pay 3")
+    expect(chat.log.get_by_role("region", name="Approval: Pay 3 euros")).to_be_visible()
+
+
+def test_the_fields_of_a_confirmation_are_filled_in_with_the_keyboard(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="take_leave", args={"days": 3}), then="Enjoy.")
+    chat.send("Leave, please")
+    question = chat.log.get_by_role("region", name="Approval: Take leave")
+    days = question.get_by_label("Days", exact=True)
+    expect(days).to_have_value("3")
+    begin_at(question)
+    press_until(chat, days)
+    chat.page.keyboard.type("5")
+    press_until(chat, question.get_by_label("Paid", exact=True))
+    chat.page.keyboard.press("Space")
+    press_until(chat, question.get_by_label("Reason", exact=True))
+    chat.page.keyboard.type("Sea")
+    press_until(chat, question.get_by_role("button", name="Approve"))
+    chat.page.keyboard.press("Enter")
+    chat.wait_for_answer("Enjoy.")
+    expect(question).to_be_focused()
+    expect(question).to_contain_text("Approved by you, ")
+    result = chat.tool("take_leave").locator(".result").last
+    for line in ("Days: 5", "Paid: no", "Reason: Sea", "- Bern"):
+        expect(result).to_contain_text(line)

@@ -1,0 +1,249 @@
+"""Questions of agents as forms: what the page holds for each, and which answers are taken (contract T5, T8, T9)."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+from django.test import Client
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
+from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows
+from runtime.auth.auth_tool import AuthToolArguments
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.tools import get_user_choice
+from sessions_app import agent_registry, use_cases
+from sessions_app.chat.consumers import ChatConsumer
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Session
+from tests.fakes import ScriptedModel, call, parts_of, response_of
+from tests.integration.admin.audit_rows import append_event
+from tests.integration.pages.page_helpers import page
+
+OPTIONS = [
+    "items",
+    "<script>alert(1)</script>",
+    "\u202eevil",
+    "a\0b",
+    "x" * 10_000,
+    "",
+    7,
+    None,
+    {"items": [1]},
+]
+
+
+class Forms(HTMLParser):
+    """The questions of a page: their labels, and the inputs, buttons and links inside of them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.labels: list[str] = []
+        self.parts: list[dict[str, str]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if given.get("class") == "question":
+            self.labels.append(given["aria-label"])
+        elif self.labels and tag in ("input", "button", "a", "script"):
+            self.parts.append({"tag": tag, **given})
+
+    def names(self, tag: str) -> list[tuple[str, str]]:
+        """Return names and types of the inputs, or names and values of the buttons."""
+        found = [part for part in self.parts if part["tag"] == tag and part.get("name")]
+        second = "type" if tag == "input" else "value"
+        return [(part["name"], part.get(second, "")) for part in found]
+
+
+@pytest.fixture
+def session(person: User) -> Session:
+    return Session.objects.create(app_name="asking", user=person, key="s-1")
+
+
+def asks(session: Session, name: str, args: Any) -> None:
+    """Append a question of the framework or of a long-running tool."""
+    part = {"functionCall": {"id": "c-1", "name": name, "args": args}}
+    append_event(session, part, author="asking", longRunningToolIds=["c-1"])
+
+
+def forms(client: Client, person: User, session: Session) -> Forms:
+    client.force_login(person)
+    log = client.get(page(session)).content.decode().split('id="log"', 1)[1].split('id="asked"', 1)[0]
+    return Forms(log)
+
+
+def request_of(scheme: Any, **client: str) -> dict[str, Any]:
+    raw = (
+        AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(**client)) if client else None
+    )
+    config = AuthConfig(auth_scheme=scheme, raw_auth_credential=raw)
+    asked = AuthToolArguments(function_call_id="c-0", auth_config=config)
+    return asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@pytest.mark.usefixtures("background_end")
+def test_every_option_is_a_button_with_its_json_whatever_it_is(
+    person: User, session: Session, client: Client
+) -> None:
+    stored = [option for option in OPTIONS if option != "a\0b"]
+    asks(session, "get_user_choice", {"options": stored})
+    shown = forms(client, person, session)
+    assert shown.labels == ["Choice: items …"]
+    values = [value for name, value in shown.names("button") if name == "result"]
+    assert values[:4] == ['"items"', '"<script>alert(1)</script>"', '"\u202eevil"', f'"{"x" * 10_000}"']
+    assert values[4:] == ['""', "7", "null", '{"items": [1]}']
+    assert [part for part in shown.parts if part["tag"] == "script" and not part.get("type")] == []
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize("options", [None, [], "Bern", {"items": 1}, 7])
+def test_options_that_are_no_list_make_no_form_and_break_no_page(
+    person: User, session: Session, client: Client, options: Any
+) -> None:
+    asks(session, "get_user_choice", {"options": options})
+    assert forms(client, person, session).labels == []
+
+
+SCHEMES: list[tuple[Any, dict[str, str], list[tuple[str, str]]]] = [
+    (APIKey(in_=ApiKeyLocation.HEADER, name="X-Key"), {}, [("apiKey", "password")]),
+    (
+        HTTPBase(scheme="basic"),
+        {},
+        [("http.credentials.username", "text"), ("http.credentials.password", "password")],
+    ),
+    (HTTPBase(scheme="bearer"), {}, [("http.credentials.token", "password")]),
+    (
+        OAuth2(flows=OAuthFlows()),
+        {"auth_uri": "https://accounts.example/"},
+        [("oauth2.authResponseUri", "url")],
+    ),
+    (OAuth2(flows=OAuthFlows()), {"auth_uri": "javascript:alert(1)"}, []),
+    (OAuth2(flows=OAuthFlows()), {"auth_uri": "https://[bad"}, []),
+    (OAuth2(flows=OAuthFlows()), {}, []),
+]
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize(("scheme", "oauth", "inputs"), SCHEMES)
+def test_each_scheme_has_its_inputs_and_only_web_addresses_are_links(
+    person: User,
+    session: Session,
+    client: Client,
+    scheme: Any,
+    oauth: dict[str, str],
+    inputs: list[tuple[str, str]],
+) -> None:
+    asks(session, REQUEST_CREDENTIAL, request_of(scheme, **oauth))
+    shown = forms(client, person, session)
+    assert len(shown.labels) == 1
+    assert [found for found in shown.names("input") if found[1] != "hidden"] == inputs
+    links = [part["href"] for part in shown.parts if part["tag"] == "a"]
+    assert links == ([oauth["auth_uri"]] if inputs and oauth else [])
+
+
+@pytest.mark.usefixtures("background_end")
+def test_a_request_that_a_model_imitates_is_no_form(person: User, session: Session, client: Client) -> None:
+    asked = request_of(HTTPBase(scheme="basic"))
+    call = {"functionCall": {"id": "c-1", "name": REQUEST_CREDENTIAL, "args": asked}}
+    append_event(session, call, author="asking")
+    asks(session, REQUEST_CREDENTIAL, {"authConfig": {"items": 1}})
+    assert forms(client, person, session).labels == []
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize(
+    ("payload", "inputs"),
+    [
+        (
+            {"days": 3, "paid": True, "why": "", "items": ["a"], "<script>": 0.5, "n": None},
+            [
+                ("<script>", "number"),
+                ("days", "number"),
+                ("items", "hidden"),
+                ("n", "text"),
+                ("paid", "checkbox"),
+                ("why", "text"),
+            ],
+        ),
+        ({}, []),
+        (None, []),
+    ],
+)
+def test_the_values_of_a_payload_are_inputs_of_their_kind(
+    person: User, session: Session, client: Client, payload: Any, inputs: list[tuple[str, str]]
+) -> None:
+    question = {"hint": "How?", "payload": payload}
+    original = {"id": "c-0", "name": "leave", "args": {}}
+    asks(session, REQUEST_CONFIRMATION, {"originalFunctionCall": original, "toolConfirmation": question})
+    shown = forms(client, person, session)
+    assert shown.names("input") == inputs
+    assert [part.get("data-confirm") for part in shown.parts if part["tag"] == "button"] == ["yes", "no"]
+
+
+ANSWERS: list[tuple[str, Any, str]] = [
+    ("get_user_choice", {"result": "Bern"}, "You chose <bdi>Bern</bdi>"),
+    ("get_user_choice", {"result": "<script>"}, "You chose <bdi>&lt;script&gt;</bdi>"),
+    ("get_user_choice", {"items": [1]}, "You chose <bdi>{&quot;items&quot;: [1]}</bdi>"),
+    ("get_user_choice", {}, "You chose <bdi>{}</bdi>"),
+    (REQUEST_CREDENTIAL, {"credentialKey": "k", "given": True}, "Given by you"),
+    (REQUEST_CREDENTIAL, {"credentialKey": None, "given": False}, "Not given by you"),
+    (REQUEST_CONFIRMATION, {"confirmed": True, "forSession": True}, "Allowed for this chat by you"),
+    (REQUEST_CONFIRMATION, {"confirmed": True}, "Approved by you"),
+    (REQUEST_CONFIRMATION, {"confirmed": False, "forSession": True}, "Rejected by you"),
+]
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize(("name", "response", "words"), ANSWERS)
+def test_the_page_shows_what_was_answered(
+    person: User, session: Session, client: Client, name: str, response: Any, words: str
+) -> None:
+    answer = {"functionResponse": {"id": "c-1", "name": name, "response": response}}
+    append_event(session, answer, author="user")
+    client.force_login(person)
+    html = client.get(page(session)).content.decode()
+    assert f'dir="auto">{words}, <time' in html and "cannot be shown" not in html
+    assert ("data-ask-again" in html) == (words == "Allowed for this chat by you")
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_sentence(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel(turns=[call("get_user_choice", options=["Bern", "Rome"]), "Bern it is."])
+    app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[get_user_choice]))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"asking": app})
+    session = await use_cases.create_session(person, "asking")
+    await use_cases.send_message(person, session.pk, "m1", "Where?")
+    await worker().wait_until_idle()
+    asked = await Event.objects.aget(session=session, kind="call")
+    call_id = asked.body["content"]["parts"][0]["functionCall"]["id"]
+    good = {"call_id": call_id, "name": "get_user_choice", "response": {"result": "Bern"}}
+    strange = [{**good, "call_id": "c-none"}, {**good, "name": "pay"}, {**good, "response": "Bern"}]
+    refusals = [await refusal(person, session, frame) for frame in strange]
+    assert refusals == ["not_found", "not_found", "invalid"]
+    await use_cases.answer_call(person, session.pk, *good.values())
+    await worker().wait_until_idle()
+    assert await refusal(person, session, good) == "conflict"
+    assert (await Event.objects.filter(session=session).alatest("seq")).text == "Bern it is."
+    (sent,) = parts_of(model.requests[-1].contents[-1])
+    assert response_of(sent) == {"result": "Bern"}
+
+
+async def refusal(person: User, session: Session, fields: dict[str, Any]) -> str:
+    """Return the code with which a `respond` frame is refused."""
+    socket = WebsocketCommunicator(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
+    socket.scope["user"] = person
+    socket.scope["url_route"] = {"args": (), "kwargs": {"session_id": session.pk}}
+    assert (await socket.connect())[0]
+    await socket.send_json_to({"v": 1, "type": "respond", **fields})
+    answer = await socket.receive_json_from(10)
+    await socket.disconnect()
+    assert answer["type"] == "error" and answer["message"].endswith(".")
+    return str(answer["code"])
