@@ -2,7 +2,9 @@
 
 import { setEnabled } from "./confirmations.js";
 import { moveFocus } from "./dom.js";
-import "./later_styles.js";
+import { loadStyles } from "./styles.js";
+
+await loadStyles("later");
 
 export class Answers {
   /**

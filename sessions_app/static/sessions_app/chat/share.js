@@ -1,9 +1,11 @@
 // Dialog about the link of a chat: make it, copy it, revoke it. The server renders what it shows.
 
 import { make, parse } from "./dom.js";
-import "./later_styles.js";
 import { post } from "./post.js";
+import { loadStyles } from "./styles.js";
 import { showLocalTimes } from "./times.js";
+
+await loadStyles("later");
 
 const FAILED = "This did not work. Reload the page and try again.";
 
