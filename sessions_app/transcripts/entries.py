@@ -67,7 +67,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Telling:
+class EntryContext:
     """Settings and facts for the entries of a batch.
 
     Attributes:
@@ -82,23 +82,23 @@ class Telling:
     answered: set[str]
 
 
-def entry_of(event: Event, telling: Telling) -> Entry | None:
+def entry_of(event: Event, context: EntryContext) -> Entry | None:
     """Return the entry of an event; None when it says nothing that the reader may see."""
-    content = content_of(telling.view, event, telling.jobs)
-    pieces = list(_pieces(event, content, telling)) if content else []
+    content = content_of(context.view, event, context.jobs)
+    pieces = list(_pieces(event, content, context)) if content else []
     if not pieces:
         return None
     speaker = content["speaker"]
-    names = {"person": telling.person, "clock": "Scheduled", "agent": label(event.author), "quiet": ""}
+    names = {"person": context.person, "clock": "Scheduled", "agent": label(event.author), "quiet": ""}
     return Entry(names[speaker], speaker, content["happened_at"], pieces)
 
 
-def _pieces(event: Event, content: dict[str, Any], telling: Telling) -> Iterator[Piece]:
+def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
     for block in content["blocks"]:
         if isinstance(block, TextBlock):
             yield Piece("said" if event.author == "user" else "prose", block.text)
         else:
-            yield from _pieces_of(block, telling)
+            yield from _pieces_of(block, context)
     if content["transfer"]:
         yield Piece("note", f"{label(event.author)} handed over to {label(content['transfer'])}")
     for key, value in content["changes"]:
@@ -112,34 +112,34 @@ def _pieces(event: Event, content: dict[str, Any], telling: Telling) -> Iterator
         yield Piece("note", "Stopped by staff" if content["is_stopped_by_staff"] else "Stopped")
 
 
-def _pieces_of(block: Block, telling: Telling) -> Iterator[Piece]:
+def _pieces_of(block: Block, context: EntryContext) -> Iterator[Piece]:
     """Yield the pieces of a block; none for an upload, which is among the files of its event."""
     match block:
         case ScheduledTaskBlock():
             yield Piece("said", block.task)
-        case ThoughtBlock() if telling.view.shows_details:
+        case ThoughtBlock() if context.view.shows_details:
             yield Piece("verbatim", block.text, "Thoughts")
         case CallBlock():
-            yield from _call_pieces(block, telling)
+            yield from _call_pieces(block, context)
         case ResponseBlock():
-            yield from _response_pieces(block, telling)
+            yield from _response_pieces(block, context)
         case ConfirmationRequestBlock():
             yield Piece("note", f"Approval: {block.hint or block.words.plain}")
         case ConfirmationBlock():
-            yield Piece("note", f"{'Approved' if block.is_confirmed else 'Rejected'} by {telling.person}")
+            yield Piece("note", f"{'Approved' if block.is_confirmed else 'Rejected'} by {context.person}")
         case CodeBlock():
             yield Piece("verbatim", block.text, block.label)
         case FileBlock():
             yield Piece("note", f"A file ({block.mime_type})")
 
 
-def _call_pieces(call: CallBlock, telling: Telling) -> Iterator[Piece]:
+def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
-    is_done = call.call_id in telling.answered and (call.job is None or call.job.is_ended)
+    is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     words = call.words.done if is_done else call.words.plain
     values = ", ".join(Truncator(value).chars(LONGEST_BRIEF) for _, value in call.args)
     yield Piece("note", f"{words}: {values}" if values and not call.words.names_arguments else words)
-    if telling.view.shows_details:
+    if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, f"Call: {call.name}")
     if call.job:
@@ -147,9 +147,9 @@ def _call_pieces(call: CallBlock, telling: Telling) -> Iterator[Piece]:
         yield from _file_pieces(file_links(call.job.session_id, call.job.artifacts))
 
 
-def _response_pieces(response: ResponseBlock, telling: Telling) -> Iterator[Piece]:
+def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator[Piece]:
     """Yield the result of a call for a reader of details; for other readers only that the call did not succeed."""
-    if telling.view.shows_details:
+    if context.view.shows_details:
         more = "" if response.hidden == 0 else "\n…"
         yield Piece("verbatim", response.text + more, f"Result: {response.name}")
     elif response.state != "ok":

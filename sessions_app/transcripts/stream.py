@@ -18,7 +18,7 @@ from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.thread_pools import download_threads
 from sessions_app.transcripts.batches import Batch, batches_of
-from sessions_app.transcripts.entries import Entry, Piece, Telling, entry_of
+from sessions_app.transcripts.entries import Entry, EntryContext, Piece, entry_of
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -34,13 +34,9 @@ async def stream_entries(session: Session, view: SessionView, write: WriteEntry)
     """
     person = session.user.get_username()
     async for batch in batches_of(session):
-        events = [event_to_show(redact(row.body)) for row in batch.events]
-        ahead = [event_to_show(row.body) for row in batch.ahead]
-        jobs = await _jobs_of(session, events)
-        telling = Telling(
-            view, person, jobs, {call_id for event in events + ahead for call_id in _answers(event)}
-        )
-        yield await download_threads.run(_write_batch, batch, events, telling, write)
+        events, answered = await download_threads.run(_read_batch, batch)
+        context = EntryContext(view, person, await _jobs_of(session, events), answered)
+        yield await download_threads.run(_write_batch, batch, events, context, write)
 
 
 async def stream_json(session: Session) -> AsyncIterator[bytes]:
@@ -60,23 +56,27 @@ async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
     return {job.call_id: job for job in rows}
 
 
-def _answers(event: Event) -> list[str]:
-    return [response.id for response in event.get_function_responses() if response.id]
+def _read_batch(batch: Batch) -> tuple[list[Event], set[str]]:
+    """Return the events of the batch without secrets, and the ids of the calls that have a response."""
+    events = [event_to_show(redact(row.body)) for row in batch.events]
+    ahead = [event_to_show(row.body) for row in batch.ahead]
+    responses = (response for event in events + ahead for response in event.get_function_responses())
+    return events, {response.id for response in responses if response.id}
 
 
-def _write_batch(batch: Batch, events: list[Event], telling: Telling, write: WriteEntry) -> str:
+def _write_batch(batch: Batch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
     written = (
-        _write(row.seq, event, telling, write) for row, event in zip(batch.events, events, strict=True)
+        _write(row.seq, event, context, write) for row, event in zip(batch.events, events, strict=True)
     )
     return storable("".join(written))
 
 
-def _write(seq: int, event: Event, telling: Telling, write: WriteEntry) -> str:
+def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> str:
     try:
-        entry = entry_of(event, telling)
+        entry = entry_of(event, context)
         return write(entry) if entry else ""
     except Exception:  # One odd event must not take down the transcript.
-        logger.exception("Event %s of session %s cannot be written", seq, telling.view.session_id)
+        logger.exception("Event %s of session %s cannot be written", seq, context.view.session_id)
         notice = Piece("error", f"Event {seq} cannot be shown. It is kept.")
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))
 
