@@ -17,6 +17,8 @@ export function setUpActivity(button) {
 /** Read the activity again soon, if the panel shows it. */
 export function refreshActivity() {
   if (!panel) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => panel.refreshPanel(url), NEWS_DELAY);
+  timer ||= setTimeout(() => {
+    timer = 0;
+    panel.refreshPanel(url);
+  }, NEWS_DELAY);
 }

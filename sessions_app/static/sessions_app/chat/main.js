@@ -196,10 +196,14 @@ function onState(state) {
   }
 }
 
-// Return a function that calls `load` once, and returns its promise from then on.
+// Return a function that calls `load` until it has succeeded once, and returns its promise.
 function once(load) {
   let loaded = null;
-  const get = () => (loaded ??= load());
+  const forget = (error) => {
+    loaded = null;
+    throw error;
+  };
+  const get = () => (loaded ??= load().catch(forget));
   return Object.defineProperty(get, "isStarted", { get: () => loaded !== null });
 }
 
