@@ -1,7 +1,6 @@
 // Forms of questions: choices, credentials, fields of confirmations; and withdrawals of what a person has allowed.
 
-import { setEnabled } from "./confirmations.js";
-import { moveFocus } from "./dom.js";
+import { moveFocus, setEnabled } from "./dom.js";
 import { loadStyles } from "./styles.js";
 
 await loadStyles("later");

@@ -1,6 +1,6 @@
 // Confirmation requests: calls that run only after a yes. The first answer counts, whichever tab sent it.
 
-import { moveFocus } from "./dom.js";
+import { moveFocus, setEnabled } from "./dom.js";
 
 /** Move confirmations below their requests and hide the buttons. */
 export function placeConfirmations(...roots) {
@@ -53,11 +53,6 @@ export function listenForConfirmations(log, onAnswer) {
 /** Enable all requests again after the server refused an answer. */
 export function enableConfirmations(conversation) {
   for (const request of conversation.findAll(".question")) setEnabled(request, true);
-}
-
-/** Enable or disable the buttons of a request or question. */
-export function setEnabled(element, isEnabled) {
-  for (const button of element.querySelectorAll("button")) button.disabled = !isEnabled;
 }
 
 function findRequest(callId, ...roots) {

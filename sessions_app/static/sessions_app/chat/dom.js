@@ -14,6 +14,11 @@ export function makeButton(className, text, onClick) {
   return button;
 }
 
+/** Enable or disable the buttons within an element. */
+export function setEnabled(element, isEnabled) {
+  for (const button of element.querySelectorAll("button")) button.disabled = !isEnabled;
+}
+
 /** Focus an element that is no control, so that keys and screen readers go on from there. */
 export function moveFocus(element) {
   element.tabIndex = -1;

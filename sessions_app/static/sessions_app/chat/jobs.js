@@ -1,7 +1,6 @@
 // Cards of jobs. Each card is placed below its function call and replaced by every update.
 
-import { moveFocus, parse } from "./dom.js";
-import { setEnabled } from "./confirmations.js";
+import { moveFocus, parse, setEnabled } from "./dom.js";
 import { loadStyles } from "./styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
