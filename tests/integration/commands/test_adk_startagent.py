@@ -45,6 +45,8 @@ def test_the_new_agent_is_served_and_its_test_passes_and_can_fail(project: Path)
     assert (listed.returncode, listed.stderr) == (0, "")
     assert "shop  shop.agents\n  shop  LlmAgent, model demo\n    tools: opening_hours\n" in listed.stdout
 
+    assert 'starters = ["When are you open on Monday?"' in (project / "shop" / "agents.py").read_text()
+
     configuration = ("-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(project))
     arguments = ("-m", "pytest", *configuration, "-p", "no:cacheprovider", "shop")
     tested = run(project, *arguments, DJANGO_SETTINGS_MODULE="site_settings")
