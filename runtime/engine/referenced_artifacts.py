@@ -23,8 +23,17 @@ async def load_references(ctx: InvocationContext, contents: Sequence[types.Conte
     come first: what does not fit into `MOST_BYTES` is named only, too. The given contents are not changed.
     """
     loader = _Loader(ctx)
-    loaded = [await loader.load(content) for content in reversed(contents)]
-    return loaded[::-1]
+    loaded = list(contents)
+    # One pass without a call for each content: a history may have thousands.
+    with_files = {
+        index
+        for index, content in enumerate(contents)
+        for part in content.parts or ()
+        if part.file_data is not None
+    }
+    for index in sorted(with_files, reverse=True):
+        loaded[index] = await loader.load(contents[index])
+    return loaded
 
 
 class _Loader:
