@@ -116,6 +116,7 @@ def test_a_job(chat: ChatPage, model: Model, tour: Tour) -> None:
     play_report(model, "sales", then=Turn(text=["The report is ready."]))
     chat.send("Write a report on sales")
     wait_for_progress(chat.page, 5)
+    expect(chat.job("write_report")).to_have_attribute("data-status", "running")
     tour.add(chat.page, "job", "A job runs in a worker. Its result comes back into the chat by itself.")
 
 
@@ -137,5 +138,6 @@ def test_the_list(chat: ChatPage, tour: Tour) -> None:
 def test_the_sign_in(browser: Browser, site: Stack, tour: Tour) -> None:
     page = browser.new_page()
     page.goto(site.base_url)
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     tour.add(page, "sign-in", f"The sign-in page; `make run` prints the password of `{PERSON}`.", PHONE)
     page.close()

@@ -91,7 +91,7 @@ async def test_a_tab_stays_open_whose_session_is_created_while_deleted_sessions_
     created.set()
     await asyncio.wait_for(again.wait(), 10)
     await tab.send(type="ping")
-    await tab.receive("pong")
+    assert (await tab.receive("pong"))["type"] == "pong"  # not closed with 4404
     await tab.close()
 
 

@@ -100,9 +100,11 @@ async def test_the_toolsets_of_a_version_that_was_replaced_while_idle_are_closed
     await worker().wait_until_idle()
     newer = reload(write_folder)
     newer.gate.set()
+    assert not speaker.closed.is_set()
     await begin(person)
     async with asyncio.timeout(SECONDS):
         await speaker.closed.wait()
+    assert not newer.closed.is_set()
 
 
 async def test_the_toolsets_of_all_versions_are_closed_when_the_process_ends(
