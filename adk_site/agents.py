@@ -235,5 +235,5 @@ starters = [
     "Where is order 1001?",
     "My printer does not print",
     "Write a report on last year's sales",
-    "Remind me tomorrow at nine to call the supplier",
+    "Remind me in 10 minutes to call the supplier",
 ]

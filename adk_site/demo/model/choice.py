@@ -16,7 +16,7 @@ from runtime import types
 
 MIN_SCORE = 0.3
 FOUND_ARGUMENT = 0.25
-MISSING_ARGUMENT = -0.75
+MISSING_ARGUMENT = -1.25
 
 
 @dataclass(frozen=True)

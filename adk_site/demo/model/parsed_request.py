@@ -14,6 +14,8 @@ QUESTION_PREFIX = "For that I need"
 """The first words of the model's question for a missing argument."""
 TRANSFER = "transfer_to_agent"
 _MAX_ANSWER_WORDS = 5
+_FILE_TEXTS = ("The file '", "[The file '")
+"""The first words of the texts that a request has for the files of a message."""
 _AGENT_LINE = re.compile(r"^- (\w+): (.+)$", re.MULTILINE)
 _PERSON = re.compile(r"\bperson is called (\w[\w' -]*)")
 
@@ -76,10 +78,10 @@ def _last_words(contents: list[types.Content]) -> str:
     messages = [index for index, content in enumerate(contents) if _is_message(content)]
     if not messages:
         return ""
-    words = _text_of(contents[messages[-1]])
+    words = _words_of(contents[messages[-1]])
     is_short = len(words.split()) <= _MAX_ANSWER_WORDS
     if len(messages) > 1 and is_short and _has_question(contents[messages[-2] : messages[-1]]):
-        return f"{_text_of(contents[messages[-2]])} {words}"
+        return f"{_words_of(contents[messages[-2]])} {words}"
     return words
 
 
@@ -102,6 +104,12 @@ def _was_transferred(contents: list[types.Content]) -> bool:
         if is_quotation(content) and f"`{TRANSFER}`" in _text_of(content):
             return True
     return False
+
+
+def _words_of(message: types.Content) -> str:
+    """Return the text of a message without those of its files, which follow."""
+    first, *others = [part.text for part in message.parts or [] if part.text]
+    return " ".join([first, *(text for text in others if not text.startswith(_FILE_TEXTS))])
 
 
 def _text_of(source: types.ContentUnion | types.ContentUnionDict | None) -> str:
