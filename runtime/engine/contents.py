@@ -7,6 +7,7 @@ are cached, since those events no longer change.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -16,6 +17,7 @@ from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
+from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import FRAMEWORK_CALLS, parts_of, trailing_start
 from runtime.events.event import Event
@@ -26,14 +28,26 @@ from runtime.events.summaries import apply_summaries
 _cache = ContentsCache()
 
 
-def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[types.Content]:
+class BuiltContents(NamedTuple):
+    """Contents of a model request.
+
+    Attributes:
+        with_files: Positions of the contents with file parts.
+    """
+
+    contents: list[types.Content]
+    with_files: list[int]
+
+
+def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltContents:
     """Return the contents for the agent's next model call.
 
     Contents of earlier invocations are shared between requests: do not edit them, or use `own_copies`.
     """
     session, events = ctx.session, ctx.session.events
     if agent.include_contents == "none":
-        return contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
+        contents = contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
+        return BuiltContents(contents, positions_of_files(contents))
     start = trailing_start(events, ctx.invocation_id)
     key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
     prefix = _cache.take(key)
@@ -48,7 +62,9 @@ def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[type
         prefix.clear()
         tail = events
     _cache.put(key, prefix)
-    return prefix.contents + contents_of(tail, agent.name, ctx.branch)
+    later = contents_of(tail, agent.name, ctx.branch)
+    later_with_files = positions_of_files(later, len(prefix.contents))
+    return BuiltContents(prefix.contents + later, prefix.with_files + later_with_files)
 
 
 def contents_of(

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import ref
 
 from runtime import types
+from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events.calls import call_ids, may_answer_calls_before
 from runtime.events.event import Event
 
@@ -28,6 +29,7 @@ class CachedPrefix:
 
     Attributes:
         last: The event at the end of the prefix. When it is gone, so is the session that the prefix belongs to.
+        with_files: Positions of the contents with file parts.
         calls: Ids of the function calls in the prefix.
         size: Estimated size in bytes.
     """
@@ -35,6 +37,7 @@ class CachedPrefix:
     count: int = 0
     last: ref[Event] | None = None
     contents: list[types.Content] = field(default_factory=list)
+    with_files: list[int] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)
     size: int = _BYTES_OF_OBJECTS
 
@@ -58,6 +61,7 @@ class CachedPrefix:
             return
         self.count += len(events)
         self.last = ref(events[-1])
+        self.with_files = self.with_files + positions_of_files(contents, len(self.contents))
         # A new list: requests that are being sent hold the old one.
         self.contents = self.contents + contents
         for event in events:
@@ -66,7 +70,8 @@ class CachedPrefix:
 
     def clear(self) -> None:
         """Make the prefix empty."""
-        self.count, self.last, self.contents, self.calls, self.size = 0, None, [], set(), _BYTES_OF_OBJECTS
+        self.count, self.last, self.contents, self.with_files = 0, None, [], []
+        self.calls, self.size = set(), _BYTES_OF_OBJECTS
 
 
 class ContentsCache:

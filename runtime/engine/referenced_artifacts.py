@@ -16,23 +16,30 @@ MOST_CHARACTERS = 200_000
 _SHOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
 
 
-async def load_references(ctx: InvocationContext, contents: Sequence[types.Content]) -> list[types.Content]:
+def positions_of_files(contents: Sequence[types.Content], first: int = 0) -> list[int]:
+    """Return the positions of the contents with file parts; `first` is the position of the first content."""
+    return [
+        position
+        for position, content in enumerate(contents, first)
+        if any(part.file_data is not None for part in content.parts or ())
+    ]
+
+
+async def load_references(
+    ctx: InvocationContext, contents: Sequence[types.Content], with_files: Sequence[int]
+) -> list[types.Content]:
     """Return the contents with the referenced artifacts in place of the references.
 
     Images, PDF and text become parts that hold them; other files are named only. The files of the latest contents
     come first: what does not fit into `MOST_BYTES` is named only, too. The given contents are not changed.
+
+    Args:
+        with_files: `positions_of_files` of the contents.
     """
     loader = _Loader(ctx)
     loaded = list(contents)
-    # One pass without a call for each content: a history may have thousands.
-    with_files = {
-        index
-        for index, content in enumerate(contents)
-        for part in content.parts or ()
-        if part.file_data is not None
-    }
-    for index in sorted(with_files, reverse=True):
-        loaded[index] = await loader.load(contents[index])
+    for position in reversed(with_files):
+        loaded[position] = await loader.load(contents[position])
     return loaded
 
 

@@ -25,9 +25,10 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     `agent.tools`, then the `before_model` hooks of the plugins and of the agent.
     """
     tools = await resolve_tools(agent, ctx)
+    contents, with_files = build_contents(agent, ctx)
     request = LlmRequest(
         model=model.model,
-        contents=await load_references(ctx, build_contents(agent, ctx)),
+        contents=await load_references(ctx, contents, with_files),
         config=_generation_config(agent, ctx.run_config),
         cache_config=ctx.context_cache_config,
     )

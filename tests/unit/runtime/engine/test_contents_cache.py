@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runtime import types
 from runtime.agents import InvocationContext, LlmAgent
 from runtime.engine.contents import build_contents, contents_of
+from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.sessions import InMemorySessionService, Session
 from tests.unit.runtime.engine.histories import answered, called, said, user
@@ -40,9 +41,13 @@ class History:
         self.calls: list[str] = []
 
     def begin(self) -> None:
-        """Begin a new invocation with a user message or an answer to a call."""
+        """Begin a new invocation with a user message; every second one has a file."""
         self.invocation += 1
-        self.add(user(f"message {self.invocation}"))
+        message = user(f"message {self.invocation}")
+        if self.invocation % 2 and message.content and message.content.parts:
+            file = types.FileData(file_uri="artifact:a.txt?version=0", mime_type="text/plain")
+            message.content.parts.append(types.Part(file_data=file))
+        self.add(message)
 
     def add(self, event: Event) -> None:
         event.invocation_id = event.invocation_id or f"e-{self.invocation}"
@@ -90,7 +95,9 @@ class History:
             session_service=InMemorySessionService(),
             branch=branch,
         )
-        return build_contents(agent, ctx)
+        built = build_contents(agent, ctx)
+        assert built.with_files == positions_of_files(built.contents)
+        return built.contents
 
     def cached(self, branch: str | None) -> dict[str, list[types.Content]]:
         """Return the contents for each agent, built with the cache."""
