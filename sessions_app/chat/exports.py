@@ -30,7 +30,7 @@ _RESERVED = re.compile(r'[\\/:*?"<>|]')
 
 @require_GET
 @login_required
-async def markdown(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+async def as_markdown(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
     """Return the chat as a Markdown file."""
     session, view = await _own_session(request, session_id)
     return _download(session, _stream_markdown(session, view), "md", "text/markdown; charset=utf-8")
@@ -38,7 +38,7 @@ async def markdown(request: HttpRequest, session_id: UUID) -> StreamingHttpRespo
 
 @require_GET
 @login_required
-async def json(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+async def as_json(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
     """Return the events of the chat as a JSON file."""
     session, _ = await _own_session(request, session_id)
     return _download(session, stream_json(session), "json", "application/json")

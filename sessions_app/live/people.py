@@ -78,9 +78,7 @@ class PersonNews:
             try:
                 for user_id in await owners(changed):
                     self.receive(user_id)
-            except (
-                Exception
-            ):  # PostgreSQL may be away; the next change or the next look at the page corrects the list.
+            except Exception:  # PostgreSQL may be away; the next change, or loading a page, corrects the list
                 logger.warning("People could not be told that their lists have changed", exc_info=True)
 
 
