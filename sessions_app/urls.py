@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app.chat import answers, downloads, exports, files, list_views, shared, views
+from sessions_app.chat import answers, downloads, exports, files, list_views, share_views, views
 from sessions_app.session_list.changes import CHANGES
 
 
@@ -38,9 +38,9 @@ urlpatterns = [
     path("chat/<uuid:session_id>/export/markdown/", exports.as_markdown, name="export_markdown"),
     path("chat/<uuid:session_id>/export/json/", exports.as_json, name="export_json"),
     path("chat/<uuid:session_id>/export/page/", exports.printable, name="export_page"),
-    path("chat/<uuid:session_id>/share/", shared.share, name="share"),
-    path("chat/<uuid:session_id>/share/revoke/", shared.revoke, name="revoke_share"),
-    path("shared/<slug:token>/", shared.shared_session, name="shared"),
+    path("chat/<uuid:session_id>/share/", share_views.share, name="share"),
+    path("chat/<uuid:session_id>/share/revoke/", share_views.revoke, name="revoke_share"),
+    path("shared/<slug:token>/", share_views.shared_session, name="shared"),
     path("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
 ]

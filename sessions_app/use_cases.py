@@ -110,7 +110,7 @@ async def change_session(user: User, session_id: UUID, change: str, title: str =
     else:
         session = await own_session(user, session_id)
     await in_thread(changes.change_session, session, change, title)
-    live().people.publish(user.pk)
+    live().list_news.publish(user.pk)
     if change == changes.DELETE:
         live().hub.receive_deletion(session_id)
 
@@ -119,7 +119,7 @@ async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
     """Note that the user has seen the session up to the event `seq`, so that it no longer counts as unread."""
     own = Session.objects.owned_by(user).filter(pk=session_id)
     if await in_thread(changes.mark_seen, own, seq):
-        live().people.publish(user.pk)
+        live().list_news.publish(user.pk)
 
 
 async def send_message(

@@ -63,7 +63,7 @@ class Viewer:
         self.shows_details = may_see_details(user)
         self._close = close
         # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
-        self._hub, self._people = live().hub, live().people
+        self._hub, self._list_news = live().hub, live().list_news
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
         self.has_ended = False
@@ -151,7 +151,7 @@ class Viewer:
 
     def follow_list(self) -> None:
         """Tell the browser from now on when the list of the person's sessions has changed. Idempotent."""
-        self._people.watch(self._user_id, self._on_list_change)
+        self._list_news.watch(self._user_id, self._on_list_change)
 
     def _on_list_change(self) -> None:
         self.post(SessionsFrame().json())
@@ -199,7 +199,7 @@ class Viewer:
     def _stop_sending(self) -> None:
         self._hub.unwatch(self._session_id, self)
         self._hub.stop_expecting(self._session_id, self._on_created)
-        self._people.unwatch(self._user_id, self._on_list_change)
+        self._list_news.unwatch(self._user_id, self._on_list_change)
         self._send_queue.stop()
         self._is_paused = True
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sessions_app.conf import conf
 from sessions_app.db.event_log import session_statuses
 from sessions_app.live.hub import Hub
-from sessions_app.live.people import PersonNews
+from sessions_app.live.list_news import ListNews
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
 from sessions_app.loop_local import LoopLocal
@@ -25,14 +25,14 @@ class Live:
 
     hub: Hub
     relay: Relay
-    people: PersonNews
+    list_news: ListNews
     sign_ins: SignIns
     tasks: tuple[asyncio.Task[None], ...]
 
 
 def _start() -> Live:
     relay = Relay()
-    hub, people, sign_ins = Hub(relay), PersonNews(relay), SignIns()
+    hub, list_news, sign_ins = Hub(relay), ListNews(relay), SignIns()
     tasks = (
         asyncio.create_task(relay.listen(hub), name="relay: listen"),
         asyncio.create_task(relay.stay_joined(), name="relay: stay joined"),
@@ -40,8 +40,8 @@ def _start() -> Live:
         asyncio.create_task(_check_sign_ins(sign_ins), name="live: check sign-ins"),
     )
     relay.on_sign_out, relay.on_account_change = sign_ins.end_session, sign_ins.request_check
-    hub.on_notice, relay.on_list_change = people.on_notice, people.receive
-    return Live(hub, relay, people, sign_ins, tasks)
+    hub.on_notice, relay.on_list_change = list_news.on_notice, list_news.receive
+    return Live(hub, relay, list_news, sign_ins, tasks)
 
 
 _lives = LoopLocal(_start)
@@ -59,7 +59,7 @@ async def close_live() -> None:
         return
     listening, *ticking = closing.tasks
     await _cancel(ticking)
-    await closing.people.stop()
+    await closing.list_news.stop()
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await closing.relay.stop()

@@ -29,7 +29,7 @@ from sessions_app.invocations import lease_renewal
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.hub import Hub
-from sessions_app.live.people import PersonNews
+from sessions_app.live.list_news import ListNews
 from sessions_app.live.process import Live, live
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
@@ -91,7 +91,7 @@ async def another_process() -> AsyncIterator[InvocationWorker]:
     while not relay._channel:
         await asyncio.sleep(0.01)
     await relay.join()
-    other = InvocationWorker(Live(hub, relay, PersonNews(relay), SignIns(), (listening,)))
+    other = InvocationWorker(Live(hub, relay, ListNews(relay), SignIns(), (listening,)))
     try:
         yield other
     finally:

@@ -1,4 +1,4 @@
-"""PersonNews: tells the open tabs of a person that the list of the person's sessions has changed."""
+"""ListNews: tells the open tabs of a person that the list of the person's sessions has changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Outbox(Protocol):
         """Report that a user's list of sessions has changed."""
 
 
-class PersonNews:
+class ListNews:
     """Watchers by user. Every process sees the notices of all sessions, so a change needs no message of its own."""
 
     def __init__(self, outbox: Outbox) -> None:

@@ -31,7 +31,7 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
     if request.method == "GET":
         return _dialog(request, await in_thread(sharing.active_link, session))
     link = await in_thread(sharing.make_link, session)
-    live().people.publish(person.pk)
+    live().list_news.publish(person.pk)
     return _dialog(request, link)
 
 
@@ -43,7 +43,7 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
     session = await _shareable_session(person, session_id)
     links = ShareLink.objects.filter(session=session)
     await in_thread(sharing.revoke_links, links, actors.person(person))
-    live().people.publish(person.pk)
+    live().list_news.publish(person.pk)
     return _dialog(request, None)
 
 
