@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from sessions_app.codec import storable
 from sessions_app.history.rewinds import rewound_ranges
@@ -35,8 +35,9 @@ class Hit:
 def search_sessions(person: User, query: str) -> list[Session]:
     """Return the person's sessions, archived ones too, that contain all words of the query; latest use first.
 
-    Words of a text are found by their beginnings, those of a title by any part. A session that is found by its text
-    has the place as its `hit`.
+    Words of a text are found by their beginnings, those of a title by any part. Single letters are looked for in
+    titles only: nearly every text has a word that begins with them. A session that is found by its text has the
+    place as its `hit`.
     """
     query = " ".join(storable(query[:LONGEST_QUERY]).split())
     if not query:
@@ -44,12 +45,17 @@ def search_sessions(person: User, query: str) -> list[Session]:
     words = WORD.findall(query)[:MOST_WORDS]
     own = Session.objects.owned_by(person)
     matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
-    if words:
+    if prefixes := [word for word in words if _is_long_enough(word)]:
         # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
-        matches |= Q(pk__in=Event.objects.with_words(words).values("session"))
+        matches |= Q(pk__in=Event.objects.with_words(prefixes).values("session"))
     found = list(with_activity(own.filter(matches)).newest_first()[:MOST_RESULTS])
-    hits = _hits(found, words)
+    hits = _hits(found, prefixes)
     return [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
+
+
+def _is_long_enough(word: str) -> bool:
+    """True for two characters, and for one of a script without capital letters: a Chinese character is a word."""
+    return len(word) > 1 or unicodedata.category(word) == "Lo"
 
 
 def _title_has(words: Sequence[str]) -> Q:
@@ -59,32 +65,35 @@ def _title_has(words: Sequence[str]) -> Q:
     return has_all
 
 
-def _attach_hit(session: Session, words: Sequence[str], text: str | None) -> bool:
+def _attach_hit(session: Session, words: Sequence[str], hit: Hit | None) -> bool:
     """Give the session its hit. False when only a text matched that a rewind has undone."""
-    session.hit = _hit(text, words) if text else None  # type: ignore[attr-defined]
-    return text is not None or all(word.casefold() in session.title.casefold() for word in words)
+    session.hit = hit  # type: ignore[attr-defined]
+    return hit is not None or all(word.casefold() in session.title.casefold() for word in words)
 
 
-def _hits(sessions: Sequence[Session], words: Sequence[str]) -> dict[UUID, str]:
-    """Return the newest matching text of each session that is still part of it."""
-    if not words:
+def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hit]:
+    """Return the place in the newest matching text of each session that no rewind has undone.
+
+    PostgreSQL chooses the texts: a common word is in very many.
+    """
+    if not prefixes:
         return {}
     ids = [session.pk for session in sessions]
-    found = Event.objects.with_words(words).filter(session__in=ids)
+    found = Event.objects.with_words(prefixes).filter(session__in=ids)
     rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
-    undone = {session_id: rewound_ranges(session_id) for session_id in rewinds.distinct()}
-    seqs: defaultdict[UUID, int] = defaultdict(int)
-    for session_id, seq in found.order_by().values_list("session_id", "seq"):
-        if not any(seq in part for part in undone.get(session_id, ())):
-            seqs[session_id] = max(seqs[session_id], seq)
+    for session_id in rewinds.distinct():
+        for part in rewound_ranges(session_id):
+            found = found.exclude(session=session_id, seq__range=(part.first, part.last))
+    newest = found.order_by().values("session_id").annotate(newest=Max("seq"))
     wanted = Q(pk__in=())
-    for session_id, seq in seqs.items():
+    for session_id, seq in newest.values_list("session_id", "newest"):
         wanted |= Q(session=session_id, seq=seq)
-    return dict(Event.objects.filter(wanted).values_list("session_id", "text"))
+    texts = Event.objects.filter(wanted).values_list("session_id", "text")
+    return {session_id: _hit(text, prefixes) for session_id, text in texts}
 
 
-def _hit(text: str, words: Sequence[str]) -> Hit:
-    place = re.search("|".join(rf"(?<!\w){re.escape(word)}" for word in words), text, re.IGNORECASE)
+def _hit(text: str, prefixes: Sequence[str]) -> Hit:
+    place = re.search("|".join(rf"(?<!\w){re.escape(prefix)}" for prefix in prefixes), text, re.IGNORECASE)
     start, end = place.span() if place else (0, 0)
     before = text[max(0, start - CHARACTERS_AROUND) : start]
     after = text[end : end + 2 * CHARACTERS_AROUND]

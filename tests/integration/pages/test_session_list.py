@@ -179,6 +179,9 @@ SEARCHES = [
     ("!!!", []),
     ("\\", []),
     ("%", []),
+    ("b", ["Broken lamp"]),
+    ("a lamp", ["Broken lamp", "Other"]),
+    ("ラ", ["Japanese"]),
     ("x" * 10_000, []),
     ("lamp " * 2_000, ["Broken lamp", "Other"]),
     ("a\x01'; DROP TABLE", []),
@@ -207,6 +210,52 @@ def test_a_text_that_was_rewound_is_not_found(browser_of_person: Client, session
     assert listed(browser_of_person, q="green") == ["Broken lamp"]
     add_event(session, author="user", actions={"rewindBeforeInvocationId": "e-1"}, invocationId="e-2")
     assert listed(browser_of_person, q="green") == []
+
+
+def test_the_newest_text_that_no_rewind_has_undone_is_the_hit(
+    browser_of_person: Client, session: Session
+) -> None:
+    add_event(session, "the oldest lamp", invocationId="e-1")
+    add_event(session, "a kept lamp", invocationId="e-2")
+    add_event(session, "an undone lamp", invocationId="e-3")
+    add_event(session, author="user", actions={"rewindBeforeInvocationId": "e-3"}, invocationId="e-4")
+    add_event(session, "no more of it", invocationId="e-5")
+    assert "a kept <mark>lamp</mark>" in browser_of_person.get("/chats/", {"q": "lamp"}).content.decode()
+
+
+def test_a_hit_shows_the_word_and_not_a_single_letter_beside_it(
+    browser_of_person: Client, session: Session
+) -> None:
+    add_event(session, "about a green lamp")
+    html = browser_of_person.get("/chats/", {"q": "a lamp"}).content.decode()
+    assert "about a green <mark>lamp</mark>" in html
+
+
+def test_a_search_reads_no_more_texts_than_it_shows(person: User, session: Session) -> None:
+    for number in range(50):
+        add_event(session, f"lamp {number}")
+    with CaptureQueriesContext(connection) as queries:
+        assert search_sessions(person, "lamp") == [session]
+    with connection.cursor() as cursor:
+        assert [cursor.execute(query["sql"]).rowcount for query in queries] == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("time", "status"),
+    [
+        ("2026-11-22T12:00:00+23:00", 200),
+        ("2026-11-22T12:00:00-23:59", 200),
+        ("0001-01-01T00:00:00+23:00", 400),
+        ("9999-12-31T23:00:00-23:00", 400),
+        ("2026-11-22T12:00:00", 400),
+        ("yesterday", 400),
+    ],
+)
+def test_a_cursor_with_an_odd_time_is_read_or_called_broken(
+    browser_of_person: Client, session: Session, time: str, status: int
+) -> None:
+    response = browser_of_person.get("/chats/", {"before": f"{time}_{session.pk}"})
+    assert response.status_code == status
 
 
 def test_a_text_of_very_many_words_can_be_stored_and_found(
