@@ -106,7 +106,7 @@ async def change_session(user: User, session_id: UUID, change: str, title: str =
     if change == changes.RESTORE:
         session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
         if session is None:
-            raise NotFoundError("This chat is deleted for good.")
+            raise NotFoundError(changes.GONE)
     else:
         session = await own_session(user, session_id)
     await in_thread(changes.change_session, session, change, title)

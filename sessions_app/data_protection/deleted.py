@@ -22,11 +22,15 @@ def deleted_session_repair() -> Repair:
 
 
 def _overdue() -> QuerySet[Session]:
+    return without_held(_deleted_long_ago()).only("pk", "user_id").order_by("deleted_at")
+
+
+def _deleted_long_ago() -> QuerySet[Session]:
     deleted_before = timezone.now() - timedelta(seconds=conf().deletion_undo_seconds)
-    overdue = Session.objects.filter(deleted_at__lt=deleted_before).only("pk", "user_id")
-    return without_held(overdue).order_by("deleted_at")
+    return Session.objects.filter(deleted_at__lt=deleted_before)
 
 
 def _erase(session: Session) -> None:
-    with suppress(NotFoundError, LegalHoldError):  # erased or held meanwhile
-        erase_session(session.pk, ErasureOrder(reason="Deleted by its user.", by=session.user_id))
+    order = ErasureOrder(reason="Deleted by its user.", by=session.user_id)
+    with suppress(NotFoundError, LegalHoldError):  # restored, erased or held meanwhile
+        erase_session(session.pk, order, among=_deleted_long_ago())

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from sessions_app.data_protection.counts import counts_of_sessions
@@ -39,19 +40,25 @@ class ErasureOrder:
     by: Any = None
 
 
-def erase_session(session_pk: UUID, order: ErasureOrder) -> Tombstone:
+def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session] | None = None) -> Tombstone:
     """Stop the session's work, then delete the session with everything that belongs to it.
 
+    Args:
+        among: sessions that may be erased; all without it. A session that leaves them meanwhile is kept.
+
     Raises:
-        NotFoundError: there is no such session.
+        NotFoundError: there is no such session to erase.
         LegalHoldError: the session or its user is under legal hold.
     """
-    session = Session.objects.only("pk", "user_id").filter(pk=session_pk).first()
+    rows = (Session.objects.all() if among is None else among).filter(pk=session_pk)
+    session = rows.only("pk", "user_id").first()
     if session is None:
-        raise NotFoundError(f"There is no session '{session_pk}'.")
+        raise NotFoundError(f"There is no session '{session_pk}' to erase.")
     refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
     tombstone = open_tombstone(ErasedKind.SESSION, session.pk, session.user_id, order)
-    erase_session_rows(session.pk, tombstone)
+    erase_session_rows(rows, tombstone)
+    if _withdraw_unused(tombstone):
+        raise NotFoundError(f"There is no session '{session_pk}' to erase any more.")
     return finish(tombstone)
 
 
@@ -80,13 +87,20 @@ def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
     sessions = sessions_of(user_pk).order_by("pk")
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
-            erase_session_rows(session_pk, tombstone)
+            erase_session_rows(Session.objects.filter(pk=session_pk), tombstone)
 
 
-def erase_session_rows(session_pk: UUID, tombstone: Tombstone) -> None:
-    """Stop the session's work and delete its rows. Its files are deleted after the commit."""
-    stop_work(session_pk, by=tombstone.by_id)
-    rows = Session.objects.filter(pk=session_pk)
+def erase_session_rows(rows: QuerySet[Session], tombstone: Tombstone) -> None:
+    """Stop the work of the one session in `rows` and delete its rows. Its files are deleted after the commit.
+
+    Both steps look at the session under the lock of its row: a person may restore a deleted session at any moment.
+    The first is committed before the second, so that a process that runs the session is refused and does not wait.
+    """
+    with transaction.atomic():
+        session = rows.only("pk").select_for_update().first()
+        if session is None:
+            return
+        stop_work(session.pk, by=tombstone.by_id)
     with transaction.atomic():
         session = rows.select_for_update().first()
         if session is None:
@@ -113,6 +127,12 @@ def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: Erasu
         defaults={"user_id": str(user_pk), "reason": order.reason, "by_id": order.by},
     )
     return tombstone
+
+
+def _withdraw_unused(tombstone: Tombstone) -> bool:
+    """Delete the tombstone if nothing was erased under it, by this process or another one; True when deleted."""
+    deleted, _ = Tombstone.objects.filter(pk=tombstone.pk, counts={}).delete()
+    return bool(deleted)
 
 
 def finish(tombstone: Tombstone) -> Tombstone:

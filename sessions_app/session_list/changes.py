@@ -9,7 +9,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 
 from sessions_app.codec import storable
-from sessions_app.errors import InvalidInputError
+from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import rewound_ranges
 from sessions_app.models import Event, LegalHold, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
@@ -27,19 +27,22 @@ _VALUES: Mapping[str, Mapping[str, Any]] = {
     RESTORE: {"deleted_at": None},
 }
 CHANGES = (RENAME, *_VALUES)
+GONE = "This chat is deleted for good."
 
 
 def change_session(session: Session, change: str, title: str) -> None:
     """Make one of `CHANGES` to the session.
 
     Raises:
+        NotFoundError: the session is erased already.
         InvalidInputError: the title is empty or too long.
         LegalHoldError: the session is to be deleted, and it or its user is under legal hold.
     """
     if change == DELETE:
         refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
     values = _new_title(title) if change == RENAME else _VALUES[change]
-    Session.objects.filter(pk=session.pk).update(**values)
+    if not Session.objects.filter(pk=session.pk).update(**values):
+        raise NotFoundError(GONE)
 
 
 def _new_title(text: str) -> dict[str, Any]:
