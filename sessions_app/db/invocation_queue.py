@@ -84,7 +84,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     """Add an invocation; with a `lease`, claim it at once when the session has no other active invocation.
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
-    such session. The message holds no credentials; `credentials` has them, encrypted.
+    such session, or has deleted it. The message holds no credentials; `credentials` has them, encrypted.
     """
     limits = rules.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
@@ -118,7 +118,8 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
 _ENQUEUE = f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
-    FROM sessions_app_session WHERE id = %(session)s AND user_id = %(user)s FOR UPDATE
+    FROM sessions_app_session
+    WHERE id = %(session)s AND user_id = %(user)s AND deleted_at IS NULL FOR UPDATE
 ), rules AS (
     SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
         s.lease_owner = '' AND NOT EXISTS (

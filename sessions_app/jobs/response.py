@@ -22,12 +22,13 @@ logger = logging.getLogger(__name__)
 def queue_response(job_id: UUID) -> None:
     """Queue the function response of a finished job.
 
-    Idempotent: the job id is the client id of the invocation.
+    Idempotent: the job id is the client id of the invocation. The response to a deleted session waits until the
+    session is restored: then a sweep queues it.
     """
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
     if job is None or not job.is_ended:
         return
-    threads.run(
+    queued = threads.run(
         invocation_queue.enqueue(
             job.session_id,
             user_id=job.session.user_id,
@@ -36,6 +37,8 @@ def queue_response(job_id: UUID) -> None:
             message=content_to_json(_function_response(job)),
         )
     )
+    if queued is None:
+        return
     ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())
     try:
         send_run_session(job.session_id)

@@ -33,12 +33,17 @@ def job_repairs() -> list[Repair]:
         OverdueRows(_lost, _recover),
         OverdueRows(_cancelled, lambda job: end_cancelled_job(job.pk)),
         OverdueRows(_to_send, _send),
-        OverdueRows(lambda: _undelivered().ended(), _answer),
+        OverdueRows(_unanswered, _answer),
     ]
 
 
 def _undelivered() -> ToolJobQuerySet:
     return ToolJob.objects.undelivered().order_by("created_at")
+
+
+def _unanswered() -> ToolJobQuerySet:
+    """Return the ended jobs without a queued function response. The jobs of a deleted session wait."""
+    return _undelivered().ended().filter(session__deleted_at=None)
 
 
 def _lost() -> ToolJobQuerySet:

@@ -32,9 +32,11 @@ class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
     def due(self) -> ScheduledTaskQuerySet:
         """Return the active tasks whose next run is due by the database's clock.
 
-        The tasks of a deactivated user wait.
+        The tasks of a deactivated user or a deleted session wait.
         """
-        return self.active().filter(next_at__lte=Now(), session__user__is_active=True)
+        return self.active().filter(
+            next_at__lte=Now(), session__user__is_active=True, session__deleted_at=None
+        )
 
 
 class ScheduledTask(models.Model):

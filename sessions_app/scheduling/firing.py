@@ -51,14 +51,14 @@ def _fire(task: ScheduledTask) -> None:
 
     A retry after a crash in between enqueues the same client id, which adds nothing. Of several processes, only one
     finds the row unchanged and advances it. A task whose call was rewound is cancelled instead: the process that
-    rewound the session may have died before it cancelled the task.
+    rewound the session may have died before it cancelled the task. A task whose session was just deleted stays due.
     """
     if _is_rewound(task):
         _publish(cancel_task(task.session_id, task.pk, actors.person(task.session.user)))
         return
     following = task.time_after(_found_at(task))
     run_number = task.runs + 1
-    threads.run(
+    queued = threads.run(
         invocation_queue.enqueue(
             task.session_id,
             user_id=task.session.user_id,
@@ -67,6 +67,8 @@ def _fire(task: ScheduledTask) -> None:
             message=content_to_json(wake_up(task.task)),
         )
     )
+    if queued is None:
+        return
     if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):
         task.runs, task.next_at = run_number, following
         _publish(task)
