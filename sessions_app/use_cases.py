@@ -232,17 +232,16 @@ async def upload_file(
         InvalidInputError: the file is empty, too large or of a type that the site does not take.
         LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
     """
-    if not new_app:
-        await own_session(user, session_id)
+    session = None if new_app else await own_session(user, session_id)
     if exceeded := rates().count(allowance.frames(user.pk, network)):
         raise LimitExceededError(
             f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
-    await in_thread(check_upload, upload)  # before a session is created
-    if new_app:
-        await create_session(user, new_app, network, session_id=session_id)
-    return await in_thread(store_upload, await own_session(user, session_id), upload)
+    mime_type = await in_thread(check_upload, upload)  # before a session is created
+    if session is None:
+        session = await create_session(user, new_app, network, session_id=session_id)
+    return await in_thread(store_upload, session, upload, mime_type)
 
 
 async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:

@@ -24,19 +24,20 @@ FileName = tuple[str, int]
 """Filename and version."""
 
 
-def store_upload(session: Session, upload: UploadedFile[Any]) -> Artifact:
+def store_upload(session: Session, upload: UploadedFile[Any], mime_type: str) -> Artifact:
     """Store the file as the next version of the artifact of its name.
 
+    Args:
+        mime_type: type of the file, from `check_upload`.
+
     Raises:
-        InvalidInputError: the file is empty, too large, or of a type that the site does not take.
         LimitExceededError: the person's files would be too large together.
     """
-    filename, mime_type = artifact_name(upload.name or ""), check_upload(upload)
     artifact = Artifact(
         app_name=session.app_name,
         user_id=session.user_id,
         session=session,
-        filename=filename,
+        filename=artifact_name(upload.name or ""),
         mime_type=mime_type,
         part_kind="blob",
         size=upload.size or 0,

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
@@ -64,6 +65,12 @@ def test_a_file_is_stored_as_an_artifact_with_its_bytes(browser_of_person: Clien
     assert (row.session_id, row.user_id, row.size, row.is_upload) == (session.pk, session.user_id, 8, True)
     assert body_of(browser_of_person.get(response.json()["url"])) == PNG
     assert PersonUsage.objects.get(pk=session.user_id).artifact_bytes == 8
+
+
+def test_an_upload_looks_for_its_session_once(browser_of_person: Client, session: Session) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert send(browser_of_person, session, "cat.png", PNG).status_code == 201
+    assert sum('FROM "sessions_app_session"' in query["sql"] for query in queries) == 1
 
 
 def test_a_large_file_goes_through_a_temporary_file(browser_of_person: Client, session: Session) -> None:
