@@ -72,16 +72,28 @@ async def create_session(
 
 
 async def begin_session(
-    user: User, session_id: UUID, app_name: str, text: str, files: Sequence[FileName] = (), network: str = ""
+    user: User,
+    session_id: UUID,
+    app_name: str,
+    client_id: str,
+    text: str,
+    files: Sequence[FileName] = (),
+    network: str = "",
 ) -> None:
     """Create a session for its first message, which is sent next. Idempotent.
 
     Raises:
         InvalidInputError: the message cannot be sent; no session is created.
-        NotFoundError, LimitExceededError: see `create_session`.
+        NotFoundError: the message has files and there is no session, which the upload of a file creates; or see
+            `create_session`.
+        LimitExceededError: see `create_session`.
     """
+    _check_client_id(client_id)
     _validated_text(text, files)
-    await create_session(user, app_name, network, session_id=session_id)
+    if files:
+        await own_session(user, session_id)
+    else:
+        await create_session(user, app_name, network, session_id=session_id)
 
 
 async def _count_new_session(user: User, network: str) -> None:
@@ -138,11 +150,8 @@ async def send_message(
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
         LimitExceededError: too many messages of the user wait for their turn.
     """
+    _check_client_id(client_id)
     text = _validated_text(text, files)
-    if client_ids.is_reserved(client_id):
-        raise InvalidInputError(
-            f"The message id {client_id!r} begins with a reserved prefix. Use another id."
-        )
     parts = [types.Part(text=text)] if text else []
     if files:
         session = await own_session(user, session_id)
@@ -187,10 +196,11 @@ async def edit_message(
         files: uploads of the session that the new message refers to.
 
     Raises:
-        InvalidInputError: the message is empty or too long.
+        InvalidInputError: the message is empty or too long, or the client id has a prefix of the site.
         NotFoundError: the user has no such session, or the message or a file is not part of it.
         ConflictError: an invocation is active in the session.
     """
+    _check_client_id(client_id)  # before the rewind
     text = _validated_text(text, files)
     session = await own_session(user, session_id)
     await in_thread(references_to, session, files)  # before the rewind
@@ -203,6 +213,13 @@ async def edit_message(
     else:
         await in_thread(changes.forget_title_of_first_message, session)
     return await send_message(user, session_id, client_id, text, files)
+
+
+def _check_client_id(client_id: str) -> None:
+    if client_ids.is_reserved(client_id):
+        raise InvalidInputError(
+            f"The message id {client_id!r} begins with a reserved prefix. Use another id."
+        )
 
 
 def _validated_text(text: str, files: Sequence[FileName]) -> str:

@@ -120,7 +120,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             if not await self._sign_ins.is_valid(self._sign_in):
                 await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
                 return
-            if self._viewer.is_new and isinstance(frame, Message):
+            if self._viewer.is_new and isinstance(frame, Message) and frame.replaces is None:
                 await self._begin_session(frame)
             await handle_frame(frame, self._user, self._session_id)
         except (AdkError, *UNAVAILABLE):
@@ -133,7 +133,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _begin_session(self, first: Message) -> None:
         files = [(file.name, file.version) for file in first.files]
         await use_cases.begin_session(
-            self._user, self._session_id, self._new_app, first.text, files, self._network
+            self._user, self._session_id, self._new_app, first.id, first.text, files, self._network
         )
         self._viewer.begin()
 

@@ -126,3 +126,13 @@ async def test_a_replaced_message_is_not_replaced_again(person: User, model: Scr
     with pytest.raises(InvalidInputError):
         await use_cases.edit_message(person, session.id, "empty", "  ", first)
     assert await Event.objects.filter(session=session).acount() == 5
+
+
+async def test_an_edit_with_a_reserved_id_is_refused_before_the_rewind(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await ask(person, session, model, "one")
+    with pytest.raises(InvalidInputError, match="reserved prefix"):
+        await use_cases.edit_message(person, session.id, "job:1", "two", first)
+    assert not await Event.objects.filter(session=session).rewinds().aexists()

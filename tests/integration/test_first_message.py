@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django import Settings
 
@@ -60,6 +62,11 @@ class NewTab:
 
     async def close(self) -> None:
         await self.socket.disconnect()
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Settings, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
 
 
 @pytest.fixture
@@ -143,16 +150,39 @@ async def test_a_first_message_that_is_sent_again_makes_one_session(person: User
     assert await Session.objects.acount() == await Invocation.objects.acount() == 1
 
 
-@pytest.mark.parametrize("text", [" ", "x" * 40_000])
-async def test_a_first_message_that_is_refused_leaves_no_row(person: User, text: str) -> None:
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"text": " "}, "invalid"),
+        ({"text": "x" * 40_000}, "invalid"),
+        ({"id": "job:1"}, "invalid"),
+        ({"replaces": "e-1"}, "not_found"),
+        ({"files": [{"name": "a.txt", "version": 0}]}, "not_found"),
+    ],
+    ids=["empty", "too long", "reserved id", "edit", "file"],
+)
+async def test_a_first_message_that_is_refused_leaves_no_row(
+    person: User, message: dict[str, Any], code: str
+) -> None:
     tab = NewTab(person, uuid4())
     await tab.open()
-    await tab.send(type="message", id="m1", text=text)
-    assert (await tab.receive("error"))["code"] == "invalid"
+    await tab.send(**{"type": "message", "id": "m1", "text": "Hello", **message})
+    assert (await tab.receive("error"))["code"] == code
     await tab.send(type="cancel", invocation_id="e-1")
     assert (await tab.receive("error"))["code"] == "not_found"
     await tab.close()
     assert not await Session.objects.aexists()
+
+
+async def test_a_first_message_has_the_file_that_created_its_session(person: User) -> None:
+    session_id, file = uuid4(), SimpleUploadedFile("a.txt", b"a")
+    tab = NewTab(person, session_id)
+    await tab.open()
+    await use_cases.upload_file(person, session_id, file, new_app="echo")
+    await tab.send(type="message", id="m1", text="", files=[{"name": "a.txt", "version": 0}])
+    await tab.receive("invocation", status="completed")
+    await tab.close()
+    assert (await Session.objects.aget()).title == "a.txt"
 
 
 async def test_new_sessions_are_limited(person: User, settings: Settings) -> None:

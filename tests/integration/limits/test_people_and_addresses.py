@@ -280,7 +280,7 @@ async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
     monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
     configure(new_sessions_per_person=4, new_sessions_per_address=2)  # a refused one counts for the person
     for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
-        begin = use_cases.begin_session(person, uuid4(), "echo", "Hello", network=network)
+        begin = use_cases.begin_session(person, uuid4(), "echo", "m1", "Hello", network=network)
         if is_refused:
             with pytest.raises(LimitExceededError, match="conversations were begun here within an hour"):
                 await begin
