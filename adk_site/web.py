@@ -13,6 +13,7 @@ from daphne.cli import CommandLineInterface  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
+from adk_site.body_limit import limit_bodies  # noqa: E402
 from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
@@ -22,4 +23,5 @@ if __name__ == "__main__":
         limit_database_use(settings.DATABASES["default"], conf())
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
+    limit_bodies()
     CommandLineInterface.entrypoint()

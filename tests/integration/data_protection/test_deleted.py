@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from sessions_app import use_cases
 from sessions_app.data_protection import erase
+from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation, Session, Tombstone
@@ -52,8 +53,6 @@ async def test_a_session_that_is_restored_before_the_sweep_reaches_the_session_k
 async def test_a_session_that_is_restored_after_its_work_was_stopped_is_not_erased(
     overdue: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop_work = erase.stop_work
-
     def stop_work_then_restore(session_pk: UUID, *, by: Any) -> None:
         stop_work(session_pk, by=by)
         transaction.on_commit(lambda: Session.objects.filter(pk=session_pk).update(deleted_at=None))

@@ -1,0 +1,58 @@
+"""Contract: a request that is larger than any upload is refused before its body is read (real Daphne)."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection, HTTPResponse
+
+import pytest
+
+from sessions_app.conf import conf
+from tests.benchmarks.daphne import daphne
+from tests.stack.database import server_variables
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+PIECE = bytes(2**20)
+TOO_LARGE = {"error": "The request is too large. A file may have 10.0\xa0MB."}
+PATH = "/chat/5c3f9a44-6f0b-4d8c-9d5e-0a8a3e1d2b11/files/"
+
+
+@pytest.fixture
+def port(transactional_db: None) -> Iterator[int]:
+    with daphne("adk_site.asgi:application", "tests.stack.settings", environment=server_variables()) as (
+        port,
+        _,
+    ):
+        yield port
+
+
+def post(port: int, body: Iterable[bytes], **headers: str) -> tuple[int, bytes]:
+    """Return status and body of the response."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request("POST", PATH, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def test_a_body_that_is_announced_as_too_large_is_refused_before_it_is_sent(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {2**40}\r\n\r\n".encode())
+        response = HTTPResponse(client)
+        response.begin()
+        assert (response.status, json.load(response)) == (413, TOO_LARGE)
+        client.sendall(PIECE)  # which the site drops
+
+
+def test_a_body_of_unknown_length_is_refused_when_it_becomes_too_large(port: int) -> None:
+    status, body = post(port, (PIECE for _ in range(64)))
+    assert (status, json.loads(body)) == (413, TOO_LARGE)
+
+
+def test_a_body_with_the_largest_file_reaches_the_site(port: int) -> None:
+    length = conf().upload_bytes + 1_000
+    assert post(port, [bytes(length)], **{"Content-Length": str(length)})[0] == 403  # has no CSRF token
+    assert post(port, (PIECE for _ in range(10)))[0] == 403
