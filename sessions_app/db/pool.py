@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -48,6 +48,9 @@ async def close_pool() -> None:
     opening = _pools.pop()
     if opening is not None:
         await (await opening).close()
+    closer = _closers.pop()
+    if closer is not None:
+        closer.cancel()
 
 
 async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
@@ -104,10 +107,29 @@ async def _open() -> Pool:
 
 
 def _start_opening() -> asyncio.Task[Pool]:
+    _closers.get()
     return asyncio.create_task(_open(), name="open the connection pool")
 
 
+def _start_closer() -> asyncio.Task[None]:
+    return asyncio.create_task(_close_with_loop(), name="close the connection pool with its loop")
+
+
+async def _close_with_loop() -> None:
+    """Close the pool when the loop is about to end, as the loop of `async_to_sync` does after each call.
+
+    The end of a loop cancels its tasks once. A worker of the pool that is connecting goes on nevertheless, and the
+    loop would wait for it for ever.
+    """
+    try:
+        await asyncio.Event().wait()
+    finally:
+        with suppress(asyncio.CancelledError):  # of a worker
+            await close_pool()
+
+
 _pools = LoopLocal(_start_opening)
+_closers = LoopLocal(_start_closer)
 
 
 def _connection_parameters() -> dict[str, Any]:

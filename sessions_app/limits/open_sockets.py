@@ -47,6 +47,7 @@ class OpenSockets:
 
     def __init__(self) -> None:
         self._keys: dict[str, list[str]] = {}
+        self._closing: dict[str, list[str]] = {}
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -55,7 +56,9 @@ class OpenSockets:
         socket_id = uuid4().hex
         exceeded = self._add(socket_id, allowances)
         if exceeded is None and allowances:
-            place = await limit_threads.run(attempt, partial(_open, socket_id, allowances))
+            with self._lock:
+                closing = dict(self._closing)
+            place = await limit_threads.run(attempt, partial(_open, socket_id, allowances, closing))
             exceeded = allowances[place - 1] if place else None
             if exceeded is not None:
                 self._remove(socket_id)
@@ -65,7 +68,9 @@ class OpenSockets:
         """Count the socket no more. Idempotent; Redis is told from a thread."""
         keys = self._remove(socket_id)
         if keys:
-            limit_threads.executor.submit(attempt, partial(_close, {socket_id: keys}))
+            with self._lock:
+                self._closing[socket_id] = keys
+            limit_threads.executor.submit(self._tell_closed, {socket_id: keys})
 
     async def close_all(self) -> None:
         """Count no socket of this process any more, so that people may connect to another process at once."""
@@ -86,6 +91,12 @@ class OpenSockets:
         for start in range(0, len(subjects), SUBJECTS_PER_CALL):
             attempt(partial(_renew, subjects[start : start + SUBJECTS_PER_CALL]))
 
+    def _tell_closed(self, sockets: dict[str, list[str]]) -> None:
+        attempt(partial(_close, sockets))
+        with self._lock:
+            for socket_id in sockets:
+                self._closing.pop(socket_id, None)
+
     def _add(self, socket_id: str, allowances: Sequence[Allowance]) -> Allowance | None:
         with self._lock:
             for allowance in allowances:
@@ -105,8 +116,15 @@ class OpenSockets:
         return keys
 
 
-def _open(socket_id: str, allowances: Sequence[Allowance], redis: Redis) -> int:
-    """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1."""
+def _open(
+    socket_id: str, allowances: Sequence[Allowance], closing: dict[str, list[str]], redis: Redis
+) -> int:
+    """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1.
+
+    The closing sockets leave their sets first: the thread that tells Redis of them may come later.
+    """
+    if closing:
+        _close(closing, redis)
     keys = [PREFIX + allowance.key for allowance in allowances]
     most = [allowance.most for allowance in allowances]
     return cast(int, redis.register_script(_OPEN)(keys, [EXPIRY_SECONDS, socket_id, *most]))

@@ -1,6 +1,9 @@
-"""Prepared statements of the connection pool, with and without a pooler in between (docs/scaling.md)."""
+"""The connection pool: its prepared statements, with and without a pooler in between (docs/scaling.md), its end."""
 
 from __future__ import annotations
+
+import asyncio
+import threading
 
 import pytest
 from pytest_django import Settings
@@ -31,3 +34,11 @@ async def test_a_connection_keeps_no_prepared_statements_when_the_setting_is_off
     without_prepared_statements: None,
 ) -> None:
     assert await prepared_statements() == 0
+
+
+def test_a_loop_that_has_used_a_pool_ends() -> None:
+    for _ in range(60):  # in some of them a worker of the pool is connecting when the loop ends
+        thread = threading.Thread(target=asyncio.run, args=[fetch_one("SELECT 1", {})], daemon=True)
+        thread.start()
+        thread.join(timeout=20)
+        assert not thread.is_alive()

@@ -194,6 +194,14 @@ async def test_open_sockets_of_a_person_are_limited_until_one_is_closed(
     await tabs[1].leave()
 
 
+async def test_the_place_of_a_closed_socket_is_free_at_once() -> None:
+    allowance, sockets = [Allowance(f"sockets:person:{uuid4().hex}", 1)], OpenSockets()
+    for _ in range(1000):  # the thread that tells Redis of a closed socket may come after the one of the next
+        socket_id = await sockets.open(allowance)
+        assert isinstance(socket_id, str)
+        sockets.close(socket_id)
+
+
 async def test_open_sockets_are_counted_over_processes_and_those_of_a_dead_one_expire(redis: Redis) -> None:
     key = f"sockets:person:{uuid4().hex}"
     allowance = [Allowance(key, 2)]

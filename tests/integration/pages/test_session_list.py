@@ -23,7 +23,7 @@ from sessions_app.tasks import sweep
 from tests.integration.pages.page_helpers import add_event, page
 
 CURSORS = re.compile(r'rel="next" href="[^"]*before=([^"]+)"')
-MANY = 10_000
+MANY = 1_000
 
 
 def titles(html: str) -> list[str]:
@@ -267,14 +267,14 @@ def test_a_text_of_very_many_words_can_be_stored_and_found(
 
 @pytest.fixture
 def many(person: User) -> None:
-    """Ten thousand sessions of the person, between as many of somebody else: an index over all people is no help."""
+    """The person's sessions between as many of each of nine others: an index over all people is no help."""
     now = timezone.now()
-    somebody_else = User.objects.create_user("grace")
+    others = [User.objects.create_user(f"person{number}") for number in range(9)]
     Session.objects.bulk_create(
         Session(app_name="help_desk", user=user, key=str(number), title=f"Chat {number:05}",
                 updated_at=now - timedelta(minutes=number // 3))
+        for user in (person, *others)  # person by person: PostgreSQL takes the order of the rows into account
         for number in range(MANY)
-        for user in (person, somebody_else)
     )  # fmt: skip
     body = {
         "id": "1",
@@ -301,7 +301,7 @@ def plan_of(request: Callable[[], object], marker: str) -> str:
         return "\n".join(row[0] for row in cursor.fetchall())
 
 
-def test_a_list_of_ten_thousand_sessions_is_read_and_searched_by_indexes(person: User, many: None) -> None:
+def test_a_list_of_thousands_of_sessions_is_read_and_searched_by_indexes(person: User, many: None) -> None:
     shown: list[str] = []
     before = ""
     while len(shown) < 300:
@@ -311,6 +311,6 @@ def test_a_list_of_ten_thousand_sessions_is_read_and_searched_by_indexes(person:
     assert len(set(shown)) == 300 and set(shown) == {f"Chat {number:05}" for number in range(300)}
     plan = plan_of(lambda: listing.list_sessions(person, before=before), "LIMIT 31")
     assert "Seq Scan on sessions_app_session" not in plan and "session_in_list" in plan, plan
-    assert [session.title for session in search_sessions(person, "word9999")] == ["Chat 09999"]
-    plan = plan_of(lambda: search_sessions(person, "word9999"), "@@")
+    assert [session.title for session in search_sessions(person, "word999")] == ["Chat 00999"]
+    plan = plan_of(lambda: search_sessions(person, "word999"), "@@")
     assert "Seq Scan on sessions_app_event" not in plan and "event_words" in plan, plan
