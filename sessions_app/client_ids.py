@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from sessions_app.errors import InvalidInputError
+
 ANSWER = "answer:"
 JOB = "job:"
 RETRY = "retry:"
@@ -18,9 +20,12 @@ MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
 """Prefixes of invocations that a newer message does not interrupt and that only the limits of a day hold up."""
 
 
-def is_reserved(client_id: str) -> bool:
-    """True when the id has a prefix of the site, which a browser may not use."""
-    return client_id.startswith(SITE_PREFIXES)
+def refuse_reserved(client_id: str) -> None:
+    """Raise `InvalidInputError` when the id has a prefix of the site, which a browser may not use."""
+    if client_id.startswith(SITE_PREFIXES):
+        raise InvalidInputError(
+            f"The message id {client_id!r} begins with a reserved prefix. Use another id."
+        )
 
 
 def of_answer(call_id: str) -> str:

@@ -84,11 +84,10 @@ async def begin_session(
 
     Raises:
         InvalidInputError: the message cannot be sent; no session is created.
-        NotFoundError: the message has files and there is no session, which the upload of a file creates; or see
-            `create_session`.
+        NotFoundError: the message has files, whose upload would have created the session; or see `create_session`.
         LimitExceededError: see `create_session`.
     """
-    _check_client_id(client_id)
+    client_ids.refuse_reserved(client_id)
     _validated_text(text, files)
     if files:
         await own_session(user, session_id)
@@ -150,7 +149,7 @@ async def send_message(
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
         LimitExceededError: too many messages of the user wait for their turn.
     """
-    _check_client_id(client_id)
+    client_ids.refuse_reserved(client_id)
     text = _validated_text(text, files)
     parts = [types.Part(text=text)] if text else []
     if files:
@@ -200,7 +199,7 @@ async def edit_message(
         NotFoundError: the user has no such session, or the message or a file is not part of it.
         ConflictError: an invocation is active in the session.
     """
-    _check_client_id(client_id)  # before the rewind
+    client_ids.refuse_reserved(client_id)  # before the rewind
     text = _validated_text(text, files)
     session = await own_session(user, session_id)
     await in_thread(references_to, session, files)  # before the rewind
@@ -213,13 +212,6 @@ async def edit_message(
     else:
         await in_thread(changes.forget_title_of_first_message, session)
     return await send_message(user, session_id, client_id, text, files)
-
-
-def _check_client_id(client_id: str) -> None:
-    if client_ids.is_reserved(client_id):
-        raise InvalidInputError(
-            f"The message id {client_id!r} begins with a reserved prefix. Use another id."
-        )
 
 
 def _validated_text(text: str, files: Sequence[FileName]) -> str:

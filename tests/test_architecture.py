@@ -53,10 +53,10 @@ RUNTIME_ORDER = (
     "testing",
 )
 SESSIONS_APP_ORDER = (
+    "errors",
     "client_ids",
     "statuses",
     "actors",
-    "errors",
     "conf",
     "client_address",
     "loop_local",
