@@ -284,8 +284,9 @@ def many(person: User) -> None:
         "content": {"parts": [{"text": "lamp"}]},
     }
     Event.objects.bulk_create(
-        Event(session=session, seq=1, body={**body, "content": {"parts": [{"text": f"word{session.key}"}]}})
+        Event(session=session, seq=seq, body={**body, "content": {"parts": [{"text": f"word{session.key}"}]}})
         for session in Session.objects.filter(user=person).only("pk", "key")
+        for seq in range(1, 6)
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE sessions_app_session, sessions_app_event")
