@@ -9,8 +9,9 @@ from runtime.agents import LlmAgent
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.engine import referenced_artifacts
+from runtime.run_config import RunConfig
 from runtime.runners import InMemoryRunner
-from tests.fakes import ScriptedModel
+from tests.fakes import ScriptedModel, say
 
 PNG = b"\x89PNG\r\n\x1a\n"
 OWNER: Owner = {"app_name": "app", "user_id": "ada", "session_id": "s1"}
@@ -32,11 +33,15 @@ class Conversation:
         saved = await self.runner.artifact_service.save_artifact(**OWNER, filename=filename, artifact=part)
         return ArtifactReference(filename, saved, mime_type)
 
-    async def say(self, *parts: types.Part | ArtifactReference) -> list[types.Part]:
+    async def say(
+        self, *parts: types.Part | ArtifactReference, run_config: RunConfig | None = None
+    ) -> list[types.Part]:
         """Send a message; return the parts of all contents of the request."""
         own = [part.as_part() if isinstance(part, ArtifactReference) else part for part in parts]
         message = types.Content(role="user", parts=own)
-        async for _ in self.runner.run_async(user_id="ada", session_id="s1", new_message=message):
+        async for _ in self.runner.run_async(
+            user_id="ada", session_id="s1", new_message=message, run_config=run_config
+        ):
             pass
         return [part for content in self.model.requests[-1].contents for part in content.parts or []]
 
@@ -119,3 +124,11 @@ async def test_the_latest_files_fit_first(
     ]
     assert texts(sent)[-2] == "The file 'new.png':"
     assert sent[-1].inline_data is not None
+
+
+async def test_input_context_is_sent_before_a_message_with_a_file(conversation: Conversation) -> None:
+    """Contract L10."""
+    await conversation.say(types.Part(text="Hello"))
+    note = await conversation.save("n.txt", b"buy milk", "text/plain")
+    sent = await conversation.say(note, run_config=RunConfig(model_input_context=[say("It is Monday.")]))
+    assert texts(sent) == ["Hello", "ok", "It is Monday.", "The file 'n.txt':\nbuy milk"]
