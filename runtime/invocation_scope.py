@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.errors import LlmCallsLimitExceededError
+from runtime.events.allowances import Allowances
+from runtime.events.event import Event
+from runtime.events.summaries import session_allowances
 from runtime.sessions.deltas import is_plain_json
 
 
@@ -26,6 +29,7 @@ class InvocationScope:
         own_state: State values as loaded or committed, without later assignments of running code.
         credentials: Credentials given with the message, by credential key (contract T8). They exist only here, not
             in the state, which templates and child sessions read, and not in events.
+        known_allowances: Allowances of the session, with the number of events that they were found in.
         credential_lock: Held while a credential is exchanged for a token, which mostly works only once.
     """
 
@@ -37,6 +41,7 @@ class InvocationScope:
     begins_at: int = 0
     own_state: dict[str, Any] = field(default_factory=dict, repr=False)
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
+    known_allowances: tuple[int, Allowances] | None = field(default=None, repr=False)
     credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,6 +51,12 @@ class InvocationScope:
             for key, value in delta.items()
             if self.own_state.get(key) is value and is_plain_json(value)
         }
+
+    def allowances(self, events: Sequence[Event]) -> Allowances:
+        """Return the allowances of the session; the calls of one response share a walk through its events."""
+        if self.known_allowances is None or self.known_allowances[0] != len(events):
+            self.known_allowances = len(events), session_allowances(events)
+        return self.known_allowances[1]
 
     def spend_llm_call(self, limit: int) -> None:
         """Count one model call.

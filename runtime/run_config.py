@@ -92,7 +92,10 @@ class RunConfig(_IgnoredSettings):
     labels: dict[str, str] | None = None
 
     def for_child(self) -> RunConfig:
-        """Return the settings of an agent that runs as a tool: its text is not streamed, and its calls are its own."""
+        """Return the settings of an agent that runs as a tool, whose text goes to its caller as a whole.
+
+        The caller counts the model calls of both, with those of earlier attempts.
+        """
         return self.model_copy(update={"streaming_mode": StreamingMode.NONE, "llm_calls_before": 0})
 
     @field_validator("streaming_mode")

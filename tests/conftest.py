@@ -12,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
 from adk_site.garbage_collection import exclude_permanent_objects
+from sessions_app.db import threads
+from sessions_app.shutdown import shut_down
 
 BROWSER = "tests/browser/"
 RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
@@ -66,9 +68,13 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[None]:
-    """PostgreSQL and Redis, for as long as the tests run: the embedded ones unless the URLs are set."""
+    """PostgreSQL and Redis, for as long as the tests run: the embedded ones unless the URLs are set.
+
+    The background loop, which synchronous tests have started, ends before: its listener would go on asking for Redis.
+    """
     with running_servers(settings.DATA_DIR):
         yield
+        threads.run(shut_down())
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,9 @@ from runtime.errors import ConfigurationError
 REFUSED = frozenset(sys.stdlib_module_names) | {"yaml"}
 """Packages with functions that run what they are given, such as `os.system`; a model could call them."""
 
+_SCHEMA_PACKAGES = frozenset({"builtins", "collections", "types", "typing"})
+"""Packages of generic types that describe values, such as `list[int]`; a call of such a type runs nothing."""
+
 
 def resolve_fully_qualified_name(name: str) -> Any:
     """Import the module of `module.object` and return the object.
@@ -47,13 +50,17 @@ def _check(name: str, owner: str) -> None:
 
 
 def _owners(found: Any) -> list[str]:
-    """Return the modules that define a module, a class or a callable; none for other values and for type hints."""
+    """Return the modules that define a module, a class or a callable; none for other values.
+
+    A generic type such as `Popen[bytes]` is called like its class. Those that describe a schema have no owner.
+    """
     if isinstance(found, ModuleType):
         return [found.__name__]
     if isinstance(found, partial):
         return _owners(found.func)
-    is_type_hint = get_origin(found) is not None
-    owner = getattr(found, "__module__", None) if callable(found) and not is_type_hint else None
+    if (origin := get_origin(found)) is not None:
+        return [owner for owner in _owners(origin) if owner.partition(".")[0] not in _SCHEMA_PACKAGES]
+    owner = getattr(found, "__module__", None) if callable(found) else None
     return [owner] if owner else []
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runtime.apps.app import EventsCompactionConfig
+from runtime.events.allowances import withdrawn_tool
 from runtime.events.calls import made_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
@@ -116,13 +117,18 @@ def _last_cut(begin: int, limit: int, forbidden: set[int]) -> int | None:
 
 
 def _forbidden_cuts(log: list[Event]) -> set[int]:
-    """Return positions not to cut at: inside an invocation or call, or between events with equal timestamps."""
+    """Return positions not to cut at: inside an invocation or call, between equal timestamps, after a withdrawal.
+
+    A withdrawal stays in rewound events: a summary that ended there would pass for a summary of these events.
+    """
     invocation_starts: dict[str, int] = {}
     position_of = {id(event): index for index, event in enumerate(log)}
     forbidden = {
         position for position in range(1, len(log)) if log[position].timestamp == log[position - 1].timestamp
     }
     for index, event in enumerate(log):
+        if withdrawn_tool(event):
+            forbidden.add(index + 1)
         if event.content and event.invocation_id:
             forbidden.update(range(invocation_starts.setdefault(event.invocation_id, index) + 1, index + 1))
     for made in made_calls(log):

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from runtime.context import InvocationContext
 from runtime.engine.build_events import failure_event
 from runtime.events.event import Event
 
+Events = AsyncGenerator[Event, None]
 
-async def with_failure_event(
-    ctx: InvocationContext, stream: AsyncGenerator[Event, None]
-) -> AsyncGenerator[Event, None]:
+
+def with_failure_event(ctx: InvocationContext, stream: Events) -> Events:
     """Yield the agents' events; before an exception of the agents is raised, yield an error event."""
-    try:
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield event
-    except Exception as error:
+
+    async def failure(error: Exception) -> Event | None:
         if not ctx.run_config.records_failure:
-            raise
+            return None
         authors = (event.author for event in reversed(ctx.events()) if event.author != "user")
-        yield failure_event(ctx, next(authors, ctx.agent.name), error)
-        raise
+        return failure_event(ctx, next(authors, ctx.agent.name), error)
+
+    return _before_exceptions(failure, stream)
 
 
-async def with_told_plugins(
-    ctx: InvocationContext, stream: AsyncGenerator[Event, None]
-) -> AsyncGenerator[Event, None]:
+def with_told_plugins(ctx: InvocationContext, stream: Events) -> Events:
     """Yield the events of an invocation; tell the plugins of an exception that ends the invocation (contract C4)."""
-    try:
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield event
-    except Exception as error:
+
+    async def tell_plugins(error: Exception) -> None:
         if ctx.plugin_manager:
             await ctx.plugin_manager.tell("on_run_error_callback", invocation_context=ctx, error=error)
+
+    return _before_exceptions(tell_plugins, stream)
+
+
+async def _before_exceptions(react: Callable[[Exception], Awaitable[Event | None]], stream: Events) -> Events:
+    """Yield the events; before an exception is raised, await `react`, and yield its event if there is one."""
+    try:
+        async with aclosing(stream) as events:
+            async for event in events:
+                yield event
+    except Exception as error:
+        if last := await react(error):
+            yield last
         raise

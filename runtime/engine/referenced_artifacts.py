@@ -31,7 +31,8 @@ async def load_references(
     """Return the contents with the referenced artifacts in place of the references.
 
     Images, PDF and text become parts that hold them; other files are named only. The files of the latest contents
-    come first: what does not fit into `MOST_BYTES` is named only, too. The given contents are not changed.
+    come first. The first file that does not fit into `MOST_BYTES` is named only, and so are all after it, which are
+    not read. The given contents are not changed.
 
     Args:
         with_files: `positions_of_files` of the contents.
@@ -65,15 +66,16 @@ class _Loader:
         name, mime_type = reference.filename, reference.mime_type
         if not (mime_type in _SHOWN_TYPES or is_text(mime_type)):
             return [_text(f"[The file {name!r} ({mime_type}) was uploaded. It is an artifact of this name.]")]
+        if not self._bytes_left:
+            return [_left_out(name)]
         data = await self._load(reference)
         if data is None:
             return [_text(f"[The file {name!r} was uploaded. It does not exist any more.]")]
         text = _beginning(data) if is_text(mime_type) else ""
         size = len(text.encode()) if text else len(data)
         if size > self._bytes_left:
-            return [
-                _text(f"[The file {name!r} was uploaded. It is an artifact of this name, not shown here.]")
-            ]
+            self._bytes_left = 0  # A long session may have hundreds of files: read no more of them.
+            return [_left_out(name)]
         self._bytes_left -= size
         if is_text(mime_type):
             return [_text(f"The file {name!r}:\n{text}")]
@@ -96,6 +98,10 @@ def _beginning(data: bytes) -> str:
         return text
     more = len(text) - MOST_CHARACTERS
     return f"{text[:MOST_CHARACTERS]}\n[{more} more characters are in the artifact.]"
+
+
+def _left_out(name: str) -> types.Part:
+    return _text(f"[The file {name!r} was uploaded. It is an artifact of this name, not shown here.]")
 
 
 def _text(text: str) -> types.Part:

@@ -26,9 +26,11 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     """
     tools = await resolve_tools(agent, ctx)
     contents, with_files = build_contents(agent, ctx)
+    position = _position_of_input_context(contents, ctx)  # Loaded files make the message another one.
+    loaded = await load_references(ctx, contents, with_files)
     request = LlmRequest(
         model=model.model,
-        contents=await load_references(ctx, contents, with_files),
+        contents=[*loaded[:position], *_input_context(ctx.run_config), *loaded[position:]],
         config=_generation_config(agent, ctx.run_config),
         cache_config=ctx.context_cache_config,
     )
@@ -42,7 +44,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
         request.append_instructions([planning_instruction])
     for tool in [*tools, *_require_output_schema(agent, model, request, has_tools=bool(tools))]:
         await tool.process_llm_request(tool_context=Context(ctx), llm_request=request)
-    request.contents = instructions.insert_into(_with_input_context(request.contents, ctx))
+    request.contents = instructions.insert_into(request.contents)
     return request
 
 
@@ -83,11 +85,13 @@ def _merged(own: types.HttpOptions | None, given: types.HttpOptions) -> types.Ht
     return own.model_copy(update={**update, "headers": headers})
 
 
-def _with_input_context(contents: list[types.Content], ctx: InvocationContext) -> list[types.Content]:
-    """Return the contents with the context of the RunConfig before the user's message, or first without one."""
-    given = ctx.run_config.model_input_context
-    if not given:
-        return contents
-    places = (place for place in reversed(range(len(contents))) if contents[place] == ctx.user_content)
-    place = next(places, 0)
-    return [*contents[:place], *(content.model_copy(deep=True) for content in given), *contents[place:]]
+def _input_context(run_config: RunConfig) -> list[types.Content]:
+    return [content.model_copy(deep=True) for content in run_config.model_input_context or ()]
+
+
+def _position_of_input_context(contents: list[types.Content], ctx: InvocationContext) -> int:
+    """Return the position of the user's message; 0 without the message, or without an input context."""
+    if not ctx.run_config.model_input_context:
+        return 0
+    positions = (i for i in reversed(range(len(contents))) if contents[i] == ctx.user_content)
+    return next(positions, 0)

@@ -63,15 +63,15 @@ class BaseTool:
         )
 
     def display_text(self, result: Any) -> str | None:
-        """Return a text that shows the result to the person when no model sums it up; None for a silent result."""
+        """Return the text that shows the result to the person when no model call follows; None to show nothing."""
         return None
 
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Execute a call as a background job, where an exception may cause a retry; by default as `run_async`.
+        """Execute a call as a background job, where an exception may cause a retry; by default like `run_async`.
 
-        A result that holds only an `error`, which is not empty, is a failure of the job.
+        By default a result that holds only an `error` fails the job: see `job_result`.
         """
-        return failed_in_job(await self.run_async(args=args, tool_context=tool_context))
+        return job_result(await self.run_async(args=args, tool_context=tool_context))
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         """Change the request before each model call; by default, declare the tool and show files (contract Q13)."""
@@ -80,10 +80,10 @@ class BaseTool:
         await self.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Add the files to the request that the latest results name and the model should see; by default, none."""
+        """Add files to the request: those that the latest results name, for the model to see; by default, none."""
 
 
-def failed_in_job(result: Any) -> Any:
-    """Return the result of a job; a result that holds only an `error` is a failure, unless the `error` is empty."""
+def job_result(result: Any) -> Any:
+    """Return the result of a job; one that holds only an `error`, which is not empty, becomes a `ToolError`."""
     is_failure = isinstance(result, dict) and result.keys() == {"error"} and bool(result["error"])
     return ToolError(str(result["error"])) if is_failure else result

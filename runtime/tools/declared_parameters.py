@@ -1,10 +1,12 @@
-"""Parameters of a function declaration, whichever of its two fields holds their schema."""
+"""Parameters of a function declaration, which has them as `parameters` or as `parameters_json_schema`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from runtime import types
+from runtime.tools.openapi_tool.openapi_spec_parser.model_schema import declare_arguments
+from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, References, as_list, as_object
 
 
 def parameter_names(declaration: types.FunctionDeclaration) -> tuple[str, ...]:
@@ -19,11 +21,34 @@ def parameter_names(declaration: types.FunctionDeclaration) -> tuple[str, ...]:
 def parameter_schemas(
     declaration: types.FunctionDeclaration,
 ) -> Iterator[tuple[str, types.Schema, bool]]:
-    """Yield name and schema of each parameter, and True for a required one."""
-    schema = declaration.parameters
-    if schema is None and isinstance(declaration.parameters_json_schema, dict):
-        json_schema = types.JSONSchema.model_validate(declaration.parameters_json_schema)
-        schema = types.Schema.from_json_schema(json_schema=json_schema)
-    required = (schema.required or []) if schema else []
-    for name, parameter in ((schema.properties or {}) if schema else {}).items():
-        yield name, parameter, name in required
+    """Yield name and schema of each parameter, and True for a required one.
+
+    The schemas made of a JSON schema have types, choices and descriptions only. A server may send any JSON there: a
+    parameter whose schema cannot be read has an empty one.
+    """
+    if declaration.parameters is not None:
+        required = declaration.parameters.required or []
+        schemas = declaration.parameters.properties or {}
+    else:
+        given = as_object(declaration.parameters_json_schema)
+        required = as_list(given.get("required"))
+        readable = declare_arguments(as_object(given.get("properties")), [], References(given))
+        schemas = {name: _schema_of(node) for name, node in readable["properties"].items()}
+    for name, schema in schemas.items():
+        yield name, schema, name in required
+
+
+def _schema_of(node: Json) -> types.Schema:
+    """Return the schema of a node that `declare_arguments` has made."""
+    given = node.get("type")
+    kinds = [kind for kind in (given if isinstance(given, list) else [given]) if kind not in (None, "null")]
+    branches = [_schema_of(branch) for branch in node.get("anyOf", []) if branch.get("type") != "null"]
+    if len(kinds) > 1:
+        branches += [_schema_of({**node, "type": kind, "anyOf": []}) for kind in kinds]
+    return types.Schema(
+        type=types.Type(kinds[0].upper()) if len(kinds) == 1 else None,
+        enum=[str(value) for value in node.get("enum", [])] or None,
+        items=_schema_of(node["items"]) if node.get("items") else None,
+        any_of=branches or None,
+        description=node.get("description"),
+    )

@@ -63,10 +63,11 @@ async def close_live() -> None:
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await closing.relay.stop()
-            await listening
+            await asyncio.wait([listening])
     except Exception:  # Redis may be away. News are hints, so losing the last ones is safe.
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
-        await _cancel([listening])
+        sending = closing.relay.sending
+        await _cancel([listening, *([sending] if sending else [])])
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:

@@ -48,6 +48,7 @@ class Relay:
         self._sending: asyncio.Task[None] | None = None
         self._is_urgent = asyncio.Event()
         self._has_joined = asyncio.Event()
+        self._is_stopped = False
         self._next_send_at = 0.0
         self.on_cancel: Callable[[str], object] | None = None
         self.on_sign_out: Callable[[str], object] | None = None
@@ -92,7 +93,14 @@ class Relay:
         """Report that a user's list of sessions has changed."""
         self._post({"kind": "sessions", "user": user_id})
 
+    @property
+    def sending(self) -> asyncio.Task[None] | None:
+        """Task that sends news, or has sent the latest; None when there were none."""
+        return self._sending
+
     def _post(self, news: dict[str, Any]) -> None:
+        if self._is_stopped:  # Nobody would end a task that sends them.
+            return
         self._unsent.append(news)
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_all(), name="relay: send")
@@ -159,9 +167,13 @@ class Relay:
             self._has_joined.set()
 
     async def stop(self) -> None:
-        """Send the unsent news, then end `listen` by a message: a wait for Redis cannot be cancelled."""
+        """Send the unsent news, then end `listen` by a message: a wait for Redis cannot be cancelled.
+
+        News that come later are dropped.
+        """
+        self._is_stopped = True
         if self._sending:
-            await self._sending
+            await asyncio.wait([self._sending])
         if self._channel:
             await get_channel_layer().group_discard(GROUP, self._channel)
             await get_channel_layer().send(self._channel, {"type": STOP})

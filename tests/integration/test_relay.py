@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -156,6 +157,9 @@ class DeafLayer:
             await forever.wait()
         await forever.wait()
 
+    async def group_send(self, group: str, message: Any) -> None:
+        await self.receive(group)
+
 
 async def test_closing_ends_a_listener_that_loses_a_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "get_channel_layer", DeafLayer)
@@ -163,3 +167,22 @@ async def test_closing_ends_a_listener_that_loses_a_cancellation(monkeypatch: py
     await live().relay._has_joined.wait()
     await asyncio.wait_for(close_live(), timeout=20)
     assert all(task.done() for task in tasks)
+
+
+async def test_closing_ends_a_sender_that_loses_a_cancellation(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.ADK = {"heartbeat_seconds": 0.2}
+    monkeypatch.setattr(relay, "get_channel_layer", DeafLayer)
+    closing = live().relay
+    closing.send_log_position(uuid4(), 1)
+    await closing._has_joined.wait()
+    await asyncio.wait_for(close_live(), timeout=20)
+    assert closing.sending is not None and closing.sending.done()
+
+
+async def test_news_after_the_end_leave_no_task_that_nobody_ends() -> None:
+    closing = live().relay
+    await close_live()
+    closing.send_log_position(uuid4(), 1)
+    assert "relay: send" not in {task.get_name() for task in asyncio.all_tasks()}

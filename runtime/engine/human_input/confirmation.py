@@ -16,7 +16,6 @@ from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import ToolOfAgent
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.event_actions import EventActions
-from runtime.events.summaries import session_allowances
 from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import ToolError
@@ -77,7 +76,7 @@ def read_confirmation(response: types.FunctionResponse) -> ToolConfirmation:
 
 def _use_allowance(tool: BaseTool, context: Context) -> None:
     """Confirm the call if an allowance covers it."""
-    allowed = session_allowances(context.session.events)
+    allowed = context.invocation.scope.allowances(context.session.events)
     given_at = allowed.get(ToolOfAgent(agent=context.agent_name, tool=tool.name))
     if given_at is not None:
         context.allowed_at = given_at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from contextvars import Context
@@ -16,6 +15,7 @@ from mcp.client import Transport
 from mcp.types import CONNECTION_CLOSED
 
 from runtime.errors import AdkError
+from runtime.http_logs import without_secrets_of_urls
 
 T = TypeVar("T")
 Send = Callable[[Client], Awaitable[T]]
@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 # The words of the client and of servers for the status 404. The protocol defines no code for this error.
 _SESSION_ENDED = ("Session terminated", "Session not found")
-_SECRETS_OF_URLS = re.compile(r"(?<=://)[^\s/?#'\"]*@|\?[^\s'\"]*")
 
 
 class McpConnectionError(AdkError, ConnectionError):
@@ -161,4 +160,4 @@ def _reason(error: BaseException, timeout: float) -> str:
         return f"it did not answer within {timeout:g} seconds"
     if isinstance(error, httpx2.HTTPStatusError):
         return f"it answered with status {error.response.status_code}"
-    return _SECRETS_OF_URLS.sub("", str(error)).rstrip(".") or type(error).__name__
+    return without_secrets_of_urls(str(error)).rstrip(".") or type(error).__name__

@@ -10,7 +10,7 @@ from runtime import types
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import Context
-from runtime.tools.base_tool import BaseTool, failed_in_job
+from runtime.tools.base_tool import BaseTool, job_result
 from runtime.tools.header_provider import HeaderProvider, provided_headers
 from runtime.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from runtime.tools.openapi_tool.auth.authorize import Authorizer
@@ -127,7 +127,7 @@ class RestApiTool(BaseTool):
             result = await self._call(args, tool_context)
         except BadArgumentsError as error:
             result = failure(self.name, str(error))
-        return failed_in_job(result)
+        return job_result(result)
 
     async def _call(self, args: dict[str, Any], tool_context: Context | None) -> Any:
         authorizer = Authorizer(self.auth_scheme, self.auth_credential, self.credential_key, self._exchange)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -31,6 +31,9 @@ class Answer(BaseModel):
 
 
 Answers = list[Answer]
+ByName = Mapping[str, Answer]
+Choice = Literal["yes", "no"]
+Either = Answer | None
 
 
 class Shouting(LlmAgent):
@@ -219,6 +222,7 @@ def test_fields_of_ones_own_are_read_by_their_type_and_not_by_their_name(tmp_pat
     [
         ("run_command", "posix"),
         ("bound", "posix"),
+        ("generic", "subprocess"),
         ("subprocess", "subprocess"),
         ("hidden.eval", "builtins"),
         ("subprocess.run", "subprocess"),
@@ -232,6 +236,7 @@ def test_a_name_that_leads_through_a_package_of_ones_own_into_the_standard_libra
         "import builtins, functools, os, subprocess, sys\n"
         "from os import system as run_command\n"
         "bound = functools.partial(os.system, 'true')\n"
+        "generic = subprocess.Popen[bytes]\n"
         "sys.modules['passage.hidden'] = builtins\n"
         "sys.modules['passage.subprocess'] = subprocess\n"
     )
@@ -240,10 +245,11 @@ def test_a_name_that_leads_through_a_package_of_ones_own_into_the_standard_libra
         from_config(write(tmp_path, root=f"name: c\ntools: [passage.{name}]"))
 
 
-def test_types_of_the_standard_library_may_describe_a_schema(tmp_path: Path) -> None:
-    root = write(tmp_path, root=f"name: c\noutput_schema: {HERE}.Answers")
+@pytest.mark.parametrize("name", ["Answers", "ByName", "Choice", "Either"])
+def test_types_of_the_standard_library_may_describe_a_schema(tmp_path: Path, name: str) -> None:
+    root = write(tmp_path, root=f"name: c\noutput_schema: {HERE}.{name}")
     agent = from_config(root)
-    assert isinstance(agent, LlmAgent) and agent.output_schema == list[Answer]
+    assert isinstance(agent, LlmAgent) and agent.output_schema == globals()[name]
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent
+from runtime.artifacts import InMemoryArtifactService
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.engine import referenced_artifacts
-from runtime.runners import InMemoryRunner
-from tests.fakes import ScriptedModel
+from runtime.run_config import RunConfig
+from runtime.runners import Runner
+from runtime.sessions import InMemorySessionService
+from tests.fakes import ScriptedModel, say
 
 PNG = b"\x89PNG\r\n\x1a\n"
 OWNER: Owner = {"app_name": "app", "user_id": "ada", "session_id": "s1"}
+
+
+class RecordingArtifactService(InMemoryArtifactService):
+    """Service that records the names of the artifacts that are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[str] = []
+
+    async def load_artifact(self, *, filename: str, **values: Any) -> types.Part | None:
+        self.read.append(filename)
+        return await super().load_artifact(filename=filename, **values)
 
 
 class Conversation:
@@ -21,22 +38,31 @@ class Conversation:
 
     def __init__(self) -> None:
         self.model = ScriptedModel(rule=lambda request: "ok")
-        self.runner = InMemoryRunner(LlmAgent(name="agent", model=self.model), app_name="app")
+        self.artifacts = RecordingArtifactService()
+        self.runner = Runner(
+            agent=LlmAgent(name="agent", model=self.model),
+            app_name="app",
+            session_service=InMemorySessionService(),
+            artifact_service=self.artifacts,
+        )
 
     async def open(self) -> None:
         await self.runner.session_service.create_session(**OWNER)
 
     async def save(self, filename: str, data: bytes, mime_type: str) -> ArtifactReference:
         part = types.Part.from_bytes(data=data, mime_type=mime_type)
-        assert self.runner.artifact_service is not None
-        saved = await self.runner.artifact_service.save_artifact(**OWNER, filename=filename, artifact=part)
+        saved = await self.artifacts.save_artifact(**OWNER, filename=filename, artifact=part)
         return ArtifactReference(filename, saved, mime_type)
 
-    async def say(self, *parts: types.Part | ArtifactReference) -> list[types.Part]:
+    async def say(
+        self, *parts: types.Part | ArtifactReference, run_config: RunConfig | None = None
+    ) -> list[types.Part]:
         """Send a message; return the parts of all contents of the request."""
         own = [part.as_part() if isinstance(part, ArtifactReference) else part for part in parts]
         message = types.Content(role="user", parts=own)
-        async for _ in self.runner.run_async(user_id="ada", session_id="s1", new_message=message):
+        async for _ in self.runner.run_async(
+            user_id="ada", session_id="s1", new_message=message, run_config=run_config
+        ):
             pass
         return [part for content in self.model.requests[-1].contents for part in content.parts or []]
 
@@ -119,3 +145,23 @@ async def test_the_latest_files_fit_first(
     ]
     assert texts(sent)[-2] == "The file 'new.png':"
     assert sent[-1].inline_data is not None
+
+
+async def test_no_file_is_read_after_the_first_that_does_not_fit(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(referenced_artifacts, "MOST_BYTES", 5)
+    for filename, text in (("a.txt", b"a"), ("b.txt", b"b" * 6), ("c.txt", b"c")):
+        await conversation.say(await conversation.save(filename, text, "text/plain"))
+    conversation.artifacts.read.clear()
+    sent = texts(await conversation.say(types.Part(text="Well?")))
+    assert conversation.artifacts.read == ["c.txt", "b.txt"]
+    assert ["not shown here" in text for text in sent[:-1:2]] == [True, True, False]
+
+
+async def test_input_context_is_sent_before_a_message_with_a_file(conversation: Conversation) -> None:
+    """Contract L10."""
+    await conversation.say(types.Part(text="Hello"))
+    note = await conversation.save("n.txt", b"buy milk", "text/plain")
+    sent = await conversation.say(note, run_config=RunConfig(model_input_context=[say("It is Monday.")]))
+    assert texts(sent) == ["Hello", "ok", "It is Monday.", "The file 'n.txt':\nbuy milk"]

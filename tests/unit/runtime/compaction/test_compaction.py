@@ -14,6 +14,7 @@ from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.llm_event_summarizer import LlmEventSummarizer
 from runtime.errors import ConfigurationError, ModelError
 from runtime.events import Event, EventActions, EventCompaction
+from runtime.events.allowances import ToolOfAgent, withdrawal_of
 from runtime.models import LlmResponse
 from runtime.runners import InMemoryRunner, Runner
 from runtime.sessions import InMemorySessionService, Session
@@ -310,6 +311,21 @@ async def test_a_summary_of_events_rewound_in_the_meantime_is_not_stored(rewound
     assert await compacting is None
     await chat.say("three")
     assert chat.latest_contents() == ["user: one", "model: ONE", "user: three"][2 * (1 - rewound) :]
+
+
+async def test_a_withdrawal_that_a_rewind_has_kept_ends_no_summary() -> None:
+    chat = Chat(compacts=False, compaction_interval=1)
+    await chat.say("one")
+    two = (await chat.say("two"))[-1].invocation_id
+    withdrawal = withdrawal_of(ToolOfAgent(agent="agent", tool="pay"), "e-withdrawal")
+    await chat.service.append_event(await chat.session(), withdrawal)
+    await chat.runner.rewind_async(**ADA, rewind_before_invocation_id=two)
+    await chat.say("three")
+    assert await chat.runner.compact_async(**ADA) is not None
+    assert await chat.runner.compact_async(**ADA) is None
+    assert chat.summarizer.inputs == [["one", "ONE"]]
+    await chat.say("four")
+    assert chat.latest_contents() == ["model: summary 1", "user: three", "model: THREE", "user: four"]
 
 
 async def test_the_latest_agent_before_a_summary_handles_the_next_message() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from runtime import types
+from runtime import invocation_scope, types
 from runtime.agents import LlmAgent
 from runtime.context import new_invocation_id
 from runtime.events import Event
 from runtime.events.allowances import ToolOfAgent, used_allowance, withdrawal_of
+from runtime.events.summaries import session_allowances
 from runtime.tools import FunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.confirmation.chat import Chat, requests, response
@@ -67,6 +69,24 @@ async def test_t7_later_calls_of_an_allowed_tool_run_without_a_question_and_say_
     events = await chat.send("pay 2")
     assert requests(events) == [] and (bank.paid, bank.given) == ([1, 2], [True, True])
     assert [used_allowance(event, "c2") for event in events] == [None, given_at, None]
+
+
+async def test_calls_of_one_response_share_a_walk_through_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walks: list[int] = []
+
+    def counted(events: Sequence[Event]) -> dict[ToolOfAgent, float]:
+        walks.append(len(events))
+        return session_allowances(events)
+
+    bank = Bank()
+    chat = await chat_with(bank, pay("c1", 1), "Paid.", [pay("c2", 2), pay("c3", 3)], pay("c4", 4), "Paid.")
+    [asked] = requests(await chat.send("pay 1"))
+    await answer(chat, asked, ALLOW)
+    monkeypatch.setattr(invocation_scope, "session_allowances", counted)
+    await chat.send("pay 2, 3 and 4")
+    assert (bank.paid, walks) == ([1, 2, 3, 4], [9, 11])
 
 
 @pytest.mark.parametrize("given", [{"confirmed": True}, {"confirmed": False, "forSession": True}])

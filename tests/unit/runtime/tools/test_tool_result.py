@@ -13,17 +13,17 @@ from pydantic import BaseModel
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools import LongRunningFunctionTool, ToolError
-from runtime.tools.base_tool import failed_in_job
+from runtime.tools.base_tool import job_result
 from runtime.tools.tool_result import as_response, is_refusal
 
 
 @pytest.mark.parametrize("result", [{"error": None}, {"error": ""}, {"error": "x", "rows": 1}, "error"])
 def test_a_result_with_an_empty_error_is_no_failure_of_a_job(result: Any) -> None:
-    assert failed_in_job(result) == result
+    assert job_result(result) == result
 
 
 def test_a_result_that_is_only_an_error_is_a_failure_of_a_job() -> None:
-    assert failed_in_job({"error": "no"}) == ToolError("no")
+    assert job_result({"error": "no"}) == ToolError("no")
 
 
 class Line(BaseModel):

@@ -103,6 +103,12 @@ async def test_a_program_that_is_not_there_is_named(context: Context) -> None:
         await McpToolset(connection_params=missing).get_tools()
 
 
+async def test_a_question_mark_in_a_program_s_name_is_shown() -> None:
+    missing = StdioConnectionParams(server_params=StdioServerParameters(command="what?ever"))
+    with pytest.raises(McpConnectionError, match=r"cannot be reached: .*No such file.*'what\?ever'"):
+        await McpToolset(connection_params=missing).get_tools()
+
+
 async def test_a_server_that_cannot_be_reached_is_asked_once(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     program = StdioServerParameters(command="sh", args=["-c", f"echo start >> {starts}"])
