@@ -42,7 +42,7 @@ async def main():
 
 print("ready", flush=True)
 sys.stdin.readline()
-with override_settings(ADK={"model_rate_limits": {"scripted": {"requests": 4}}, "model_wait_seconds": 0.1}):
+with override_settings(ADK={"model_rate_limits": {"scripted": {"requests": 4}}, "model_wait_seconds": 3}):
     print(json.dumps(asyncio.run(main())))
 """
 
