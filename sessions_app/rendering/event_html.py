@@ -13,6 +13,7 @@ from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import NO_JOBS, render_event
+from sessions_app.rendering.mathematics import seconds_to_convert
 from sessions_app.rendering.session_view import SessionView
 
 SECONDS_PER_CHARACTER = 3e-7
@@ -108,7 +109,7 @@ def seconds_to_render(body: str) -> float:
     marks = sum(seconds * body.count(mark) for mark, seconds in SECONDS_PER_MARK.items())
     dense = min(len(body), DENSE_CHARACTERS)
     characters = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
-    return characters + marks + _most_cells(body) * SECONDS_PER_CELL
+    return characters + marks + _most_cells(body) * SECONDS_PER_CELL + seconds_to_convert(body)
 
 
 def _most_cells(body: str) -> int:

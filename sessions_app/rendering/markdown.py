@@ -21,6 +21,7 @@ from markdown_it.utils import OptionsDict
 from sessions_app.codec import storable
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
+from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
 from sessions_app.rendering.task_lists import show_task_lists
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
@@ -33,8 +34,10 @@ _cleaner = nh3.Cleaner(
         *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div"),
         *("ul", "ol", "li", "h2", "h3", "h4", "h5", "h6"),
         *("table", "thead", "tbody", "tr", "th", "td"),
+        *TAGS,
     },
     attributes={
+        **ATTRIBUTES,
         "a": {"href", "title"},
         "ol": {"start"},
         "pre": {"data-language", "tabindex"},
@@ -131,6 +134,7 @@ def _make_markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     link_bare_urls(markdown)
     show_task_lists(markdown)
+    show_mathematics(markdown)
     rules = {
         "fence": _fence,
         "code_block": _fence,

@@ -1,0 +1,135 @@
+r"""Formulas in Markdown: `$x^2$` and `\(x\)` in a line, `$$x$$` and `\[x\]` on lines of their own, shown as MathML.
+
+A formula that LaTeX would not read, or that is too long, is shown as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import unescape
+from typing import Any
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert_to_element
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+LONGEST = 1_000
+"""Characters of a formula."""
+MOST = 4_000
+"""Characters of all formulas of a text."""
+SECONDS_PER_CHARACTER = 1.5e-5
+"""Time of converting a character of a formula, rather too long than too short."""
+MARKS = re.compile(r"\$|\\[(\[]")
+DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
+ON_OWN_LINES = {"$$", r"\["}
+SIGNS = re.compile(r"[\\^_=<>+{]|^\w$")
+r"""A text between dollar signs without these is no formula: prices and variables of a shell have dollar signs."""
+ENVIRONMENTS = re.compile(r"\\(begin|end){(?:aligned|alignedat|gathered|equation\*?)}")
+"""Environments that the converter does not know; they look like aligned lines."""
+TAGS = {
+    *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "mphantom"),
+    *("msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd", "menclose"),
+}
+ATTRIBUTES = {
+    "math": {"display"},
+    "mo": {"stretchy", "fence", "form", "accent", "minsize", "maxsize"},
+    "mover": {"accent"},
+    "mfrac": {"linethickness"},
+    "mspace": {"width"},
+    "mtable": {"displaystyle"},
+    "mtd": {"columnalign"},
+    "menclose": {"notation"},
+}
+_LEFT = "characters of formulas left"
+
+
+def show_mathematics(markdown: MarkdownIt) -> None:
+    """Make the parser read formulas. Their HTML still has to be sanitised, with `TAGS` and `ATTRIBUTES`."""
+    markdown.inline.ruler.before("escape", "formula", _parse_in_line)
+    markdown.block.ruler.before(
+        "fence", "formula", _parse_lines, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    markdown.add_render_rule("formula", _formula)
+
+
+def seconds_to_convert(text: str) -> float:
+    """Estimate, rather too high than too low, how long the formulas of a text take."""
+    return min(len(text), MOST) * SECONDS_PER_CHARACTER if MARKS.search(text) else 0.0
+
+
+def _parse_in_line(state: StateInline, silent: bool) -> bool:
+    start = next((mark for mark in DELIMITERS if state.src.startswith(mark, state.pos)), None)
+    if start is None:
+        return False
+    begin = state.pos + len(start)
+    end = state.src.find(DELIMITERS[start], begin, begin + LONGEST + 2)
+    if end < 0 or not _is_formula(start, state.src, begin, end):
+        return False
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content, token.markup = state.src[begin:end].strip(), start
+    state.pos = end + len(start)
+    return True
+
+
+def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
+    """Return False for what only looks like a formula, such as two prices in a sentence."""
+    content = text[begin:end]
+    if mark == "$" and (content != content.strip() or text[end + 1 : end + 2].isalnum()):
+        return False
+    return bool(SIGNS.search(content) if mark.startswith("$") else content.strip())
+
+
+def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse a formula that begins a line and ends one; no line between is empty."""
+    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    mark = next((mark for mark in ON_OWN_LINES if first.startswith(mark)), None)
+    if mark is None or state.is_code_block(start):
+        return False
+    text, line = first.removeprefix(mark).rstrip(), start
+    while not text.endswith(DELIMITERS[mark]):
+        line += 1
+        if line >= end or state.isEmpty(line) or state.sCount[line] < state.blkIndent or len(text) > LONGEST:
+            return False
+        text += "\n" + state.src[state.bMarks[line] : state.eMarks[line]].rstrip()
+    content = text.removesuffix(DELIMITERS[mark]).strip()
+    if not content or DELIMITERS[mark] in content:
+        return False
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content, token.markup, token.block, token.map = content, mark, True, [start, line + 1]
+        state.line = line + 1
+    return True
+
+
+def _formula(
+    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
+) -> str:
+    token = tokens[index]
+    source, is_display = token.content, token.markup in ON_OWN_LINES
+    env[_LEFT] = env.get(_LEFT, MOST) - len(source)
+    html = _mathml(source, is_display) if env[_LEFT] >= 0 and len(source) <= LONGEST else None
+    if html is None:
+        html = f"<code>{escapeHtml(source)}</code>"
+    if not token.block:
+        return html
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="Formula">{html}</div>\n'
+
+
+def _mathml(source: str, is_display: bool) -> str | None:
+    """Return the formula as MathML; None when it cannot be read."""
+    try:
+        source = ENVIRONMENTS.sub(r"\\\1{align*}", source)
+        formula = convert_to_element(source, display="block" if is_display else "inline")
+        for element in formula.iter():
+            element.text = element.text and unescape(element.text)  # the converter writes signs as references
+        return ElementTree.tostring(formula, encoding="unicode")
+    except Exception:  # noqa: BLE001 - the converter raises many types; the person sees the source
+        return None
