@@ -73,6 +73,8 @@ class Conf:
         schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
             task or a job.
         schedules_per_session: largest number of active scheduled tasks in a session.
+        title_model: name of a model that gives each chat its title after the first answer; empty leaves it at the
+            first message.
         site_name: name of the site on its pages and on the sign-in page.
         site_logo: path of a picture among the static files, shown beside the name; empty for none.
         deletion_undo_seconds: time for which a person can undo the deletion of a session; a sweep then erases it.
@@ -165,6 +167,7 @@ class Conf:
     schedule_shortest_seconds: float = 60.0
     schedule_longest_seconds: float = 3650 * 86_400.0
     schedules_per_session: int = 20
+    title_model: str = ""
     site_name: str = "Agents"
     site_logo: str = ""
     deletion_undo_seconds: float = Field(default=60.0, ge=0)

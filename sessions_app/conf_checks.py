@@ -2,6 +2,7 @@
 
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py or agent folder defines
+- E010  the model of titles is not known
 - W002  the cost of invocations or people is limited, but a model has no price
 """
 
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
+from runtime.models.registry import LLMRegistry
 from sessions_app.agent_registry import discover
 from sessions_app.conf import Conf, conf
 from sessions_app.errors import AgentFolderError
@@ -33,7 +35,19 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     apps = {app.name: app for _, app in found if isinstance(app, App)}
     unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
     named = {*apps, *settings.apps} - unserved
-    return [problem for name in named for problem in _problems_of_app(settings, name, apps)]
+    problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
+    return [*_problems_of_title_model(settings.title_model), *problems]
+
+
+def _problems_of_title_model(name: str) -> Iterator[CheckMessage]:
+    if name and not LLMRegistry.supports(name):
+        message = f"settings.ADK['title_model'] names {name!r}, which no registered class of models supports."
+        yield Error(
+            message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E010"
+        )
+        return
+    for problem in LLMRegistry.new_llm(name).setup_problems() if name else []:
+        yield Warning(f"{problem.problem} of titles.", hint=problem.remedy, id="sessions_app.W001")
 
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,7 +17,8 @@ from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
 from sessions_app.db.threads import in_thread
-from sessions_app.invocations.ending import Ending, publish_status, run_to_ending, write_ending
+from sessions_app.invocations import titles
+from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.lease_renewal import renew_leases
 from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
@@ -38,7 +39,7 @@ class InvocationWorker:
         self._live = live
         self._running: dict[str, RunningInvocation] = {}
         self._invocation_tasks: set[asyncio.Task[Any]] = set()
-        self._compaction_tasks: set[asyncio.Task[None]] = set()
+        self._background_tasks: set[asyncio.Task[None]] = set()
         self._compacting: set[UUID] = set()
         self._heartbeat: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -131,7 +132,7 @@ class InvocationWorker:
         for running in list(self._running.values()):
             running.stop(HANDED_OVER)
         await self.wait_until_idle()
-        others = [*self._compaction_tasks, *([self._heartbeat] if self._heartbeat else [])]
+        others = [*self._background_tasks, *([self._heartbeat] if self._heartbeat else [])]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -166,17 +167,21 @@ class InvocationWorker:
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
-        self._compact_after(execution, ending)
+        if ending is None or not ending.outcome.is_failure:
+            self._work_after(execution)
         return await self.start_next(claim.session_id) if more_is_queued else None
 
-    def _compact_after(self, execution: Execution, ending: Ending | None) -> None:
-        """Start a compaction beside the invocations, unless this one failed. A shutdown drops the compaction."""
-        has_failed = ending is not None and ending.outcome.is_failure
-        if has_failed or execution.app.events_compaction_config is None:
-            return
-        task = asyncio.create_task(self._compact(execution), name=f"compact {execution.claim.session_id}")
-        self._compaction_tasks.add(task)
-        task.add_done_callback(self._compaction_tasks.discard)
+    def _work_after(self, execution: Execution) -> None:
+        """Start a compaction and the search for a title beside the invocations. A shutdown drops both."""
+        if execution.app.events_compaction_config is not None:
+            self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
+        if conf().title_model:
+            self._run_in_background(titles.give_title(execution.claim), f"title {execution.claim.session_id}")
+
+    def _run_in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
 
     async def _compact(self, execution: Execution) -> None:
         """Compact the session, unless a compaction of it runs; the next invocation covers what that one misses."""

@@ -16,6 +16,7 @@ class TitleSource(models.TextChoices):
     """Origin of a session's title."""
 
     MESSAGE = "message"
+    MODEL = "model"
     PERSON = "person"
 
 
@@ -46,7 +47,8 @@ class Session(models.Model):
         log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
         lease_token: fencing token; it grows with every lease, and an append with an older token is refused.
         lease_owner: the process that holds the lease; empty when nothing runs.
-        title_source: origin of the title; a title that the person chose stays, another one follows the first message.
+        title_source: origin of the title: the first message, a model (`ADK["title_model"]`), or the person, whose title
+            stays.
         archived_at: time at which the person archived the session; null for a session in the list.
         deleted_at: time at which the person deleted the session. It is hidden from then on, and erased by a sweep
             when the time to undo the deletion is over.

@@ -118,7 +118,7 @@ async def test_an_allowance_counts_after_a_summary(
     call_id = await pay(person, session, bank, 1)
     bank.model.turns = ["Paid.", "A summary."]
     await answer(person, session, call_id, ALLOW)
-    await asyncio.gather(*worker()._compaction_tasks)
+    await asyncio.gather(*worker()._background_tasks)
     compaction = "body__actions__compaction__isnull"
     assert await Event.objects.filter(**{"session": session, compaction: False}).acount() == 1
     bank.model.turns = [call("pay", amount=2), "Paid.", "A summary."]

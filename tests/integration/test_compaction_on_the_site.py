@@ -62,7 +62,7 @@ class Chat:
             await worker().wait_until_idle()
 
     async def wait_for_compactions(self) -> None:
-        await asyncio.gather(*worker()._compaction_tasks)
+        await asyncio.gather(*worker()._background_tasks)
 
     async def texts(self) -> list[str]:
         """Return the text of each event, "summary" for summaries."""

@@ -237,11 +237,11 @@ async def test_a_failed_invocation_is_not_compacted_until_it_is_answered(
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
     session, invocation_id = await ask(person, model, broken())
-    await asyncio.gather(*worker()._compaction_tasks)
+    await asyncio.gather(*worker()._background_tasks)
     assert await log_of(session) == ["user: what is an ant?", "words: error"]
     model.turns = ["An insect."]
     await retry(person, session, invocation_id)
-    await asyncio.gather(*worker()._compaction_tasks)
+    await asyncio.gather(*worker()._background_tasks)
     assert (await log_of(session))[2:] == ["words: An insect.", "user: state"]
 
 

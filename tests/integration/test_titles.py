@@ -1,0 +1,137 @@
+"""Titles of chats by a model (`ADK["title_model"]`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib.auth.models import User
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.models import LlmRequest, LlmResponse
+from runtime.models.base_llm import BaseLlm
+from runtime.models.registry import LLMRegistry
+from sessions_app import agent_registry, use_cases
+from sessions_app.conf_checks import check_settings
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Event, Session
+from sessions_app.session_list.changes import RENAME
+from tests.fakes import ScriptedModel, text_content
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+class TitleModel(BaseLlm):
+    """Gives the title `answer`, or fails when it is None."""
+
+    answer: ClassVar[str | None] = None
+    asked: ClassVar[list[str]] = []
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return ["titles-of-a-test"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self.asked.extend(part.text or "" for content in llm_request.contents for part in content.parts or [])
+        if self.answer is None:
+            raise ConnectionError("The model is away.")
+        yield LlmResponse(content=text_content(self.answer))
+
+
+@pytest.fixture
+async def session(
+    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Session]:
+    """A chat whose agent answers "It is 1007."."""
+    app = App(
+        name="desk", root_agent=LlmAgent(name="desk", model=ScriptedModel(rule=lambda request: "It is 1007."))
+    )
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": app})
+    monkeypatch.setattr(LLMRegistry, "_classes", dict(LLMRegistry._classes))
+    monkeypatch.setattr(TitleModel, "asked", [])
+    LLMRegistry.register(TitleModel)
+    configure(title_model="titles-of-a-test")
+    yield await use_cases.create_session(person, "desk")
+
+
+async def title_after(person: User, session: Session, text: str = "Where is my order?", **values: Any) -> str:
+    """Send a message; return the title that the chat has after the answer and the work behind it."""
+    await use_cases.send_message(person, session.pk, f"m-{text}", text)
+    async with asyncio.timeout(20):
+        await worker().wait_until_idle()
+        await asyncio.gather(*worker()._background_tasks)
+    await session.arefresh_from_db()
+    return session.title
+
+
+@pytest.mark.parametrize(
+    ("answer", "title"),
+    [
+        ("Late order 1007", "Late order 1007"),
+        ('"Late order"\nThe person asks for an order.', "Late order"),
+        ("\n## **Late   order**\n", "Late order"),
+        ("„Späte Bestellung“", "Späte Bestellung"),
+        ("nul\0 and half \ud800", "nul� and half �"),
+        ("x" * 300, "x" * 200),
+        ("", "Where is my order?"),
+        (' "" ', "Where is my order?"),
+        (None, "Where is my order?"),
+    ],
+)
+async def test_the_first_answer_gives_the_chat_the_title_of_the_model(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch, answer: str | None, title: str
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", answer)
+    assert await title_after(person, session) == title
+    assert TitleModel.asked == ["user: Where is my order?\ndesk: It is 1007."]
+
+
+async def test_a_chat_with_a_title_asks_no_more(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    await title_after(person, session)
+    assert await title_after(person, session, "And now?") == "Late order"
+    assert len(TitleModel.asked) == 1
+
+
+async def test_the_title_of_a_person_stays(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    await use_cases.change_session(person, session.pk, RENAME, "Mine")
+    assert await title_after(person, session) == "Mine"
+    assert TitleModel.asked == []
+
+
+async def test_a_chat_whose_first_message_is_edited_gets_another_title(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    await title_after(person, session)
+    monkeypatch.setattr(TitleModel, "answer", "Refund")
+    first = await Event.objects.aget(session=session, seq=1)
+    await use_cases.edit_message(person, session.pk, "edit", "I want a refund", str(first.invocation_id))
+    async with asyncio.timeout(20):
+        await worker().wait_until_idle()
+        await asyncio.gather(*worker()._background_tasks)
+    await session.arefresh_from_db()
+    assert session.title == "Refund"
+
+
+async def test_no_model_is_asked_without_the_setting(
+    person: User, session: Session, configure: Callable[..., None]
+) -> None:
+    configure()
+    assert await title_after(person, session) == "Where is my order?"
+    assert TitleModel.asked == []
+
+
+def test_a_title_model_that_is_not_known_is_an_error(configure: Callable[..., None], db: None) -> None:
+    configure(title_model="no-such-model")
+    assert [problem.id for problem in check_settings()] == ["sessions_app.E010"]
