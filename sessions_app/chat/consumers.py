@@ -135,7 +135,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         await use_cases.begin_session(
             self._user, self._session_id, self._new_app, first.text, files, self._network
         )
-        self._viewer.is_new = False
+        self._viewer.begin()
 
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})

@@ -131,10 +131,23 @@ class Viewer:
         if not self.is_new:
             await self.end(protocol.CLOSE_NOT_FOUND)
         elif self.post(ReadyFrame(self._session_id, 0, None, [], []).json()):
-            self._hub.watch(self._session_id, self)
-            # Another tab may have created the session before this one watched.
+            self._hub.expect(self._session_id, self._on_created)
+            # Another tab may have created the session before this one expected it.
             if await event_log.session_status(self._session_id, self._user_id) is not None:
-                await self.greet(0)
+                self._on_created()
+
+    def begin(self) -> None:
+        """Watch the session, which the first message of this socket has just created for its person."""
+        self.is_new = False
+        self._hub.stop_expecting(self._session_id, self._on_created)
+        self._hub.watch(self._session_id, self)
+
+    def _on_created(self) -> None:
+        """Greet the browser: another tab of the person, or another person, has created the session."""
+        if self.is_new:
+            self.is_new = False
+            self._hub.stop_expecting(self._session_id, self._on_created)
+            self._create_task(self.greet(0))
 
     def follow_list(self) -> None:
         """Tell the browser from now on when the list of the person's sessions has changed. Idempotent."""
@@ -185,6 +198,7 @@ class Viewer:
 
     def _stop_sending(self) -> None:
         self._hub.unwatch(self._session_id, self)
+        self._hub.stop_expecting(self._session_id, self._on_created)
         self._people.unwatch(self._user_id, self._on_list_change)
         self._send_queue.stop()
         self._is_paused = True
@@ -193,7 +207,6 @@ class Viewer:
 
     def on_event(self, seq: int, frame: str) -> None:
         """Send the event if it is the next one, else catch up from PostgreSQL."""
-        self.is_new = False
         if seq != self._seq + 1:
             self.on_log_position(seq)
         elif self.post(frame):
@@ -211,7 +224,6 @@ class Viewer:
 
     def on_notice(self, notice: Notice, frame: str) -> None:
         """Send a notice, and note whether the browser shows its subject as active."""
-        self.is_new = False
         if notice.is_active:
             self._active.add(str(notice.id))
         else:
@@ -220,7 +232,6 @@ class Viewer:
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
         """Catch up, and greet again when two ticks in a row disagree with the browser: notices were lost."""
-        self.is_new = False
         self.on_log_position(session_status.last_seq)
         is_unchanged = session_status.active == self._active_at_last_tick
         self._active_at_last_tick = session_status.active

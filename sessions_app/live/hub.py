@@ -31,10 +31,6 @@ class Watcher(Protocol):
     def shows_details(self) -> bool:
         """True when the viewer's person sees details: see `SessionView`."""
 
-    @property
-    def is_new(self) -> bool:
-        """True while the session does not exist: its first message creates it."""
-
     def on_event(self, seq: int, frame: str) -> None:
         """Handle an event that this process committed."""
 
@@ -85,6 +81,7 @@ class Hub:
         self._window = conf().merge_seconds
         self._is_flush_scheduled = False
         self._requested_elsewhere: set[UUID] = set()
+        self._expecting: defaultdict[UUID, set[Callable[[], None]]] = defaultdict(set)
         self.on_notice: Callable[[UUID, Notice], None] | None = None
 
     def watch(self, session_id: UUID, watcher: Watcher) -> None:
@@ -108,11 +105,27 @@ class Hub:
         """Return the sessions with a watcher in this process."""
         return list(self._watchers)
 
-    def expected(self) -> set[UUID]:
-        """Return the watched sessions that do not exist yet, as far as their watchers know."""
-        return {
-            session_id for session_id, watchers in self._watchers.items() if any(w.is_new for w in watchers)
-        }
+    def expect(self, session_id: UUID, on_created: Callable[[], None]) -> None:
+        """Call `on_created` once, at the first news of a session that does not exist yet.
+
+        Such a session has no owner, so its news are not for whoever expects it. Idempotent.
+        """
+        self._expecting[session_id].add(on_created)
+
+    def stop_expecting(self, session_id: UUID, on_created: Callable[[], None]) -> None:
+        """Undo `expect`. Idempotent."""
+        callbacks = self._expecting.get(session_id, set())
+        callbacks.discard(on_created)
+        if not callbacks:
+            self._expecting.pop(session_id, None)
+
+    def expected(self) -> list[UUID]:
+        """Return the sessions that are expected in this process."""
+        return list(self._expecting)
+
+    def _note_existence(self, session_id: UUID) -> None:
+        for on_created in self._expecting.pop(session_id, ()):
+            on_created()
 
     def watchers(self, session_id: UUID) -> tuple[Watcher, ...]:
         """Return the session's watchers in this process."""
@@ -134,6 +147,7 @@ class Hub:
             make_frame: called once for all watchers, who are one person, with their `shows_details`; not at all when
                 there are none. None when the frame takes long to make: the watchers read the event from PostgreSQL.
         """
+        self._note_existence(session_id)
         self._keep_texts(session_id, lambda stream: stream.event_id != event_id)
         self._outbox.send_log_position(session_id, seq)
         watchers = self.watchers(session_id)
@@ -185,11 +199,13 @@ class Hub:
 
     def receive_log_position(self, session_id: UUID, seq: int) -> None:
         """Tell the watchers that the log has reached `seq`."""
+        self._note_existence(session_id)
         for watcher in self.watchers(session_id):
             watcher.on_log_position(seq)
 
     def receive_text(self, session_id: UUID, chunk: TextChunk) -> None:
         """Show text of an invocation of another process; ask for the text before it when that is missing."""
+        self._note_existence(session_id)
         if session_id not in self._watchers:
             self._drop_text_of_other_processes(session_id)
             return
@@ -209,6 +225,7 @@ class Hub:
 
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
         """Show a notice to the watchers; the end of an invocation drops its streamed text."""
+        self._note_existence(session_id)
         if isinstance(notice, InvocationFrame) and not notice.is_active:
             self.drop_text(session_id, notice.id)
         if self.on_notice:
@@ -224,6 +241,7 @@ class Hub:
 
         An invocation that runs may stream text in a process that does not know of the watchers here.
         """
+        self._note_existence(session_id)
         self.drop_text_of_older_leases(session_id, session_status)
         if session_status.invocation:
             self.request_text(session_id)

@@ -93,11 +93,12 @@ async def _check_sign_ins(sign_ins: SignIns) -> None:
 
 
 async def _compare_with_database(hub: Hub) -> None:
-    """Give the hub the statuses of the watched sessions on every heartbeat, in case messages were lost."""
+    """Give the hub the statuses of the watched and expected sessions on every heartbeat, in case messages were lost."""
     while True:
         await asyncio.sleep(conf().heartbeat_seconds)
-        streaming = {session_id: hub.streaming_invocations(session_id) for session_id in hub.watched()}
-        expected = hub.expected()  # A session that is created during the query was not deleted.
+        sessions = [*hub.watched(), *hub.expected()]
+        streaming = {session_id: hub.streaming_invocations(session_id) for session_id in sessions}
+        expected = set(hub.expected())  # A session that is created during the query was not deleted.
         try:
             statuses = await session_statuses(list(streaming)) if streaming else {}
         except Exception:  # PostgreSQL may be away for a moment.

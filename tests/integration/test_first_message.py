@@ -67,6 +67,25 @@ async def person() -> User:
     return await User.objects.acreate_user("ada")
 
 
+@pytest.mark.parametrize("is_staff", [False, True])
+async def test_whoever_expects_a_chat_that_somebody_else_begins_sees_nothing_of_it(
+    person: User, is_staff: bool
+) -> None:
+    session_id = uuid4()
+    stranger = await User.objects.acreate_user("mallory", is_staff=is_staff)
+    tab, strange = NewTab(person, session_id), NewTab(stranger, session_id)
+    await strange.open()
+    await tab.open()
+    await tab.send(type="message", id="m1", text="A secret")
+    await tab.receive("invocation", status="completed")
+    frames = []
+    while (output := await strange.socket.receive_output(timeout=10))["type"] == "websocket.send":
+        frames.append(output["text"])
+    assert (output["type"], output["code"]) == ("websocket.close", 4404)
+    assert not [frame for frame in frames if '"type": "sessions"' not in frame]
+    await tab.close()
+
+
 async def test_a_tab_stays_open_whose_session_is_created_while_deleted_sessions_are_looked_for(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,8 +122,10 @@ async def test_the_first_message_creates_the_session_and_is_answered_in_each_of_
     assert (await tab.open())["seq"] == (await other.open())["seq"] == 0
     assert not await Session.objects.aexists()
     await tab.send(type="message", id="m1", text="How are you?")
+    await tab.receive("invocation", status="completed")
+    assert (await other.receive("ready"))["session"] == str(session_id)  # greeted when the session exists
+    assert "Fine." in (await other.receive("event", seq=2))["html"]
     for each in (tab, other):
-        await each.receive("invocation", status="completed")
         await each.close()
     session = await Session.objects.aget()
     assert (session.pk, session.key, session.title) == (session_id, str(session_id), "How are you?")

@@ -40,7 +40,6 @@ class Reader:
         self.frames.put_nowait(frame)
 
     shows_details = False
-    is_new = False
 
     def on_event(self, seq: int, frame: str) -> None: ...
 

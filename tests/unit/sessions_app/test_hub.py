@@ -96,7 +96,6 @@ class SilentWatcher:
     """Watcher that ignores everything."""
 
     shows_details = False
-    is_new = False
 
     def on_event(self, seq: int, frame: str) -> None: ...
     def on_log_position(self, seq: int) -> None: ...
