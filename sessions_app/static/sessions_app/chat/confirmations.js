@@ -39,10 +39,13 @@ export function listenForConfirmations(log, onAnswer) {
     const { confirm } = button.dataset;
     const answer = { call_id: request.dataset.callId, confirmed: confirm !== "no" };
     if (confirm === "session") answer.for_session = true;
-    if (answer.confirmed && request.querySelector("input")) {
-      const { hasValidFields, readPayload } = await import("./answers.js");
-      if (!hasValidFields(request)) return;
-      answer.payload = readPayload(request);
+    if (answer.confirmed) {
+      answer.changes = {};
+      if (request.querySelector(".fields")) {
+        const { hasValidFields, readChanges } = await import("./answers.js");
+        if (!hasValidFields(request)) return;
+        answer.changes = readChanges(request);
+      }
     }
     if (!onAnswer(answer)) return;
     moveFocus(request);

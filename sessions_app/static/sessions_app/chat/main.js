@@ -41,7 +41,7 @@ const takeFocus = () => composer.takeFocus(conversation.log);
 const GAP_REQUEST_INTERVAL = 1000;
 const JOBS = ".job-place";
 const ACTIVE_JOBS = '.job:is([data-status="queued"], [data-status="running"])';
-const ANSWERS = "form[data-name], [data-ask-again], .question input";
+const ANSWERS = "form:is([data-name], [data-choice]), [data-ask-again], .question .fields";
 let lastGapRequest = 0;
 let lastSeen = 0;
 let news = null;
@@ -105,6 +105,7 @@ const answersOnce = once(async () => {
   const { Answers } = await import("./answers.js");
   return new Answers(conversation, {
     onAnswer: (answer) => socket.send("respond", answer),
+    onChoose: (choice) => socket.send("choose", choice),
     onWithdraw: (tool) => socket.send("withdraw_allowance", tool),
   });
 });
