@@ -1,4 +1,4 @@
-"""Client frames, close codes, and the code and HTTP status of each error."""
+"""Client frames, close codes, and the code of each error in frames."""
 
 from __future__ import annotations
 
