@@ -62,8 +62,9 @@ export class Chats {
   async #load() {
     const query = this.search.value.trim();
     const fresh = await this.#fetch(query ? { q: query } : {});
-    if (!fresh || this.#isInUse) return;
-    if (!query && !this.#query) this.#older?.keep(this.body, fresh);
+    if (!fresh) return;
+    const isWhole = query || this.#query || (await this.#readOlder(fresh));
+    if (!isWhole || this.#isInUse) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
@@ -73,10 +74,15 @@ export class Chats {
     if (focused) this.body.querySelector(`[data-id="${focused}"] ${focusedTag}`)?.focus();
   }
 
+  // Read further pages too, if the person has asked for some. Return false if one cannot be read.
+  async #readOlder(fresh) {
+    return !this.#older || this.#older.extend(fresh, this.body, (before) => this.#fetch({ before }));
+  }
+
   async #loadMore(link) {
-    const fresh = await this.#fetch({ before: new URL(link.href).searchParams.get("before") });
+    this.#older ??= await import("./older_chats.js");
+    const fresh = await this.#fetch({ before: this.#older.cursorOf(link) });
     if (!fresh) return;
-    this.#older = await import("./older_chats.js");
     const first = this.#older.append(this.body, fresh, link);
     this.#decorate();
     first?.querySelector("a").focus();
