@@ -2,16 +2,17 @@
 
 import { parse } from "./dom.js";
 
-/** Load the facts that `main` does not show yet. Rejects without a connection. */
+/** Load the facts that `main` does not show yet. Return false when the server does not send them; rejects offline. */
 export async function showFacts(main, url) {
   const rows = [...main.querySelectorAll(".file-facts:not([data-known])")];
-  rows.forEach((row) => (row.dataset.known = ""));
   const response = await fetch(url);
-  if (!response.ok) return;
+  if (!response.ok) return false;
   const listed = parse(await response.text());
   for (const row of rows) {
     const { name, version } = row.closest("li").dataset;
     const found = listed.querySelector(`li[data-name="${CSS.escape(name)}"][data-version="${version}"] .file-facts`);
     if (found) row.textContent = found.textContent;
+    row.dataset.known = "";
   }
+  return true;
 }
