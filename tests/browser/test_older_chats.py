@@ -21,7 +21,8 @@ MAKE_CHATS = """async (count) => {
         const fields = new FormData();
         fields.append("file", new File(["a"], "a.txt"));
         fields.append("csrfmiddlewaretoken", token);
-        const response = await fetch(`/chat/${crypto.randomUUID()}/files/?new=help_desk`, { method: "POST", body: fields });
+        const address = `/chat/${crypto.randomUUID()}/files/?new=help_desk`;
+        const response = await fetch(address, { method: "POST", body: fields });
         if (!response.ok) throw new Error(await response.text());
     }
 }"""

@@ -229,6 +229,31 @@ def test_the_name_of_a_field_changes_no_object_of_the_page(chat: ChatPage, model
     assert answer_of(chat, "respond")["response"]["__proto__"] == {"x": "1"}
 
 
+def test_an_edit_takes_back_no_withdrawal_of_an_allowance(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="pay", args={"amount": 1}), then="Paid.")
+    chat.send("Pay 1")
+    question = chat.log.get_by_role("region", name="Approval: Pay 1 euros")
+    question.get_by_role("button", name="Allow for this chat").click()
+    chat.wait_for_answer("Paid.")
+    chat.wait_until_idle()
+    model.play(Turn(text=["Fine."]), Turn(text=["Better."]))
+    chat.send("Thank you")
+    chat.wait_for_answer("Fine.")
+    chat.wait_until_idle()
+    question.get_by_role("button", name="Ask me again").click()
+    expect(chat.marks).to_have_count(1)
+    message = chat.log.locator("article.person").filter(has_text="Thank you")
+    message.get_by_role("button", name="Edit this message").press("Enter")
+    chat.send("Thanks a lot")
+    chat.wait_for_answer("Better.")
+    chat.wait_until_idle()
+    for _ in ("live", "after a reload"):
+        expect(chat.messages).to_have_text(["Pay 1", "Thanks a lot"])
+        expect(chat.marks).to_have_text(["Questions asks you again before each “Pay”."])
+        expect(question.get_by_role("button", name="Ask me again")).to_be_hidden()
+        chat.reload()
+
+
 def answer_of(chat: ChatPage, kind: str) -> dict[str, Any]:
     """Return the fields of the last frame of a kind that the page has sent."""
     frames = [json.loads(sent) for sent in chat.connection.sent]

@@ -61,7 +61,11 @@ export class Conversation {
 
   /** Return the first element of the log that matches; undefined without one. */
   find(selector) {
-    return this.findAll(selector)[0];
+    for (const root of this.chunks.roots) {
+      const found = root.querySelector(selector);
+      if (found) return found;
+    }
+    return undefined;
   }
 
   /** Number of approvals and job questions that wait for the person. */
@@ -80,12 +84,13 @@ export class Conversation {
     return message?.querySelector(".said, .file > span")?.textContent ?? null;
   }
 
-  // Responses and confirmations that were moved from there into earlier articles are removed too.
+  // Responses and confirmations that were moved from there into earlier articles are removed too. A withdrawal of an
+  // allowance stays: it is never undone.
   #removeFrom(first) {
     this.chunks.unfold();
     const rows = this.findAll("article[data-seq], .outcome");
     const from = rows.findIndex((row) => row.dataset.seq >= first);
-    if (from >= 0) rows.slice(from).forEach((row) => row.remove());
+    if (from >= 0) rows.slice(from).filter((row) => !row.querySelector("[data-withdraws]")).forEach((row) => row.remove());
     removeResponsesFrom(this.log, first);
     reopenConfirmations(this.log, first);
     this.#update();
