@@ -276,8 +276,9 @@ async def answer_call(
     if call.name != name:
         raise NotFoundError("There is no such question in this conversation.")
     await check_may_answer(user, session, call)
-    is_form = isinstance(response, FormAnswer)
-    return await queue_answer(session, call, response.response_to(call.args) if is_form else response)
+    if not isinstance(response, dict):
+        response = response.response_to(call.args)
+    return await queue_answer(session, call, response)
 
 
 async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:

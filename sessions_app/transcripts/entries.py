@@ -159,7 +159,7 @@ def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestB
         case ConfirmationRequestBlock():
             return f"Approval: {block.hint or block.words.plain}"
         case ChoiceBlock():
-            return f"Choose one: {', '.join(option.text for option in block.options)}"
+            return f"Choose one: {', '.join(block.options)}"
         case CredentialRequestBlock():
             return f"{block.title}: {block.description}" if block.description else block.title
         case _:

@@ -68,9 +68,8 @@ def send_letter(tool_context: ToolContext) -> dict[str, Any] | None:
     if answer is None:
         tool_context.request_confirmation(hint="Send it?", payload=LETTER)
         return None
-    differing = [
-        name for name in LETTER | answer.payload if answer.payload.get(name, ...) != LETTER.get(name, ...)
-    ]
+    payload = answer.payload or {}
+    differing = [name for name in LETTER | payload if payload.get(name, ...) != LETTER.get(name, ...)]
     return {"changed": " ".join(map(repr, differing))}
 
 

@@ -3,7 +3,7 @@
 import { moveFocus, setEnabled } from "./dom.js";
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 export class Answers {
   /**

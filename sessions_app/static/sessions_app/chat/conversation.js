@@ -105,7 +105,7 @@ export class Conversation {
   async #foldRuns() {
     if (!this.#runs) {
       if (this.findAll(".tool[data-call-id]").length < SHORTEST_RUN) return;
-      const { Runs } = await import("./runs.js");
+      const { Runs } = await import("./call_runs.js");
       this.#runs ??= new Runs(this, { shortest: SHORTEST_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
     }
     this.#runs.update();

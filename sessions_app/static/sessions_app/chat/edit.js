@@ -2,7 +2,7 @@
 
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const EDITED = "edit";
 

@@ -3,7 +3,7 @@
 import { parse } from "./dom.js";
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const LONGEST = 50_000;
 const PATIENCE = 2000;

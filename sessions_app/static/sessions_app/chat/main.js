@@ -93,7 +93,7 @@ const loadNews = once(async () => {
   news = new News(statuses, questions, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
   news.update();
 });
-let notifications = null;
+let notificationOffer = null;
 const loadJobs = once(async () => {
   const { Jobs } = await import("./jobs.js");
   return new Jobs(conversation, {
@@ -326,13 +326,13 @@ function showWork() {
   if (waiting) waiting.update(invocations.currentWithStatus, { isWriting: Boolean(live && !live.isEmpty) });
   else if (isRunning) loadWaiting();
   if (isRunning) loadLive();
-  else if (notifications && !conversation.find(ACTIVE_JOBS)) notifications.withdraw();
+  else if (notificationOffer && !conversation.find(ACTIVE_JOBS)) notificationOffer.withdraw();
 }
 
 async function offerNotifications() {
   if (!window.Notification) return;
-  notifications = await import("./notifications.js");
-  notifications.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
+  notificationOffer = await import("./notification_offer.js");
+  notificationOffer.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
 }
 
 function handleBegin() {
