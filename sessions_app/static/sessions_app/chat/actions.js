@@ -35,10 +35,10 @@ export class Actions {
     this.#readOpinions();
     const articles = this.conversation.findAll("article[data-seq]");
     const newest = articles.at(-1)?.dataset.invocation;
-    for (const [invocation, group] of groupByInvocation(articles)) {
+    for (const [invocation, group] of Map.groupBy(articles, ({ dataset }) => dataset.invocation)) {
       const answers = group.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
       const last = answers.pop();
-      for (const article of answers) article.querySelector(":scope > .actions")?.remove();
+      answers.forEach((article) => article.querySelector(":scope > .actions")?.remove());
       if (last) this.#show(last, group, invocation === newest);
     }
     if (navigator.clipboard) for (const bar of this.conversation.findAll(".person > .actions:not(:has([data-copy]))")) addCopy(bar);
@@ -46,7 +46,6 @@ export class Actions {
 
   #addBar(article) {
     const bar = this.template.cloneNode(true);
-    // The clipboard API exists only in secure contexts: HTTPS or localhost.
     if (!navigator.clipboard) bar.querySelector('[data-act="copy"]').remove();
     article.append(bar);
     this.#showOpinion(article);
@@ -93,16 +92,6 @@ export class Actions {
       this.onTrouble("The answer could not be copied. Try again.");
     }
   }
-}
-
-function groupByInvocation(articles) {
-  const groups = new Map();
-  for (const article of articles) {
-    const { invocation } = article.dataset;
-    if (groups.has(invocation)) groups.get(invocation).push(article);
-    else groups.set(invocation, [article]);
-  }
-  return groups;
 }
 
 function readText(response) {

@@ -16,12 +16,13 @@ export class Answers {
     this.conversation = conversation;
     log.addEventListener("submit", (event) => {
       const form = event.target;
-      const { callId: call_id, name, choice } = form.dataset;
-      if (!name && choice === undefined) return;
+      const { callId: call_id, name } = form.dataset;
+      if (!name) return;
       event.preventDefault();
-      const isSent = name
-        ? onAnswer({ call_id, name, response: readResponse(form) })
-        : onChoose({ call_id, option: Number(event.submitter.value) });
+      const { submitter } = event;
+      const isSent = submitter.name
+        ? onChoose({ call_id, option: Number(submitter.value) })
+        : onAnswer({ call_id, name, response: readResponse(form) });
       if (!isSent) return;
       form.reset(); // a secret does not stay on the page
       moveFocus(form);
@@ -48,18 +49,11 @@ export class Answers {
   }
 }
 
-/** Return true when the fields of the request are valid; otherwise the browser says what is missing. */
-export function hasValidFields(request) {
-  return fieldsOf(request).every((field) => field.reportValidity());
-}
-
-/** Return the values that the person has changed, by the names of their fields. */
+/** Return the values that the person has changed, by name; null when a field is invalid, which the browser tells. */
 export function readChanges(request) {
-  return Object.fromEntries(fieldsOf(request).filter(isChanged).map((field) => [field.name, readField(field)]));
-}
-
-function fieldsOf(request) {
-  return [...request.querySelectorAll("input, textarea")];
+  const fields = [...request.querySelectorAll("input, textarea")];
+  if (!fields.every((field) => field.reportValidity())) return null;
+  return Object.fromEntries(fields.filter(isChanged).map((field) => [field.name, readField(field)]));
 }
 
 function isChanged(field) {

@@ -63,7 +63,8 @@ export class Chats {
     const query = this.search.value.trim();
     const fresh = await this.#fetch(query ? { q: query } : {});
     if (!fresh) return;
-    const isWhole = query || this.#query || (await this.#readOlder(fresh));
+    const fetchPage = (before) => this.#fetch({ before });
+    const isWhole = query || this.#query || (await this.#older?.extend(fresh, this.body, fetchPage)) !== false;
     if (!isWhole || this.#isInUse) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
@@ -72,11 +73,6 @@ export class Chats {
     this.body.replaceChildren(fresh);
     this.#decorate();
     if (focused) this.body.querySelector(`[data-id="${focused}"] ${focusedTag}`)?.focus();
-  }
-
-  // Read further pages too, if the person has asked for some. Return false if one cannot be read.
-  async #readOlder(fresh) {
-    return !this.#older || this.#older.extend(fresh, this.body, (before) => this.#fetch({ before }));
   }
 
   async #loadMore(link) {

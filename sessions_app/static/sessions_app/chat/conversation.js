@@ -61,11 +61,7 @@ export class Conversation {
 
   /** Return the first element of the log that matches; undefined without one. */
   find(selector) {
-    for (const root of this.chunks.roots) {
-      const found = root.querySelector(selector);
-      if (found) return found;
-    }
-    return undefined;
+    return this.chunks.roots.map((root) => root.querySelector(selector)).find(Boolean);
   }
 
   /** Number of approvals and job questions that wait for the person. */
@@ -84,13 +80,13 @@ export class Conversation {
     return message?.querySelector(".said, .file > span")?.textContent ?? null;
   }
 
-  // Responses and confirmations that were moved from there into earlier articles are removed too. A withdrawal of an
-  // allowance stays: it is never undone.
+  // Responses and confirmations that were moved from there into earlier articles are removed too.
+  // Withdrawals of allowances stay.
   #removeFrom(first) {
     this.chunks.unfold();
-    const rows = this.findAll("article[data-seq], .outcome");
+    const rows = this.findAll("article[data-seq]:not(:has([data-withdraws])), .outcome");
     const from = rows.findIndex((row) => row.dataset.seq >= first);
-    if (from >= 0) rows.slice(from).filter((row) => !row.querySelector("[data-withdraws]")).forEach((row) => row.remove());
+    if (from >= 0) rows.slice(from).forEach((row) => row.remove());
     removeResponsesFrom(this.log, first);
     reopenConfirmations(this.log, first);
     this.#update();

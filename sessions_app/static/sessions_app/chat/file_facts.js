@@ -2,11 +2,11 @@
 
 import { parse } from "./dom.js";
 
-/** Load the facts that `main` does not show yet. Return false when the server does not send them; rejects offline. */
+/** Load the facts that `main` does not show yet. Rejects without a connection. */
 export async function showFacts(main, url) {
   const rows = [...main.querySelectorAll(".file-facts:not([data-known])")];
   const response = await fetch(url);
-  if (!response.ok) return false;
+  if (!response.ok) return;
   const listed = parse(await response.text());
   for (const row of rows) {
     const { name, version } = row.closest("li").dataset;
@@ -14,5 +14,4 @@ export async function showFacts(main, url) {
     if (found) row.textContent = found.textContent;
     row.dataset.known = "";
   }
-  return true;
 }

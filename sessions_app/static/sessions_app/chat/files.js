@@ -31,9 +31,8 @@ function removePicture(image) {
 function askForFacts(main, url) {
   if (timer || !main.querySelector(".file-facts:not([data-known])")) return;
   timer = setTimeout(async () => {
-    const { showFacts } = await import("./file_facts.js");
-    const areShown = await showFacts(main, url).catch(() => false); // the next change of the page asks again
     timer = 0;
-    if (areShown) askForFacts(main, url); // for files that came meanwhile
+    const { showFacts } = await import("./file_facts.js");
+    await showFacts(main, url).catch(() => {}); // sizes are missing then
   }, PAUSE);
 }
