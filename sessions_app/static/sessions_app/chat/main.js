@@ -330,7 +330,6 @@ function showWork() {
 }
 
 async function offerNotifications() {
-  if (!window.Notification) return;
   offer = await import("./notification_offer.js");
   offer.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
 }
