@@ -1,4 +1,7 @@
-"""Errors of the site, below the runtime's `AdkError`; `chat/protocol.py` maps them to error frames."""
+"""Errors of the site, below the runtime's `AdkError`.
+
+`chat/protocol.py` maps them to error frames, `chat/refusals.py` to responses over HTTP.
+"""
 
 from runtime.errors import AdkError
 

@@ -35,7 +35,16 @@ class _Uses:
         self.closings: set[asyncio.Task[None]] = set()
 
     def close_unused(self) -> None:
-        """Close the toolsets of replaced apps that nothing uses, in a task: an answer must not wait for it."""
+        """Close the toolsets of replaced apps that nothing uses, in a task: an answer must not wait for it.
+
+        A failure is logged: it must not replace the result or the error of the invocation that has just ended.
+        """
+        try:
+            self._close_unused()
+        except Exception:
+            logger.exception("The toolsets of replaced agents were not closed.")
+
+    def _close_unused(self) -> None:
         served = {id(app): app for app in agent_registry.apps().values()}
         unused = [key for key in self.apps if key not in served and not self.counts[key]]
         if not unused:

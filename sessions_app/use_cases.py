@@ -22,6 +22,7 @@ from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededE
 from sessions_app.invocations.allowances import withdraw
 from sessions_app.invocations.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
+from sessions_app.invocations.form_answers import FormAnswer
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
@@ -265,7 +266,7 @@ async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
 
 
 async def answer_call(
-    user: User, session_id: UUID, call_id: str, name: str, response: dict[str, Any]
+    user: User, session_id: UUID, call_id: str, name: str, response: dict[str, Any] | FormAnswer
 ) -> tuple[str, str]:
     """Answer a call that waits for the user, such as a confirmation. The first answer counts.
 
@@ -275,13 +276,16 @@ async def answer_call(
         NotFoundError: the user has no such session, or the session no such call.
         PermissionDeniedError: a job answers the call, or its tool names somebody else.
         ConflictError: the call was answered already.
-        InvalidInputError: the answer is a credential that cannot be read, or allows more than the question offers.
+        InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
+            names a field or an option that the question does not have.
     """
     session = await own_session(user, session_id)
     call = await find_waiting_call(session, call_id)
     if call.name != name:
         raise NotFoundError("There is no such question in this conversation.")
     await check_may_answer(user, session, call)
+    if not isinstance(response, dict):
+        response = response.response_to(call.args)
     return await queue_answer(session, call, response)
 
 

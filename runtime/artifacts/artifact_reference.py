@@ -33,7 +33,10 @@ class ArtifactReference:
         """Return the reference of a URI; None for the URI of another file."""
         if not uri.startswith(f"{SCHEME}:"):
             return None
-        address = urlsplit(uri)
+        try:
+            address = urlsplit(uri)
+        except ValueError:
+            return None
         version = parse_qs(address.query).get("version", [""])[0]
         if not version.isdecimal() or len(version) > _LONGEST_VERSION:
             return None

@@ -9,11 +9,12 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET, require_POST
 
+from runtime.errors import AdkError
 from runtime.events import Event
 from sessions_app import use_cases
+from sessions_app.chat.refusals import refusal
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.ownership import own_session_or_404
 
 TEXT = "text/plain; charset=utf-8"
@@ -39,10 +40,8 @@ async def feedback(request: HttpRequest, session_id: UUID, seq: int) -> HttpResp
     rating, comment = request.POST.get("rating", ""), request.POST.get("comment", "")
     try:
         await use_cases.give_feedback(person, session_id, seq, rating, comment)
-    except NotFoundError as error:
-        raise Http404(str(error)) from error
-    except InvalidInputError as error:
-        return HttpResponse(str(error), content_type=TEXT, status=HTTPStatus.BAD_REQUEST)
+    except AdkError as error:
+        return refusal(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 

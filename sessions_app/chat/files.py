@@ -15,9 +15,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runtime.errors import AdkError
 from sessions_app import use_cases
 from sessions_app.chat.downloads import find_artifact
+from sessions_app.chat.refusals import refusal
 from sessions_app.client_address import client_network
 from sessions_app.db.threads import fetch_rows
-from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
+from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.files import FileLink, file_link
@@ -27,11 +28,6 @@ from sessions_app.thread_pools import download_threads
 
 LISTED_FILES = 200
 """Number of the newest versions that the list has."""
-_STATUSES = {
-    NotFoundError: HTTPStatus.NOT_FOUND,
-    ConflictError: HTTPStatus.CONFLICT,
-    LimitExceededError: HTTPStatus.TOO_MANY_REQUESTS,
-}
 
 
 @require_http_methods(["GET", "POST"])
@@ -54,7 +50,7 @@ async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
         file = (request.POST.get("name", ""), number)
         await use_cases.remove_upload(await request.auser(), session_id, file)
     except AdkError as error:
-        return _refusal(error)
+        return refusal(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
@@ -87,7 +83,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
         network = client_network(request)
         row = await use_cases.upload_file(person, session_id, upload, network, new_app=new_app)
     except AdkError as error:
-        return _refusal(error)
+        return refusal(error)
     link = file_link(session_id, row.filename, row.version)
     fields = {
         "name": row.filename,
@@ -97,11 +93,6 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "is_image": row.mime_type in INLINE_IMAGES,
     }
     return JsonResponse(fields, status=HTTPStatus.CREATED)
-
-
-def _refusal(error: AdkError) -> JsonResponse:
-    statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
-    return JsonResponse({"error": str(error)}, status=next(statuses, HTTPStatus.BAD_REQUEST))
 
 
 def _facts(row: Artifact, link: FileLink) -> str:

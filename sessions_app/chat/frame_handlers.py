@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any
 from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION
@@ -12,6 +13,7 @@ from sessions_app.chat.protocol import (
     Cancel,
     CancelJob,
     CancelSchedule,
+    Choose,
     ClientFrame,
     Confirm,
     Message,
@@ -20,7 +22,9 @@ from sessions_app.chat.protocol import (
     Seen,
     WithdrawAllowance,
 )
+from sessions_app.invocations.form_answers import ApprovalForm, OptionForm
 from sessions_app.ownership import User
+from sessions_app.rendering.questions import CHOICE_TOOL
 
 
 @singledispatch
@@ -74,10 +78,24 @@ async def _answer_job(frame: AnswerJob, user: User, session_id: UUID) -> None:
 
 @handle_frame.register
 async def _confirm(frame: Confirm, user: User, session_id: UUID) -> None:
-    answer = {"confirmed": frame.confirmed, "payload": frame.payload}
-    if frame.for_session:
-        answer["forSession"] = True
+    answer = _approval_form(frame) or _whole_confirmation(frame)
     await use_cases.answer_call(user, session_id, frame.call_id, REQUEST_CONFIRMATION, answer)
+
+
+def _approval_form(frame: Confirm) -> ApprovalForm | None:
+    if not frame.confirmed or frame.changes is None:
+        return None
+    return ApprovalForm(frame.changes, for_session=frame.for_session)
+
+
+def _whole_confirmation(frame: Confirm) -> dict[str, Any]:
+    answer = {"confirmed": frame.confirmed, "payload": frame.payload}
+    return {**answer, "forSession": True} if frame.for_session else answer
+
+
+@handle_frame.register
+async def _choose(frame: Choose, user: User, session_id: UUID) -> None:
+    await use_cases.answer_call(user, session_id, frame.call_id, CHOICE_TOOL, OptionForm(frame.option))
 
 
 @handle_frame.register

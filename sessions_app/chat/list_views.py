@@ -6,20 +6,19 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
+from sessions_app.chat.refusals import refusal
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.errors import InvalidInputError
 from sessions_app.ownership import User
 from sessions_app.session_list.activity import activity_of
 from sessions_app.session_list.listing import SessionPage, list_sessions
 from sessions_app.session_list.search import search_sessions
-
-_STATUS_CODES = ((NotFoundError, HTTPStatus.NOT_FOUND), (ConflictError, HTTPStatus.CONFLICT))
 
 
 @require_GET
@@ -30,7 +29,7 @@ async def session_list(request: HttpRequest) -> HttpResponse:
     try:
         page = await session_page_of(person, request)
     except InvalidInputError as error:
-        return HttpResponseBadRequest(str(error))
+        return refusal(error)
     context = {"list": page, "is_archive": "archived" in request.GET}
     return render(request, "chat/session_list.html", context)
 
@@ -59,11 +58,10 @@ async def activity(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 async def change_session(request: HttpRequest, session_id: UUID, change: str) -> HttpResponse:
-    """Make a change to a session in the list, such as `pin`; a refusal is JSON with a sentence."""
+    """Make a change to a session in the list, such as `pin`."""
     person = await request.auser()
     try:
         await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
-        found = (status for kind, status in _STATUS_CODES if isinstance(error, kind))
-        return JsonResponse({"error": str(error)}, status=next(found, HTTPStatus.BAD_REQUEST))
+        return refusal(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

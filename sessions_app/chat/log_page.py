@@ -19,7 +19,7 @@ from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.feedback import feedback_of
 from sessions_app.history.event_marks import is_wake_up
-from sessions_app.history.rewinds import RewoundRange, rewound_ranges
+from sessions_app.history.rewinds import RewoundRange, rewound_ranges, without_rewound
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
@@ -84,9 +84,7 @@ async def older_page(session: Session, reader: User, before: int) -> LogPage:
 
 async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRange]) -> list[Event]:
     """Return the events of a page, newest first, and one more if there is one."""
-    events = session.events.filter(seq__lte=until).order_by("-seq")
-    for part in rewound:
-        events = events.exclude(seq__range=(part.first, part.last))
+    events = without_rewound(session.events.filter(seq__lte=until), rewound).order_by("-seq")
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
     return await fetch_rows(wanted[: PAGE_EVENTS + 1])
 

@@ -1,4 +1,4 @@
-"""Client frames, close codes, and the code and HTTP status of each error."""
+"""Client frames, close codes, and the code of each error in frames."""
 
 from __future__ import annotations
 
@@ -126,6 +126,9 @@ class Confirm(ClientFrame):
     """The answer to a confirmation (contract T7).
 
     Attributes:
+        payload: the whole payload of the answer.
+        changes: values of the question's payload that the person has changed, by name, in place of the whole payload
+            of a yes. The other values are the question's. A payload that is no object has the name "".
         for_session: True to allow the later calls of the tool in the session, too, if the question offers that.
     """
 
@@ -133,7 +136,16 @@ class Confirm(ClientFrame):
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
     confirmed: bool
     payload: Any = None
+    changes: dict[str, Any] | None = None
     for_session: bool = False
+
+
+class Choose(ClientFrame):
+    """The option that answers a call of `get_user_choice`; `option` counts from 0."""
+
+    type: Literal["choose"]
+    call_id: str = Field(max_length=128, pattern=PRINTABLE)
+    option: int = Field(ge=0, le=LARGEST_VERSION)
 
 
 class WithdrawAllowance(ClientFrame):
@@ -169,6 +181,7 @@ AnyClientFrame = (
     | CancelSchedule
     | AnswerJob
     | Confirm
+    | Choose
     | WithdrawAllowance
     | Respond
     | Ping

@@ -50,7 +50,7 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_GET
 @login_required
 async def shared_session(request: HttpRequest, token: str) -> StreamingHttpResponse:
-    """Return somebody's shared session as a page: as it is now, and without details, whoever reads it."""
+    """Return the present state of a shared session as a page without details, for every person of the site."""
     try:
         session = await in_thread(sharing.shared_session, token)
     except NotFoundError as error:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import Q
+
+from runtime.events.allowances import WITHDRAWAL_KEY
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Event
+from sessions_app.models.event import EventQuerySet
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,14 @@ def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRa
         ranges = [other for other in ranges if other.first < first]
         ranges.append(RewoundRange(first, last, invocation_id, at))
     return ranges
+
+
+def without_rewound(events: EventQuerySet, ranges: Iterable[RewoundRange]) -> EventQuerySet:
+    """Return the events outside of the ranges, and withdrawals of allowances, which no rewind undoes."""
+    is_withdrawal = Q(author="user", text=None, body__customMetadata__has_key=WITHDRAWAL_KEY)
+    for part in ranges:
+        events = events.filter(~Q(seq__range=(part.first, part.last)) | is_withdrawal)
+    return events
 
 
 async def rewound_from(session_id: UUID, seq: int) -> int:

@@ -66,6 +66,7 @@ class GrowingText:
         pending_from: offset of the first pending piece.
         blocks: the blocks of the answer that have ended and been rendered.
         html: their HTML.
+        html_length: number of characters of the HTML.
         html_end: end of their text, in UTF-16 code units.
         is_cut: True when the text took too much memory: it is no longer kept or shown, and the whole event will be.
     """
@@ -78,13 +79,14 @@ class GrowingText:
     pending_from: int = 0
     blocks: FinishedBlocks = field(default_factory=FinishedBlocks)
     html: list[str] = field(default_factory=list)
+    html_length: int = 0
     html_end: int = 0
     is_cut: bool = False
 
     @property
     def bytes(self) -> int:
         """Estimated memory of the text and its HTML."""
-        return 0 if self.is_cut else 2 * self.length + sum(map(len, self.html))
+        return 0 if self.is_cut else 2 * self.length + self.html_length
 
     def cut(self) -> None:
         """Drop the text so far and all that follows."""
@@ -116,7 +118,7 @@ class GrowingText:
 
         Thoughts are not rendered before they are complete: they are folded.
         """
-        if self.stream.thought or self.is_cut:
+        if self.stream.thought or self.is_cut or self.blocks.has_given_up:
             return None
         text, before = self._text(), self.blocks.end
         html = self.blocks.render_next(text)
@@ -124,6 +126,7 @@ class GrowingText:
             return None
         start = self.html_end
         self.html.append(html)
+        self.html_length += len(html)
         self.html_end += utf16_length(text[before : self.blocks.end])
         return RenderedBlocks(start, self.html_end, html)
 

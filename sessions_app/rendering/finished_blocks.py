@@ -23,12 +23,13 @@ class FinishedBlocks:
 
     Attributes:
         end: Number of characters of the text that are rendered.
+        has_given_up: True when the rest of the text is rendered only when it is complete.
     """
 
     def __init__(self) -> None:
         self.end = 0
         self._length_to_parse = 1
-        self._has_given_up = False
+        self.has_given_up = False
 
     def render_next(self, text: str) -> str | None:
         """Return the HTML of the blocks that have ended since the last call, and move `end` behind them.
@@ -39,15 +40,15 @@ class FinishedBlocks:
             text: The whole text so far.
         """
         unrendered = text[self.end : text.rfind("\n") + 1]
-        if self._has_given_up or len(unrendered) < self._length_to_parse:
+        if self.has_given_up or len(unrendered) < self._length_to_parse:
             return None
         finished = unrendered[: start_of_open_block(unrendered[:LONGEST_PARSED])]
         if not finished:
-            self._has_given_up = len(unrendered) >= LONGEST_PARSED
+            self.has_given_up = len(unrendered) >= LONGEST_PARSED
             self._length_to_parse = int(len(unrendered) * GROWTH_BEFORE_RETRY) + 1
             return None
         if not _is_cheap(finished) or self.end + len(finished) > conf().markdown_limit:
-            self._has_given_up = True
+            self.has_given_up = True
             return None
         self.end += len(finished)
         self._length_to_parse = 1

@@ -12,9 +12,9 @@ LONGEST_VALUE = 200
 
 
 def outline(value: Any, longest: int) -> tuple[str, bool]:
-    """Return a text unchanged, and any other JSON value as labelled lines; at most `longest` characters.
+    """Return at most `longest` characters of a text, or of the labelled lines of another JSON value.
 
-    The second value is True when that is not all. Keys are sorted: storage loses their order.
+    The second value is True when the text or a line is cut or left out. Keys are sorted: storage loses their order.
     """
     kept, length = [], -1
     for line in _lines(value, 0):
@@ -28,6 +28,7 @@ def outline(value: Any, longest: int) -> tuple[str, bool]:
 def one_line(value: Any) -> str:
     """Return a JSON value on one line of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = " ".join(text.splitlines())
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 

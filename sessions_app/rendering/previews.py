@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -51,7 +52,8 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
 def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
     """Return the first rows and columns; the text itself when it is no table."""
     try:
-        lines = list(islice(csv.reader(text.splitlines(), delimiter=delimiter), MOST_ROWS + 2))
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        lines = list(islice(reader, MOST_ROWS + 2))
     except csv.Error:
         return Preview("text", text[:MOST_CHARACTERS], is_cut=is_cut or len(text) > MOST_CHARACTERS)
     header, rows = (lines[0], lines[1 : MOST_ROWS + 1]) if lines else ([], [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,15 +18,7 @@ from runtime.events.calls import REQUEST_CREDENTIAL
 from sessions_app.rendering.outline import label, one_line
 
 CHOICE_TOOL = "get_user_choice"
-LARGEST_EXACT_INTEGER = 2**53
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a choice: its text, and its JSON, which the browser sends back."""
-
-    text: str
-    json: str
+LARGEST_EXACT_INTEGER = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -36,8 +27,7 @@ class ChoiceBlock:
 
     kind: ClassVar = "choice"
     call_id: str
-    name: str
-    options: list[Option]
+    options: list[str]
 
 
 @dataclass(frozen=True)
@@ -54,8 +44,8 @@ class Field:
     """An input of a form.
 
     Attributes:
-        name: dotted path of the value in the answer.
-        type: type of the HTML input.
+        name: name of the value in a payload, or its dotted path in a credential.
+        type: type of the HTML input, or `lines` for a text with line breaks.
         value: value at first.
     """
 
@@ -101,9 +91,7 @@ def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
         return None
     if not isinstance(options, list) or not options:
         return None
-    return ChoiceBlock(
-        call.id or "", CHOICE_TOOL, [Option(_named(option), _json(option)) for option in options]
-    )
+    return ChoiceBlock(call.id or "", [_named(option) for option in options])
 
 
 def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
@@ -130,13 +118,15 @@ def credential_request_block(call: types.FunctionCall, event: Event) -> Credenti
 
 
 def payload_fields(payload: Any) -> list[Field]:
-    """Return inputs for the texts, numbers and booleans of a confirmation's payload; other values are sent back."""
+    """Return inputs for the texts, numbers and booleans of a confirmation's payload; other values stay as they are."""
     if payload is None:
         return []
-    if not isinstance(payload, Mapping):
-        return [_payload_field("", "Answer", payload)]
+    values = payload if isinstance(payload, Mapping) else {"": payload}
+    types_of = ((name, _input_type(values[name])) for name in sorted(values))
     return [
-        _payload_field(str(name), label(str(name)) or "Answer", payload[name]) for name in sorted(payload)
+        Field(name, label(name) or "Answer", input_type, _input_value(values[name]))
+        for name, input_type in types_of
+        if input_type
     ]
 
 
@@ -176,19 +166,22 @@ def _is_web_address(address: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
-def _payload_field(name: str, text: str, value: Any) -> Field:
+def _input_type(value: Any) -> str:
+    """Return the type of the input for a value; an empty text when no input can hold the value."""
     if isinstance(value, bool):
-        return Field(name, text, "checkbox", "on" if value else "")
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST_EXACT_INTEGER):
-        return Field(name, text, "number", str(value))
-    if value is None or isinstance(value, str):
-        return Field(name, text, "text", value or "")
-    return Field(name, text, "hidden", _json(value))
+        return "checkbox"
+    if isinstance(value, int | float):
+        return "number" if abs(value) <= LARGEST_EXACT_INTEGER else ""
+    if isinstance(value, str):
+        return "lines" if "\n" in value or "\r" in value else "text"
+    return "text" if value is None else ""
+
+
+def _input_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else ""
+    return "" if value is None else str(value)
 
 
 def _named(value: Any) -> str:
     return one_line(value).strip() or "(empty)"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

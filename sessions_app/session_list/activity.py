@@ -33,6 +33,7 @@ class Activity:
         invocations: queued and running invocations, the newest first.
         jobs: queued and running jobs, the newest first.
         tasks: active scheduled tasks, the next one first.
+        is_cut: True when a list leaves rows out.
     """
 
     questions: list[ToolJob]
@@ -40,25 +41,17 @@ class Activity:
     invocations: list[Invocation]
     jobs: list[ToolJob]
     tasks: list[ScheduledTask]
+    is_cut: bool
 
     @property
     def is_empty(self) -> bool:
         """True when there is no row."""
-        return not any(self._lists)
-
-    @property
-    def is_cut(self) -> bool:
-        """True when a list is as long as it may be, so that rows may be missing."""
-        return any(len(rows) == MOST_ROWS for rows in self._lists)
+        return not (self.questions or self.unanswered or self.invocations or self.jobs or self.tasks)
 
     @property
     def most_rows(self) -> int:
         """The number of rows that each list has at most."""
         return MOST_ROWS
-
-    @property
-    def _lists(self) -> tuple[list[ToolJob] | list[Invocation] | list[ScheduledTask], ...]:
-        return (self.questions, self.unanswered, self.invocations, self.jobs, self.tasks)
 
 
 def activity_of(person: User) -> Activity:
@@ -67,15 +60,25 @@ def activity_of(person: User) -> Activity:
     invocations = Invocation.objects.filter(session__in=sessions)
     jobs = ToolJob.objects.filter(session__in=sessions)
     tasks = ScheduledTask.objects.filter(session__in=sessions)
+    reader = _Reader()
     return Activity(
-        questions=_read(jobs.filter(status=JobStatus.WAITING).order_by("created_at", "pk"), _JOB),
-        unanswered=_read(unanswered(invocations).order_by("pk"), _INVOCATION),
-        invocations=_read(invocations.active().order_by("-pk"), _INVOCATION),
-        jobs=_read(jobs.filter(status__in=JobStatus.active()).order_by("-created_at", "pk"), _JOB),
-        tasks=_read(tasks.active(), _TASK),
+        questions=reader.read(jobs.filter(status=JobStatus.WAITING).order_by("created_at", "pk"), _JOB),
+        unanswered=reader.read(unanswered(invocations).order_by("pk"), _INVOCATION),
+        invocations=reader.read(invocations.active().order_by("-pk"), _INVOCATION),
+        jobs=reader.read(jobs.filter(status__in=JobStatus.active()).order_by("-created_at", "pk"), _JOB),
+        tasks=reader.read(tasks.active(), _TASK),
+        is_cut=reader.has_cut,
     )
 
 
-def _read(rows: QuerySet[M, M], fields: tuple[str, ...]) -> list[M]:
-    """Return the first rows with these fields and their sessions; messages, arguments and states may be large."""
-    return list(rows.select_related("session").only(*fields, *_SESSION)[:MOST_ROWS])
+class _Reader:
+    """Reader of the lists; `has_cut` is True once a list was too long."""
+
+    def __init__(self) -> None:
+        self.has_cut = False
+
+    def read(self, rows: QuerySet[M, M], fields: tuple[str, ...]) -> list[M]:
+        """Return the first rows with these fields and their sessions; messages, arguments and states may be large."""
+        found = list(rows.select_related("session").only(*fields, *_SESSION)[: MOST_ROWS + 1])
+        self.has_cut = self.has_cut or len(found) > MOST_ROWS
+        return found[:MOST_ROWS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from django.utils.text import Truncator
 
@@ -22,10 +22,17 @@ from sessions_app.rendering.blocks import (
     ScheduledTaskBlock,
     TextBlock,
     ThoughtBlock,
+    UploadBlock,
 )
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.html import content_of
 from sessions_app.rendering.outline import label
+from sessions_app.rendering.questions import (
+    ChoiceBlock,
+    ChosenBlock,
+    CredentialBlock,
+    CredentialRequestBlock,
+)
 from sessions_app.rendering.session_view import SessionView
 
 LONGEST_BRIEF = 60
@@ -95,10 +102,7 @@ def entry_of(event: Event, context: EntryContext) -> Entry | None:
 
 def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
     for block in content["blocks"]:
-        if isinstance(block, TextBlock):
-            yield Piece("said" if event.author == "user" else "prose", block.text)
-        else:
-            yield from _pieces_of(block, context)
+        yield from _pieces_of(block, event, context)
     if content["transfer"]:
         yield Piece("note", f"{label(event.author)} handed over to {label(content['transfer'])}")
     for key, value in content["changes"]:
@@ -106,31 +110,73 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
     yield from _file_pieces(content["files"])
     if content["error"]:
         yield Piece("error", content["error"])
+    if withdrawn := content["withdrawn"]:
+        yield Piece("note", f"{label(withdrawn.agent)} asks again before each “{label(withdrawn.tool)}”.")
     if content["is_empty_answer"]:
         yield Piece("note", f"{label(event.author)} gave no answer.")
     if content["is_interrupted"]:
         yield Piece("note", "Stopped by staff" if content["is_stopped_by_staff"] else "Stopped")
 
 
-def _pieces_of(block: Block, context: EntryContext) -> Iterator[Piece]:
+def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Piece]:
     """Yield the pieces of a block; none for an upload, which is among the files of its event."""
     match block:
+        case TextBlock():
+            yield Piece("said" if event.author == "user" else "prose", block.text)
         case ScheduledTaskBlock():
             yield Piece("said", block.task)
-        case ThoughtBlock() if context.view.shows_details:
-            yield Piece("verbatim", block.text, "Thoughts")
+        case ThoughtBlock():
+            if context.view.shows_details:
+                yield Piece("verbatim", block.text, "Thoughts")
         case CallBlock():
             yield from _call_pieces(block, context)
         case ResponseBlock():
             yield from _response_pieces(block, context)
-        case ConfirmationRequestBlock():
-            yield Piece("note", f"Approval: {block.hint or block.words.plain}")
-        case ConfirmationBlock():
-            yield Piece("note", f"{'Approved' if block.is_confirmed else 'Rejected'} by {context.person}")
+        case ConfirmationRequestBlock() | ChoiceBlock() | CredentialRequestBlock():
+            yield Piece("note", _question(block))
+        case ConfirmationBlock() | ChosenBlock() | CredentialBlock():
+            yield Piece("note", _answer(block, context.person))
+        case CodeBlock() | FileBlock() | UploadBlock():
+            yield from _attached_pieces(block)
+        case _:
+            assert_never(block)
+
+
+def _attached_pieces(block: CodeBlock | FileBlock | UploadBlock) -> Iterator[Piece]:
+    match block:
         case CodeBlock():
             yield Piece("verbatim", block.text, block.label)
         case FileBlock():
             yield Piece("note", f"A file ({block.mime_type})")
+        case UploadBlock():
+            pass
+        case _:
+            assert_never(block)
+
+
+def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock) -> str:
+    match block:
+        case ConfirmationRequestBlock():
+            return f"Approval: {block.hint or block.words.plain}"
+        case ChoiceBlock():
+            return f"Choose one: {', '.join(block.options)}"
+        case CredentialRequestBlock():
+            return f"{block.title}: {block.description}" if block.description else block.title
+        case _:
+            assert_never(block)
+
+
+def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock, person: str) -> str:
+    match block:
+        case ConfirmationBlock():
+            allowed = "Allowed for this chat" if block.is_for_session else "Approved"
+            return f"{allowed if block.is_confirmed else 'Rejected'} by {person}"
+        case ChosenBlock():
+            return f"{person} chose {block.text}"
+        case CredentialBlock():
+            return f"Credential {'given' if block.is_given else 'not given'} by {person}"
+        case _:
+            assert_never(block)
 
 
 def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:

@@ -1,4 +1,8 @@
-"""Transcript as a Markdown file. No text can end its place: quotes, fences and escapes keep it there."""
+"""Transcript as a Markdown file. No text can end its place, forge an entry or hide the ones that follow.
+
+Markdown of a person or an agent stands in a block quote: its end closes the code and HTML blocks within. All other
+text stands in a fence or has its markup escaped.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from sessions_app.rendering.outline import label
 from sessions_app.transcripts.entries import Entry, Piece
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+LINE_END = re.compile("\r\n|\r|\n")
+"""Line endings of Markdown (https://spec.commonmark.org/0.31.2/#line-ending)."""
 TIME_FORMAT = "j F Y, H:i T"
 
 
@@ -33,10 +38,8 @@ def write_markdown(entry: Entry) -> str:
 
 def _written(piece: Piece) -> str:
     match piece.kind:
-        case "said":
-            return "\n".join(f"> {line}".rstrip() for line in piece.text.splitlines())
-        case "prose":
-            return _with_closed_fence(piece.text.strip("\n"))
+        case "said" | "prose":
+            return _quoted(piece.text)
         case "verbatim":
             return f"{_plain(piece.label)}:\n\n{_fenced(piece.text)}"
         case "file":
@@ -52,23 +55,12 @@ def _plain(text: str) -> str:
     return MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" if line else ">" for line in LINE_END.split(text.strip("\r\n")))
+
+
 def _fenced(text: str) -> str:
     """Return a text in a code block, whose fence is longer than any in the text."""
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
-
-
-def _with_closed_fence(text: str) -> str:
-    """Return Markdown with the end of a code block that the text leaves open."""
-    fence = ""
-    for line in text.splitlines():
-        found = FENCE.fullmatch(line)
-        if not found:
-            continue
-        marks, rest = found.groups()
-        if not fence:
-            fence = "" if marks[0] == "`" and "`" in rest else marks
-        elif marks.startswith(fence) and not rest.strip():
-            fence = ""
-    return f"{text}\n{fence}" if fence else text

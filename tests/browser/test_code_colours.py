@@ -1,9 +1,10 @@
 """Contract: code has colours, its text stays as it is, and code that takes too long does not stop the page."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
 from tests.model_server import Turn
 
@@ -17,6 +18,15 @@ SLOW = """
     postMessage(block) {
       if (!block.text.includes("forever")) super.postMessage(block);
     }
+  };
+}
+"""
+FAILING_ONCE = """
+() => {
+  const Real = Worker;
+  window.Worker = function () {
+    window.Worker = Real;
+    throw new Error("no worker");
   };
 }
 """
@@ -41,3 +51,31 @@ def test_code_that_takes_too_long_stays_plain_and_the_next_block_is_coloured(
     expect(chat.log.locator("code .hljs-keyword")).to_have_text(["return"])
     expect(chat.log.locator("pre code")).to_have_text(["forever = 1\n", "return\n"])
     expect(chat.log.locator("pre code").first.locator("span")).to_have_count(0)
+
+
+def test_a_worker_that_cannot_be_started_leaves_later_blocks_their_colours(
+    chat: ChatPage, model: Model
+) -> None:
+    chat.page.evaluate(FAILING_ONCE)
+    model.play(Turn(text=["```python\npass\n```\n"]), Turn(text=["```python\nreturn\n```\n"]))
+    with chat.page.expect_console_message(lambda message: "without colours" in message.text):
+        chat.send("Show me")
+    chat.wait_until_idle()
+    chat.send("Show me more")
+    expect(chat.log.locator("code .hljs-keyword").last).to_have_text("return")
+
+
+def test_a_worker_that_is_slow_to_load_colours_its_first_block(open_tab: OpenTab, model: Model) -> None:
+    tab = open_tab()
+    tab.page.clock.install()
+    tab.page.goto(tab.base_url)
+    tab.new_chat()
+    held: list[Route] = []
+    tab.page.context.route("**/highlight_worker*", lambda route: held.append(route))
+    model.play(Turn(text=["```python\nreturn\n```\n"]))
+    with tab.page.expect_request("**/highlight_worker*"):
+        tab.send("Show me")
+    expect(tab.log.locator("pre code")).to_have_text("return\n")
+    tab.page.clock.fast_forward(10_000)
+    held[0].continue_()
+    expect(tab.log.locator("code .hljs-keyword")).to_have_text(["return"])

@@ -269,3 +269,18 @@ def test_a_confirmation_that_was_answered_after_the_edited_message_is_open_again
         tab.wait_for_answer("It is not refunded after all.")
         tab.wait_until_idle()
     assert other.log_entries() == chat.log_entries()
+
+
+def test_an_edit_of_a_message_far_up_goes_on_after_a_reload(chat: ChatPage, model: Model) -> None:
+    model.play(*[Turn(text=[f"Answer {number}.\n\n" + "- One\n" * 300]) for number in range(7)])
+    for number in range(7):
+        chat.send(f"Message {number}")
+        chat.wait_for_answer(f"Answer {number}.")
+        chat.wait_until_idle()
+    chat.page.evaluate("scrollTo(0, 0)")
+    begin_edit(chat, "Message 0")
+    chat.box.fill("A better first message")
+    chat.reload()
+    expect(chat.box).to_have_value("A better first message")
+    expect(chat.page.locator("#editing")).to_be_visible()
+    expect(chat.page.locator("#notice")).to_be_hidden()

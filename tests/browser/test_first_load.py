@@ -65,7 +65,7 @@ def test_a_chat_with_a_job_loads_little(chat: ChatPage, open_tab: OpenTab, model
     sizes = first_load(tab, chat.page.url)
     expect(tab.job("Write report").get_by_role("button", name="Approve")).to_be_visible()
     assert sum(sizes.values()) <= MOST_BYTES, sizes
-    assert "jobs.css" in sizes and "later.css" not in sizes
+    assert "jobs.css" in sizes and "on_demand.css" not in sizes
     tab.job("Write report").get_by_role("button", name="Cancel").click()
     chat.wait_for_answer("As you wish.")
 

@@ -1,6 +1,8 @@
 """Contract: each question of an agent is a form that the keyboard answers; the page keeps no secret."""
 
+import json
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -185,3 +187,75 @@ def test_the_fields_of_a_confirmation_are_filled_in_with_the_keyboard(chat: Chat
     result = chat.tool("take_leave").locator(".result").last
     for line in ("Days: 5", "Paid: no", "Reason: Sea", "- Bern"):
         expect(result).to_contain_text(line)
+
+
+def test_an_approval_changes_no_value_that_the_person_has_not_touched(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="send_letter", args={}), Call(name="count_stars", args={}))
+    chat.send("Send the letter")
+    question = chat.log.get_by_role("region", name="Approval: Send letter")
+    expect(question.get_by_role("textbox", name="Text", exact=True)).to_have_value("\nDear all,\nhello\n")
+    question.get_by_label("Copies").fill("2")
+    question.get_by_role("button", name="Approve").click()
+    chat.wait_for_answer("Thank you.")
+    assert answer_of(chat, "confirm") == {"confirmed": True, "changes": {"copies": 2}}
+    result = chat.tool("send_letter").locator(".result").last
+    expect(result).to_contain_text(re.compile(r"^Changed: 'copies'$", re.MULTILINE))
+    chat.wait_until_idle()
+
+    chat.send("Count")
+    question = chat.log.get_by_role("region", name="Approval: Count stars")
+    question.get_by_role("button", name="Approve").click()
+    expect(chat.tool("count_stars").locator(".result").last).to_contain_text("Is kept: yes")
+
+
+def test_an_option_is_chosen_with_all_its_digits(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="get_user_choice", args={"options": [1, 2**53 + 1]}))
+    chat.send("Which?")
+    chat.log.get_by_role("button", name=str(2**53 + 1), exact=True).click()
+    chat.wait_for_answer("Thank you.")
+    expect(chat.log.get_by_text(f"You chose {2**53 + 1}")).to_be_visible()
+    assert answer_of(chat, "choose") == {"option": 1}
+
+
+def test_the_name_of_a_field_changes_no_object_of_the_page(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="check_credential", args={"kind": "key"}))
+    chat.send("Check it")
+    question = chat.log.get_by_role("form", name="A key is needed")
+    question.evaluate("(form) => form.insertAdjacentHTML('beforeend', '<input name=__proto__.x value=1>')")
+    question.get_by_label("Key").fill(SECRET)
+    question.get_by_role("button", name="Send").click()
+    chat.page.wait_for_function("() => document.activeElement.matches('.question')")
+    assert chat.page.evaluate("({}).x === undefined")
+    assert answer_of(chat, "respond")["response"]["__proto__"] == {"x": "1"}
+
+
+def test_an_edit_takes_back_no_withdrawal_of_an_allowance(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="pay", args={"amount": 1}), then="Paid.")
+    chat.send("Pay 1")
+    question = chat.log.get_by_role("region", name="Approval: Pay 1 euros")
+    question.get_by_role("button", name="Allow for this chat").click()
+    chat.wait_for_answer("Paid.")
+    chat.wait_until_idle()
+    model.play(Turn(text=["Fine."]), Turn(text=["Better."]))
+    chat.send("Thank you")
+    chat.wait_for_answer("Fine.")
+    chat.wait_until_idle()
+    question.get_by_role("button", name="Ask me again").click()
+    expect(chat.marks).to_have_count(1)
+    message = chat.log.locator("article.person").filter(has_text="Thank you")
+    message.get_by_role("button", name="Edit this message").press("Enter")
+    chat.send("Thanks a lot")
+    chat.wait_for_answer("Better.")
+    chat.wait_until_idle()
+    for _ in ("live", "after a reload"):
+        expect(chat.messages).to_have_text(["Pay 1", "Thanks a lot"])
+        expect(chat.marks).to_have_text(["Questions asks you again before each “Pay”."])
+        expect(question.get_by_role("button", name="Ask me again")).to_be_hidden()
+        chat.reload()
+
+
+def answer_of(chat: ChatPage, kind: str) -> dict[str, Any]:
+    """Return the fields of the last frame of a kind that the page has sent."""
+    frames = [json.loads(sent) for sent in chat.connection.sent]
+    last = [frame for frame in frames if frame["type"] == kind][-1]
+    return {name: value for name, value in last.items() if name not in ("v", "type", "call_id", "name")}

@@ -257,3 +257,20 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, sche
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
         assert serious_problems(page) == []
         page.keyboard.press("Escape")
+
+
+FILE_LIST = re.compile(r"/files/(\?.*)?$")
+
+
+def test_facts_about_files_come_after_a_failed_request(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Thanks."]), Turn(text=["Again."]))
+    chat.attach(file("t.csv", "name,price\nlamp,20", "text/csv"))
+    chat.page.route(FILE_LIST, lambda route: route.fulfill(status=503), times=1)
+    with chat.page.expect_response(FILE_LIST):
+        chat.send_button.click()
+    chat.wait_for_answer("Thanks.")
+    chat.wait_until_idle()
+    chat.errors.clear()  # the browser reports the failed request
+    chat.send("More")
+    chat.wait_for_answer("Again.")
+    expect(chat.log.locator(".file-facts")).to_have_text("CSV · 18\xa0bytes")

@@ -48,6 +48,8 @@ WHOLE: list[dict[str, Any]] = [
     {"type": "answer_job", "id": str(uuid4()), "number": 0, "answer": "yes"},
     {"type": "confirm", "call_id": "c-confirm", "confirmed": True, "payload": {}},
     {"type": "confirm", "call_id": "c-confirm", "confirmed": True, "for_session": True},
+    {"type": "confirm", "call_id": "c-confirm", "confirmed": True, "changes": {"days": 1}},
+    {"type": "choose", "call_id": "c-choose", "option": 0},
     {"type": "withdraw_allowance", "agent": "echo", "tool": "choose"},
     {"type": "respond", "call_id": "c-choose", "name": "choose", "response": {}},
     {"type": "ping"},

@@ -108,17 +108,18 @@ def make_things(owner: User) -> Things:
 
 
 def make_session(owner: User) -> Session:
-    """Store a session whose only event makes two calls that wait: a confirmation and a choice."""
+    """Store a session whose only event makes calls that wait: a confirmation and two choices."""
     session = Session.objects.create(app_name=APP, user=owner, key=uuid4().hex, last_seq=1)
     confirmation = {"name": "adk_request_confirmation", "args": {"originalFunctionCall": CALL}}
-    calls = [{"id": "c-confirm", **confirmation}, {"id": "c-choose", **CALL}]
+    options = {"name": "get_user_choice", "args": {"options": ["Bern"]}}
+    calls = [{"id": "c-confirm", **confirmation}, {"id": "c-choose", **CALL}, {"id": "c-options", **options}]
     body = {
         "id": uuid4().hex,
         "author": APP,
         "invocationId": "e-asking",
         "timestamp": 1.0,
         "actions": {},
-        "longRunningToolIds": ["c-confirm", "c-choose"],
+        "longRunningToolIds": [call["id"] for call in calls],
         "content": {"role": "model", "parts": [{"functionCall": call} for call in calls]},
     }
     Event.objects.create(session=session, seq=1, body=body)

@@ -22,7 +22,7 @@ from adk_site.asgi import websocket
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
-from runtime.tools import LongRunningFunctionTool
+from runtime.tools import LongRunningFunctionTool, get_user_choice
 from sessions_app import agent_registry, celery_dispatch
 from sessions_app.chat.protocol import AnyClientFrame
 from sessions_app.jobs import response as job_response
@@ -119,6 +119,7 @@ ROWS = {
     "answer_job": Row(waiting, "job"),
     "cancel_schedule": Row(lambda session: {"id": make_schedule(session).pk}, "schedule"),
     "confirm": Row(lambda session: {"call_id": "c-confirm", "confirmed": True}, "invocation"),
+    "choose": Row(lambda session: {"call_id": "c-options", "option": 0}, "invocation"),
     "withdraw_allowance": Row(allowed, "event"),
     "respond": Row(
         lambda session: {"call_id": "c-choose", "name": "choose", "response": {"a": 1}}, "invocation"
@@ -130,7 +131,7 @@ ROWS = {
 def site(monkeypatch: pytest.MonkeyPatch) -> None:
     """An app whose model answers with a word, and no broker."""
     model = ScriptedModel(rule=lambda request: "Done.")
-    tools = [LongRunningFunctionTool(choose, answered_by="person")]
+    tools = [LongRunningFunctionTool(choose, answered_by="person"), get_user_choice]
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=model, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
     monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)

@@ -16,11 +16,13 @@ from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows
 from runtime.auth.auth_tool import AuthToolArguments
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
-from runtime.tools import get_user_choice
+from runtime.tools import ToolContext, get_user_choice
 from sessions_app import agent_registry, use_cases
 from sessions_app.chat.consumers import ChatConsumer
+from sessions_app.invocations.form_answers import ApprovalForm, OptionForm
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Session
+from sessions_app.rendering.questions import CHOICE_TOOL
 from tests.fakes import ScriptedModel, call, parts_of, response_of
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.pages.page_helpers import page
@@ -88,16 +90,15 @@ def request_of(scheme: Any, **client: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("background_end")
-def test_every_option_is_a_button_with_its_json_whatever_it_is(
+def test_every_option_is_a_button_with_its_number_whatever_it_is(
     person: User, session: Session, client: Client
 ) -> None:
     stored = [option for option in OPTIONS if option != "a\0b"]
     asks(session, "get_user_choice", {"options": stored})
     shown = forms(client, person, session)
     assert shown.labels == ["Choice: items …"]
-    values = [value for name, value in shown.names("button") if name == "result"]
-    assert values[:4] == ['"items"', '"<script>alert(1)</script>"', '"\u202eevil"', f'"{"x" * 10_000}"']
-    assert values[4:] == ['""', "7", "null", '{"items": [1]}']
+    values = [value for name, value in shown.names("button") if name == "option"]
+    assert values == [str(number) for number in range(len(stored))]
     assert [part for part in shown.parts if part["tag"] == "script" and not part.get("type")] == []
 
 
@@ -161,11 +162,10 @@ def test_a_request_that_a_model_imitates_is_no_form(person: User, session: Sessi
     ("payload", "inputs"),
     [
         (
-            {"days": 3, "paid": True, "why": "", "items": ["a"], "<script>": 0.5, "n": None},
+            {"days": 3, "paid": True, "why": "", "items": ["a"], "<script>": 0.5, "n": None, "": 2**53},
             [
                 ("<script>", "number"),
                 ("days", "number"),
-                ("items", "hidden"),
                 ("n", "text"),
                 ("paid", "checkbox"),
                 ("why", "text"),
@@ -224,25 +224,65 @@ async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_
     await worker().wait_until_idle()
     asked = await Event.objects.aget(session=session, kind="call")
     call_id = asked.body["content"]["parts"][0]["functionCall"]["id"]
-    good = {"call_id": call_id, "name": "get_user_choice", "response": {"result": "Bern"}}
+    good = {"type": "respond", "call_id": call_id, "name": "get_user_choice", "response": {"result": "Bern"}}
     strange = [{**good, "call_id": "c-none"}, {**good, "name": "pay"}, {**good, "response": "Bern"}]
+    choice = {"type": "choose", "call_id": call_id, "option": 0}
+    strange += [{**choice, "call_id": "c-none"}, {**choice, "option": 2}, {**choice, "option": -1}]
     refusals = [await refusal(person, session, frame) for frame in strange]
-    assert refusals == ["not_found", "not_found", "invalid"]
-    await use_cases.answer_call(person, session.pk, *good.values())
+    assert refusals == ["not_found", "not_found", "invalid", "not_found", "invalid", "invalid"]
+    await use_cases.answer_call(person, session.pk, call_id, CHOICE_TOOL, OptionForm(0))
     await worker().wait_until_idle()
-    assert await refusal(person, session, good) == "conflict"
+    assert [await refusal(person, session, frame) for frame in (good, choice)] == ["conflict"] * 2
     assert (await Event.objects.filter(session=session).alatest("seq")).text == "Bern it is."
     (sent,) = parts_of(model.requests[-1].contents[-1])
     assert response_of(sent) == {"result": "Bern"}
 
 
+@pytest.mark.usefixtures("loop_end")
+async def test_an_approval_keeps_all_values_of_the_payload_but_the_changed_ones(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    model = ScriptedModel(rule=lambda request: "Done." if given else call("leave"))
+    app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[leave_tool(given)]))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"asking": app})
+    session = await use_cases.create_session(person, "asking")
+    await use_cases.send_message(person, session.pk, "m1", "Leave")
+    await worker().wait_until_idle()
+    asked = await Event.objects.filter(session=session).alatest("seq")
+    (question,) = asked.body["content"]["parts"]
+    approval = {"type": "confirm", "call_id": question["functionCall"]["id"], "confirmed": True}
+    assert await refusal(person, session, {**approval, "changes": {"hours": 1}}) == "invalid"
+    assert await refusal(person, session, {**approval, "changes": [1]}) == "invalid"
+    form = ApprovalForm({"days": 5, "why": "Sea"}, for_session=False)
+    await use_cases.answer_call(person, session.pk, approval["call_id"], REQUEST_CONFIRMATION, form)
+    await worker().wait_until_idle()
+    assert given == [{"days": 5, "why": "Sea", "": 2**60, "offices": ["Bern"]}]
+
+
+def leave_tool(given: list[Any]) -> Any:
+    """Return a tool that asks for a payload and appends the answered one to `given`."""
+
+    def leave(tool_context: ToolContext) -> str | None:
+        """Take leave."""
+        answer = tool_context.tool_confirmation
+        if answer is None:
+            payload = {"days": 3, "why": None, "": 2**60, "offices": ["Bern"]}
+            tool_context.request_confirmation(hint="How long?", payload=payload)
+            return None
+        given.append(answer.payload)
+        return "Taken."
+
+    return leave
+
+
 async def refusal(person: User, session: Session, fields: dict[str, Any]) -> str:
-    """Return the code with which a `respond` frame is refused."""
+    """Return the code with which a frame is refused."""
     socket = WebsocketCommunicator(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     socket.scope["url_route"] = {"args": (), "kwargs": {"session_id": session.pk}}
     assert (await socket.connect())[0]
-    await socket.send_json_to({"v": 1, "type": "respond", **fields})
+    await socket.send_json_to({"v": 1, **fields})
     answer = await socket.receive_json_from(10)
     await socket.disconnect()
     assert answer["type"] == "error" and answer["message"].endswith(".")

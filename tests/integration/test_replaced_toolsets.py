@@ -11,10 +11,14 @@ from types import ModuleType
 import pytest
 from django.contrib.auth.models import User
 
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.errors import ConfigurationError
 from sessions_app import agent_registry, use_cases
 from sessions_app.agent_reload import reload_if_changed
 from sessions_app.invocations.worker import worker
 from sessions_app.shutdown import shut_down
+from sessions_app.toolset_use import using
 from tests.integration.conftest import WriteFolder
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -116,3 +120,19 @@ async def test_the_toolsets_of_all_versions_are_closed_when_the_process_ends(
     newer = reload(write_folder)
     await shut_down()
     assert speaker.closed.is_set() and newer.closed.is_set()
+
+
+async def test_a_failed_clean_up_is_logged_and_replaces_no_result(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> dict[str, App]:
+        raise ConfigurationError("The agents cannot be loaded.")
+
+    app = App(name="speaker", root_agent=LlmAgent(name="speaker", model="demo"))
+    monkeypatch.setattr(agent_registry, "apps", fail)
+    with using(app):
+        pass
+    with pytest.raises(LookupError, match="the error of the invocation"), using(app):
+        raise LookupError("the error of the invocation")
+    monkeypatch.undo()
+    assert caplog.text.count("ConfigurationError: The agents cannot be loaded.") == 2

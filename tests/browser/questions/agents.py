@@ -26,6 +26,18 @@ SCHEMES: dict[str, AuthScheme] = {
     "bearer": HTTPBearer(),
     "oauth": OAuth2(flows=OAuthFlows(authorization_code=OAuthFlow())),
 }
+BIG = 2**53 + 1
+LETTER = {
+    "number": BIG,
+    "numbers": [BIG],
+    "text": "\nDear all,\r\nhello\n",
+    "line": "one\rtwo",
+    "nothing": None,
+    "ratio": 3.0,
+    "": "no name",
+    "__proto__": "a name",
+    "copies": 1,
+}
 CLIENT = OAuth2Auth(client_id="me", auth_uri="https://accounts.example/grant?client_id=me")
 
 
@@ -50,6 +62,26 @@ def take_leave(days: int, tool_context: ToolContext) -> dict[str, Any] | None:
     return {"payload": answer.payload}
 
 
+def send_letter(tool_context: ToolContext) -> dict[str, Any] | None:
+    """Send a letter whose values no form can hold unchanged."""
+    answer = tool_context.tool_confirmation
+    if answer is None:
+        tool_context.request_confirmation(hint="Send it?", payload=LETTER)
+        return None
+    payload = answer.payload or {}
+    differing = [name for name in LETTER | payload if payload.get(name, ...) != LETTER.get(name, ...)]
+    return {"changed": " ".join(map(repr, differing))}
+
+
+def count_stars(tool_context: ToolContext) -> dict[str, Any] | None:
+    """Ask for a number that no form can hold."""
+    answer = tool_context.tool_confirmation
+    if answer is None:
+        tool_context.request_confirmation(hint="So many?", payload=BIG)
+        return None
+    return {"is_kept": answer.payload == BIG}
+
+
 def pay(amount: int) -> str:
     """Pay an amount."""
     return f"paid {amount}"
@@ -68,6 +100,8 @@ root_agent = LlmAgent(
         get_user_choice,
         check_credential,
         take_leave,
+        send_letter,
+        count_stars,
         FunctionTool(pay, title="Pay {amount} euros", require_confirmation=True, may_allow_for_session=True),
     ],
 )

@@ -153,3 +153,13 @@ def test_the_activity_needs_five_queries_however_much_there_is(
         html = activity(browser_of_person)
     assert html.count("<li ") == 5 * MOST_ROWS
     assert f"Each list ends after {MOST_ROWS} entries." in html
+
+
+def test_a_list_of_the_most_rows_is_whole(browser_of_person: Client, session: Session) -> None:
+    for number in range(MOST_ROWS):
+        add_task(session, number=number)
+    assert "Each list ends" not in activity(browser_of_person)
+    add_task(session, number=MOST_ROWS)
+    html = activity(browser_of_person)
+    assert html.count("<li ") == MOST_ROWS
+    assert "Each list ends" in html

@@ -67,7 +67,7 @@ def test_bad_feedback_is_refused_with_the_remedy(
     add_event(session, "An answer")
     response = rate(browser_of_person, session, **fields)
     assert (response.status_code, Feedback.objects.count()) == (400, 0)
-    assert sentence in response.content.decode()
+    assert sentence in response.json()["error"]
 
 
 def test_only_answers_of_ones_own_sessions_can_be_rated(
@@ -76,7 +76,8 @@ def test_only_answers_of_ones_own_sessions_can_be_rated(
     add_event(session, "A question", author="user")
     add_event(session_of_another, "An answer")
     assert rate(browser_of_person, session, rating="good").status_code == 404
-    assert rate(browser_of_person, session, seq=7, rating="good").status_code == 404
+    missing = rate(browser_of_person, session, seq=7, rating="good")
+    assert missing.status_code == 404 and missing.json()["error"].endswith(".")
     assert rate(browser_of_person, session, seq=10**20, rating="good").status_code == 404
     assert rate(browser_of_person, session_of_another, rating="good").status_code == 404
     assert Feedback.objects.count() == 0

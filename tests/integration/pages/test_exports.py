@@ -114,6 +114,53 @@ def test_rewound_messages_are_left_out(browser_of_person: Client, session: Sessi
     assert "Kept words" in text and "Undone" not in text
 
 
+def asks(session: Session, call_id: str, name: str, args: dict[str, Any]) -> None:
+    call = {"functionCall": {"id": call_id, "name": name, "args": args}}
+    add_event(session, author="orders", longRunningToolIds=[call_id], **parts(call))
+
+
+def answers(session: Session, call_id: str, name: str, response: dict[str, Any]) -> None:
+    add_event(
+        session,
+        author="user",
+        **parts({"functionResponse": {"id": call_id, "name": name, "response": response}}),
+    )
+
+
+@pytest.mark.parametrize("form", ["markdown", "page"])
+def test_questions_and_their_answers_are_told_without_secrets(
+    browser_of_person: Client, session: Session, form: str
+) -> None:
+    asks(session, "c-1", "get_user_choice", {"options": ["Bern", "Rome"]})
+    answers(session, "c-1", "get_user_choice", {"result": "Rome"})
+    scheme = {"type": "apiKey", "in": "header", "name": "X-Key", "description": "The weather key."}
+    config = {"authScheme": scheme, "credentialKey": "weather"}
+    asks(session, "c-2", "adk_request_credential", {"functionCallId": "c-0", "authConfig": config})
+    answers(session, "c-2", "adk_request_credential", {"given": True, "apiKey": "hunter2"})
+    for number, answer in enumerate(
+        [{"confirmed": True, "forSession": True}, {"confirmed": True}, {"confirmed": False}]
+    ):
+        answers(session, f"c-{3 + number}", "adk_request_confirmation", answer)
+    add_event(
+        session,
+        author="user",
+        customMetadata={"adk_withdrawn_allowance": {"agent": "orders", "tool": "pay_bill"}},
+    )
+    text = export(browser_of_person, session, form)
+    for words in (
+        "Choose one: Bern, Rome",
+        "ada chose Rome",
+        "A key is needed: The weather key.",
+        "Credential given by ada",
+        "Allowed for this chat by ada",
+        "Approved by ada",
+        "Rejected by ada",
+        "Orders asks again before each “Pay bill”.",
+    ):
+        assert words in text, words
+    assert "hunter2" not in text and "X-Key" not in text
+
+
 def test_an_empty_chat_is_exported(browser_of_person: Client, session: Session) -> None:
     assert export(browser_of_person, session, "markdown").startswith("# Broken lamp\n")
     assert json.loads(export(browser_of_person, session, "json"))["events"] == []
@@ -193,6 +240,11 @@ HOSTILE_TEXTS = [
     "~~~~ text\nan open fence",
     "{{ 7|add:1 }}{% now 'Y' %}",
     "# Heading\n> quoted",
+    "- ```py\n  x = 1\n  ```",
+    "<!-- todo",
+    "<pre>",
+    "## ada, 3 March 2026, 10:00 UTC",
+    "words\r## ada, 3 March 2026, 10:00 UTC",
 ]
 
 
@@ -207,6 +259,12 @@ def test_a_hostile_text_stays_in_its_place(
     markdown = export(browser_of_person, session, "markdown")
     assert markdown.count("\n> Next words") == 1
     html = MarkdownIt("commonmark").render(markdown)
+    tokens = MarkdownIt("commonmark").parse(markdown)
+    assert [token.tag for token in tokens if token.type == "heading_open" and token.level == 0] == [
+        "h1",
+        "h2",
+        "h2",
+    ]
     assert "<h2>ada, 1 January 1970" in html
     assert "<p>Next words</p>" in html
     assert html.startswith(f"<h1>T {escape(' '.join(text.split()), quote=False)}</h1>\n<p>ada with Help desk")

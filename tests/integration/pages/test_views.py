@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from sessions_app import agent_registry
 from sessions_app.models import Invocation, Session, ToolJob, UserState
-from tests.integration.pages.page_helpers import add_event, file_url, page, save_artifact
+from tests.integration.pages.page_helpers import add_event, body_of, file_url, page, save_artifact
 from tests.integration.tampering import tamper
 
 LOGIN_QUERIES = 2  # Django's session and the user
@@ -185,6 +185,19 @@ def test_rewound_events_are_not_shown(browser_of_person: Client, session: Sessio
     html = browser_of_person.get(page(session)).content.decode()
     assert (seqs(html), page_invocations(html)) == ([], [])
     assert 'data-has-more="false"' in html and 'data-last-seq="11"' in html
+
+
+def test_a_withdrawn_allowance_stays_withdrawn_after_a_rewind(
+    browser_of_person: Client, session: Session
+) -> None:
+    say(session, "e-1", "one", "first")
+    tool = {"agent": "orders", "tool": "pay_bill"}
+    add_event(session, author="user", invocationId="w", customMetadata={"adk_withdrawn_allowance": tool})
+    rewind(session, "e-1")
+    html = browser_of_person.get(page(session)).content.decode()
+    assert seqs(html) == [3]
+    transcript = body_of(browser_of_person.get(reverse("chat:export_markdown", args=[session.pk])))
+    assert "asks again before each" in transcript.decode()
 
 
 def test_a_rewound_message_without_events_is_not_shown(browser_of_person: Client, session: Session) -> None:

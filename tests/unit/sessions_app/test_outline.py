@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.rendering.outline import outline
+from sessions_app.rendering.outline import one_line, outline
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,10 @@ def test_values_that_are_nested_deep_end_as_json() -> None:
 def test_no_more_than_the_longest_text_is_written(value: Any) -> None:
     text, is_cut = outline(value, 20)
     assert len(text) == 20 and is_cut
+
+
+@pytest.mark.parametrize(
+    ("value", "line"), [("a\nb\r\nc", "a b c"), ("a  b", "a  b"), ({"a": "b\n"}, '{"a": "b\\n"}'), ("", "")]
+)
+def test_a_value_on_one_line_has_no_line_break(value: Any, line: str) -> None:
+    assert one_line(value) == line

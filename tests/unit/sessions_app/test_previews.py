@@ -42,6 +42,13 @@ def test_a_small_table_is_whole() -> None:
     assert (preview.header, preview.rows, preview.is_cut) == (["name", "price"], [["ä", "2"]], False)
 
 
+@pytest.mark.parametrize("mark", ["\n", "\r\n", "\u2028", "\x0b", "\x0c"])
+def test_a_cell_keeps_its_line_breaks(mark: str) -> None:
+    content = f'name,note\r\nAda,"one{mark}two"\r\nBob,x'.encode()
+    preview = preview_of("text/csv", len(content), content)
+    assert (preview.header, preview.rows) == (["name", "note"], [["Ada", f"one{mark}two"], ["Bob", "x"]])
+
+
 @pytest.mark.parametrize("content", [b"", b"\n", b'"', b'a,"b\nc', ("x" * 200_000).encode()])
 def test_odd_tables_are_shown(content: bytes) -> None:
     assert preview_of("text/csv", len(content), content).kind in ("table", "text")

@@ -468,6 +468,7 @@ def test_a_waiting_job_shows_its_question_with_its_controls(
     tags = Tags(html)
     form = next(attributes for tag, attributes in tags.found if tag == "form")
     assert (form["data-kind"], form["data-number"]) == (question["kind"], "0")
+    assert form["method"] == "dialog"  # pressed before its script is loaded, it opens no other page
     found = [
         attributes
         for tag, attributes in tags.found

@@ -34,20 +34,18 @@ export class Actions {
   update() {
     this.#readOpinions();
     const articles = this.conversation.findAll("article[data-seq]");
-    const answers = articles.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
-    const last = new Map(answers.map((article) => [article.dataset.invocation, article]));
     const newest = articles.at(-1)?.dataset.invocation;
-    for (const article of answers) {
-      const bar = article.querySelector(":scope > .actions");
-      if (last.get(article.dataset.invocation) === article) this.#show(article, bar ?? this.#addBar(article), newest);
-      else bar?.remove();
+    for (const [invocation, group] of Map.groupBy(articles, ({ dataset }) => dataset.invocation)) {
+      const answers = group.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
+      const last = answers.pop();
+      answers.forEach((article) => article.querySelector(":scope > .actions")?.remove());
+      if (last) this.#show(last, group, invocation === newest);
     }
     if (navigator.clipboard) for (const bar of this.conversation.findAll(".person > .actions:not(:has([data-copy]))")) addCopy(bar);
   }
 
   #addBar(article) {
     const bar = this.template.cloneNode(true);
-    // The clipboard API exists only in secure contexts: HTTPS or localhost.
     if (!navigator.clipboard) bar.querySelector('[data-act="copy"]').remove();
     article.append(bar);
     this.#showOpinion(article);
@@ -74,10 +72,11 @@ export class Actions {
   }
 
   // Only the newest answer can be written anew: what follows an earlier one would be lost.
-  #show({ dataset: { invocation } }, bar, newest) {
-    const isRepeatable = invocation === newest && this.conversation.messageOf(invocation) !== null;
+  #show(answer, articles, isNewest) {
+    const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
+    const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
     bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
-    bar.querySelector(".cost").textContent = describeCost(this.conversation.articlesOf(invocation));
+    bar.querySelector(".cost").textContent = describeCost(articles);
   }
 
   // As Markdown for plain text fields, and as rich text for documents.

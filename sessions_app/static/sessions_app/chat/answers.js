@@ -3,22 +3,27 @@
 import { moveFocus, setEnabled } from "./dom.js";
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 export class Answers {
   /**
    * @param onAnswer - Send {call_id, name, response}; return true when it was sent.
+   * @param onChoose - Send {call_id, option}, the number of an option; return true when it was sent.
    * @param onWithdraw - Send {agent, tool} of an allowance to withdraw; return true when it was sent.
    */
-  constructor(conversation, { onAnswer, onWithdraw }) {
+  constructor(conversation, { onAnswer, onChoose, onWithdraw }) {
     const { log } = conversation;
     this.conversation = conversation;
     log.addEventListener("submit", (event) => {
       const form = event.target;
-      if (!form.dataset.name) return;
-      event.preventDefault();
       const { callId: call_id, name } = form.dataset;
-      if (!onAnswer({ call_id, name, response: readResponse(form, event.submitter) })) return;
+      if (!name) return;
+      event.preventDefault();
+      const { submitter } = event;
+      const isSent = submitter.name
+        ? onChoose({ call_id, option: Number(submitter.value) })
+        : onAnswer({ call_id, name, response: readResponse(form) });
+      if (!isSent) return;
       form.reset(); // a secret does not stay on the page
       moveFocus(form);
       setEnabled(form, false);
@@ -44,31 +49,29 @@ export class Answers {
   }
 }
 
-/** Return true when the fields of the request are valid; otherwise the browser says what is missing. */
-export function hasValidFields(request) {
-  return [...request.querySelectorAll("input")].every((input) => input.reportValidity());
+/** Return the values that the person has changed, by name; null when a field is invalid, which the browser tells. */
+export function readChanges(request) {
+  const fields = [...request.querySelectorAll("input, textarea")];
+  if (!fields.every((field) => field.reportValidity())) return null;
+  return Object.fromEntries(fields.filter(isChanged).map((field) => [field.name, readField(field)]));
 }
 
-/** Return the values of the request's fields; a field without a name is the whole payload. */
-export function readPayload(request) {
-  const values = [...request.querySelectorAll("input")].map((input) => [input.name, readInput(input)]);
-  return values.length === 1 && !values[0][0] ? values[0][1] : Object.fromEntries(values);
+function isChanged(field) {
+  return field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 }
 
-function readInput(input) {
-  if (input.type === "checkbox") return input.checked;
-  if (input.type === "number") return input.valueAsNumber;
-  return input.type === "hidden" ? JSON.parse(input.value) : input.value;
+function readField(field) {
+  if (field.type === "checkbox") return field.checked;
+  return field.type === "number" ? field.valueAsNumber : field.value;
 }
 
-// The value of a pressed button is JSON. The names of fields are dotted paths in the response.
-function readResponse(form, button) {
-  if (button.name) return { [button.name]: JSON.parse(button.value) };
-  const response = {};
+// The names of fields are dotted paths in the response. Objects without a prototype take every name.
+function readResponse(form) {
+  const response = Object.create(null);
   for (const [path, value] of new FormData(form)) {
     const names = path.split(".");
     const last = names.pop();
-    names.reduce((parent, name) => (parent[name] ??= {}), response)[last] = value;
+    names.reduce((parent, name) => (parent[name] ??= Object.create(null)), response)[last] = value;
   }
   return response;
 }

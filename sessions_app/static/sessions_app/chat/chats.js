@@ -62,8 +62,10 @@ export class Chats {
   async #load() {
     const query = this.search.value.trim();
     const fresh = await this.#fetch(query ? { q: query } : {});
-    if (!fresh || this.#isInUse) return;
-    if (!query && !this.#query) this.#older?.keep(this.body, fresh);
+    if (!fresh) return;
+    const fetchPage = (before) => this.#fetch({ before });
+    const isWhole = query || this.#query || (await this.#older?.extend(fresh, this.body, fetchPage)) !== false;
+    if (!isWhole || this.#isInUse) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
@@ -74,9 +76,9 @@ export class Chats {
   }
 
   async #loadMore(link) {
-    const fresh = await this.#fetch({ before: new URL(link.href).searchParams.get("before") });
+    this.#older ??= await import("./older_chats.js");
+    const fresh = await this.#fetch({ before: this.#older.cursorOf(link) });
     if (!fresh) return;
-    this.#older = await import("./older_chats.js");
     const first = this.#older.append(this.body, fresh, link);
     this.#decorate();
     first?.querySelector("a").focus();

@@ -39,11 +39,8 @@ export function listenForConfirmations(log, onAnswer) {
     const { confirm } = button.dataset;
     const answer = { call_id: request.dataset.callId, confirmed: confirm !== "no" };
     if (confirm === "session") answer.for_session = true;
-    if (answer.confirmed && request.querySelector("input")) {
-      const { hasValidFields, readPayload } = await import("./answers.js");
-      if (!hasValidFields(request)) return;
-      answer.payload = readPayload(request);
-    }
+    if (answer.confirmed) answer.changes = request.querySelector(".fields") ? (await import("./answers.js")).readChanges(request) : {};
+    if (answer.changes === null) return;
     if (!onAnswer(answer)) return;
     moveFocus(request);
     setEnabled(request, false);

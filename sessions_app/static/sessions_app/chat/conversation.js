@@ -61,7 +61,7 @@ export class Conversation {
 
   /** Return the first element of the log that matches; undefined without one. */
   find(selector) {
-    return this.findAll(selector)[0];
+    return this.chunks.roots.map((root) => root.querySelector(selector)).find(Boolean);
   }
 
   /** Number of approvals and job questions that wait for the person. */
@@ -81,9 +81,10 @@ export class Conversation {
   }
 
   // Responses and confirmations that were moved from there into earlier articles are removed too.
+  // Withdrawals of allowances stay.
   #removeFrom(first) {
     this.chunks.unfold();
-    const rows = this.findAll("article[data-seq], .outcome");
+    const rows = this.findAll("article[data-seq]:not(:has([data-withdraws])), .outcome");
     const from = rows.findIndex((row) => row.dataset.seq >= first);
     if (from >= 0) rows.slice(from).forEach((row) => row.remove());
     removeResponsesFrom(this.log, first);
@@ -100,7 +101,7 @@ export class Conversation {
   async #foldRuns() {
     if (!this.#runs) {
       if (this.findAll(".tool[data-call-id]").length < SHORTEST_RUN) return;
-      const { Runs } = await import("./runs.js");
+      const { Runs } = await import("./call_runs.js");
       this.#runs ??= new Runs(this, { shortest: SHORTEST_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
     }
     this.#runs.update();

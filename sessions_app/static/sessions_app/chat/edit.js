@@ -2,7 +2,7 @@
 
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const EDITED = "edit";
 
@@ -67,7 +67,9 @@ export class Edit {
     const invocation = this.storage.get(EDITED);
     if (!invocation) return;
     const articles = conversation.articlesOf(invocation);
-    this.begin(articles.find((article) => article.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation));
+    const article = articles.find((one) => one.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation);
+    this.begin(article);
+    conversation.chunks.unfold([article]); // a folded article is not connected either
     this.handleRewind();
   }
 }

@@ -3,7 +3,7 @@
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 export class FeedbackForm {
   /**

@@ -5,7 +5,6 @@ import { parse } from "./dom.js";
 /** Load the facts that `main` does not show yet. Rejects without a connection. */
 export async function showFacts(main, url) {
   const rows = [...main.querySelectorAll(".file-facts:not([data-known])")];
-  rows.forEach((row) => (row.dataset.known = ""));
   const response = await fetch(url);
   if (!response.ok) return;
   const listed = parse(await response.text());
@@ -13,5 +12,6 @@ export async function showFacts(main, url) {
     const { name, version } = row.closest("li").dataset;
     const found = listed.querySelector(`li[data-name="${CSS.escape(name)}"][data-version="${version}"] .file-facts`);
     if (found) row.textContent = found.textContent;
+    row.dataset.known = "";
   }
 }

@@ -3,13 +3,13 @@
 import { parse } from "./dom.js";
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const LONGEST = 50_000;
 const PATIENCE = 2000;
 const MOST_KEPT = 50;
 const coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
-let worker = null;
+let worker = null; // promise of the worker
 let previous = Promise.resolve();
 
 /** Colour the text of an element, which stays the same. */
@@ -18,7 +18,10 @@ export async function highlight(code, language) {
   if (text.length > LONGEST) return;
   const key = `${language} ${text}`;
   if (!coloured.has(key)) {
-    previous = previous.then(() => colour(text, language));
+    previous = previous.then(() => colour(text, language)).catch((error) => {
+      console.warn("Code stays without colours:", error);
+      coloured.delete(key); // the next block with this text tries again
+    });
     coloured.set(key, previous);
     if (coloured.size > MOST_KEPT) coloured.delete(coloured.keys().next().value);
   }
@@ -26,22 +29,34 @@ export async function highlight(code, language) {
   if (parts.textContent === text) code.replaceChildren(parts);
 }
 
-// Return HTML of the worker; null for unknown languages, and for code that takes longer than its patience.
-function colour(text, language) {
-  worker ??= new Worker(document.documentElement.dataset.highlighter, { type: "module" });
+// Return HTML of the worker; null for unknown languages, and for code that takes longer than the patience.
+// Rejects without a worker.
+async function colour(text, language) {
+  const started = await (worker ??= startWorker());
   return new Promise((resolve) => {
     const end = (html) => {
       clearTimeout(timer);
       resolve(html);
     };
     const giveUp = () => {
-      worker?.terminate();
+      started.terminate();
       worker = null;
       end(null);
     };
     const timer = setTimeout(giveUp, PATIENCE);
-    worker.onmessage = ({ data }) => end(data);
-    worker.onerror = giveUp;
-    worker.postMessage({ text, language });
+    started.onmessage = ({ data }) => end(data);
+    started.onerror = giveUp;
+    started.postMessage({ text, language });
   });
+}
+
+// Its first message tells that the worker is loaded, however long that takes.
+function startWorker() {
+  const loaded = new Promise((resolve, reject) => {
+    const started = new Worker(document.documentElement.dataset.highlighter, { type: "module" });
+    started.onmessage = () => resolve(started);
+    started.onerror = () => reject(new Error("The worker could not be loaded."));
+  });
+  loaded.catch(() => (worker = null));
+  return loaded;
 }

@@ -5,3 +5,5 @@ import hljs from "../vendor/highlight/highlight.min.js";
 addEventListener("message", ({ data: { text, language } }) => {
   postMessage(hljs.getLanguage(language) ? hljs.highlight(text, { language, ignoreIllegals: true }).value : null);
 });
+
+postMessage("ready");

@@ -41,7 +41,7 @@ const takeFocus = () => composer.takeFocus(conversation.log);
 const GAP_REQUEST_INTERVAL = 1000;
 const JOBS = ".job-place";
 const ACTIVE_JOBS = '.job:is([data-status="queued"], [data-status="running"])';
-const ANSWERS = "form[data-name], [data-ask-again], .question input";
+const ANSWERS = "form[data-name], [data-ask-again], .question .fields";
 let lastGapRequest = 0;
 let lastSeen = 0;
 let news = null;
@@ -93,7 +93,7 @@ const loadNews = once(async () => {
   news = new News(statuses, questions, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
   news.update();
 });
-let notifications = null;
+let offer = null;
 const loadJobs = once(async () => {
   const { Jobs } = await import("./jobs.js");
   return new Jobs(conversation, {
@@ -105,6 +105,7 @@ const answersOnce = once(async () => {
   const { Answers } = await import("./answers.js");
   return new Answers(conversation, {
     onAnswer: (answer) => socket.send("respond", answer),
+    onChoose: (choice) => socket.send("choose", choice),
     onWithdraw: (tool) => socket.send("withdraw_allowance", tool),
   });
 });
@@ -325,13 +326,12 @@ function showWork() {
   if (waiting) waiting.update(invocations.currentWithStatus, { isWriting: Boolean(live && !live.isEmpty) });
   else if (isRunning) loadWaiting();
   if (isRunning) loadLive();
-  else if (notifications && !conversation.find(ACTIVE_JOBS)) notifications.withdraw();
+  else if (offer && !conversation.find(ACTIVE_JOBS)) offer.withdraw();
 }
 
 async function offerNotifications() {
-  if (!window.Notification) return;
-  notifications = await import("./notifications.js");
-  notifications.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
+  offer = await import("./notification_offer.js");
+  offer.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
 }
 
 function handleBegin() {

@@ -1,11 +1,11 @@
 // Menu of a chat in the list: rename, pin, archive, export, share and delete it.
 
-import { change } from "./changes.js";
+import { change } from "./chat_changes.js";
 import { make, makeButton } from "./dom.js";
 import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const EDGE = 8;
 

@@ -1,38 +1,19 @@
-// Notifications of the browser: offered in a line above the message, and shown while the tab is hidden.
+// Notifications of the browser, shown while the tab is hidden to a person who wants them.
 
-import { make, makeButton } from "./dom.js";
 import { Choices } from "./storage.js";
-import { loadStyles } from "./styles.js";
 
 const CHOICE = "notifications";
-let line = null;
 let shown = null;
 
-/** Offer notifications before `place`, unless the person has chosen or the browser forbids them. */
-export async function offer(person, place, { onPress }) {
-  const choices = new Choices(person);
-  if (line || !window.Notification || Notification.permission === "denied" || choices.get(CHOICE)) return;
-  const choose = async (isWanted) => {
-    withdraw();
-    onPress();
-    const isAllowed = isWanted && (await Notification.requestPermission()) === "granted";
-    choices.set(CHOICE, isAllowed ? "yes" : "no");
-  };
-  line = make("div", "tell-me");
-  line.setAttribute("role", "group");
-  line.setAttribute("aria-label", "Notifications");
-  line.append(
-    makeButton("plain", "Tell me when it is ready", () => choose(true)),
-    makeButton("plain", "No, thanks", () => choose(false)),
-  );
-  await loadStyles("later");
-  if (line) place.before(line);
+/** True when the person can still be asked: there is no choice yet, and the browser does not forbid notifications. */
+export function isUndecided(person) {
+  return Boolean(window.Notification) && Notification.permission !== "denied" && !new Choices(person).get(CHOICE);
 }
 
-/** Remove the offer: nothing is awaited any more. */
-export function withdraw() {
-  line?.remove();
-  line = null;
+/** Store the person's choice; the browser asks for its permission. */
+export async function choose(person, isWanted) {
+  const isAllowed = isWanted && (await Notification.requestPermission()) === "granted";
+  new Choices(person).set(CHOICE, isAllowed ? "yes" : "no");
 }
 
 /** Show what has happened in the chat with this title, if the person wants to be told. A click shows the tab. */

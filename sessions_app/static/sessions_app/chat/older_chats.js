@@ -1,29 +1,35 @@
 // Further pages of the list of chats.
 
-import { timeOf } from "./times.js";
+const UNPINNED = ".chat:not([data-pinned])";
 
 /** Append a page to the list, in place of the link to it. Return its first chat. */
-export function append(body, fresh, link) {
+export function append(list, page, link) {
   link.remove();
-  const first = fresh.querySelector(".chat");
-  body.querySelector(".chats").append(...fresh.querySelectorAll(".chat"));
-  body.append(fresh);
-  body.querySelector(".chats ~ .chats")?.remove();
+  page.querySelector(".no-chats")?.remove();
+  const first = page.querySelector(".chat");
+  list.querySelector(".chats").append(...page.querySelectorAll(".chat"));
+  list.append(page);
+  list.querySelector(".chats ~ .chats")?.remove();
   return first;
 }
 
-/** Keep what further pages have brought, behind the fresh first page. */
-export function keep(body, fresh) {
-  const more = fresh.querySelector(".more-chats");
-  if (!more) return;
-  const known = new Set([...fresh.querySelectorAll(".chat")].map((item) => item.dataset.id));
-  const end = timeOf([...fresh.querySelectorAll(".chat")].at(-1));
-  const older = [...body.querySelectorAll(".chat")].filter(
-    (item) => !known.has(item.dataset.id) && !("pinned" in item.dataset) && timeOf(item) < end,
-  );
-  if (!older.length) return;
-  fresh.querySelector(".chats").append(...older);
-  const next = body.querySelector(".more-chats");
-  if (next) more.replaceWith(next);
-  else more.remove();
+/** Return the cursor of the page to which a link leads. */
+export function cursorOf(link) {
+  return new URL(link.getAttribute("href"), location).searchParams.get("before");
+}
+
+/**
+ * Append further pages to a fresh first page, until it is as long as the list that is shown. They are read anew, too:
+ * nothing else tells which of their chats were archived, unpinned or deleted. Return false if a page cannot be read.
+ */
+export async function extend(fresh, shown, fetchPage) {
+  const wanted = shown.querySelectorAll(UNPINNED).length;
+  while (fresh.querySelectorAll(UNPINNED).length < wanted) {
+    const link = fresh.querySelector(".more-chats");
+    if (!link) break;
+    const page = await fetchPage(cursorOf(link));
+    if (!page) return false;
+    append(fresh, page, link);
+  }
+  return true;
 }

@@ -1,12 +1,12 @@
 // Palette: a dialog that finds chats, begins new ones and acts on the chat of the page, all by keyboard.
 
-import { change } from "./changes.js";
+import { change } from "./chat_changes.js";
 import { make, makeButton, parse } from "./dom.js";
 import { remove, rename } from "./menu.js";
 import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const SEARCH_DELAY = 150;
 const SHORTCUTS = [

@@ -5,7 +5,7 @@ import { make, makeButton, parse } from "./dom.js";
 import { loadStyles } from "./styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const LOST_FILE = "This cannot be shown. The file may have been deleted.";
 let panel = null;

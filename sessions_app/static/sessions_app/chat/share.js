@@ -5,7 +5,7 @@ import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 import { showLocalTimes } from "./times.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const FAILED = "This did not work. Reload the page and try again.";
 

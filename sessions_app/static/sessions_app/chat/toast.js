@@ -1,32 +1,36 @@
-// Short message at the edge of the page, with an optional button to undo what it tells.
+// Short messages at the edge of the page, each with an optional button to undo what it tells.
 
-import { make, makeButton } from "./dom.js";
+import { make, makeButton, moveFocus } from "./dom.js";
 
 const SHOWN_FOR = 10000;
-const region = make("div", "toast");
+const region = make("div", "toasts");
 region.setAttribute("role", "status");
 document.body.append(region);
-let timer = 0;
 
-/** Show the message. With `onUndo` it has a button; `onOver` is called when the time to press the button is over. */
+/** Show a message. With `onUndo` it has a button; `onOver` is called when the time to press the button is over. */
 export function showToast(text, { onUndo, onOver } = {}) {
-  clearTimeout(timer);
-  region.replaceChildren(make("span", "", text));
-  if (onUndo) {
-    const undo = makeButton("plain", "Undo", () => {
-      hide();
-      onUndo();
-    });
-    region.append(undo);
-    undo.focus();
-  }
-  timer = setTimeout(() => {
-    hide();
+  const toast = make("div", "toast");
+  toast.append(make("span", "", text));
+  const timer = setTimeout(() => {
+    remove(toast);
     onOver?.();
   }, SHOWN_FOR);
+  const undo = makeButton("plain", "Undo", () => {
+    clearTimeout(timer);
+    remove(toast);
+    onUndo();
+  });
+  if (onUndo) toast.append(undo);
+  region.append(toast);
+  undo.focus();
 }
 
-function hide() {
-  clearTimeout(timer);
-  region.replaceChildren();
+// The focus of a removed button goes to the next one, or to where the page begins.
+function remove(toast) {
+  const hadFocus = toast.contains(document.activeElement);
+  toast.remove();
+  if (!hadFocus) return;
+  const button = region.querySelector("button");
+  if (button) button.focus();
+  else moveFocus(document.querySelector("main"));
 }

@@ -4,7 +4,7 @@ import { make, makeButton } from "./dom.js";
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 
-await loadStyles("later");
+await loadStyles("onDemand");
 
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;

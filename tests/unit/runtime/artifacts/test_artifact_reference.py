@@ -92,7 +92,14 @@ def test_a_reference_survives_its_part(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["https://a.example/x.png", "artifact:a", "artifact:a?version=x", f"artifact:a?version={'9' * 99}"]
+    "uri",
+    [
+        "https://a.example/x.png",
+        "artifact:a",
+        "artifact:a?version=x",
+        f"artifact:a?version={'9' * 99}",
+        "artifact://[x",
+    ],
 )
 def test_other_files_are_no_references(uri: str) -> None:
     part = types.Part(file_data=types.FileData(file_uri=uri, mime_type="image/png"))

@@ -1,0 +1,36 @@
+"""Growing text: an estimate of its memory, and no work for a text that is rendered no further."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions_app.live.streamed_text import GrowingText, StreamKey
+from sessions_app.rendering.finished_blocks import LONGEST_PARSED
+
+
+@pytest.fixture
+def text() -> GrowingText:
+    stream = StreamKey(1, "invocation", "event", "agent", thought=False)
+    return GrowingText(stream, is_local=True)
+
+
+def test_the_estimate_counts_the_text_and_its_html(text: GrowingText) -> None:
+    text.add("One\n\nTwo\n\nrest")
+    rendered = text.take_blocks()
+    assert rendered is not None and rendered.html == "<p>One</p>\n<p>Two</p>\n"
+    text.add("\n\nThree")
+    more = text.take_blocks()
+    assert more is not None
+    assert text.bytes == 2 * text.length + len(rendered.html) + len(more.html)
+    text.cut()
+    assert text.bytes == 0
+
+
+def test_the_pieces_of_a_text_that_is_rendered_no_further_are_not_joined(text: GrowingText) -> None:
+    text.add("```\n" + "x\n" * LONGEST_PARSED)
+    assert text.take_blocks() is None
+    for _ in range(3):
+        text.add("more\n")
+        assert text.take_blocks() is None
+    assert len(text.pieces) == 4
+    assert text.whole().text.endswith("x\nmore\nmore\nmore\n")
