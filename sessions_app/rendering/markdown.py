@@ -48,6 +48,7 @@ _cleaner = nh3.Cleaner(
         "li": {"task"},
         "th": {"left", "center", "right"},
         "td": {"left", "center", "right"},
+        "mtd": {"left", "center", "right"},
     },
     link_rel="noopener noreferrer nofollow",
     set_tag_attribute_values={"a": {"target": "_blank"}},

@@ -44,7 +44,6 @@ ATTRIBUTES = {
     "mfrac": {"linethickness"},
     "mspace": {"width"},
     "mtable": {"displaystyle"},
-    "mtd": {"columnalign"},
     "menclose": {"notation"},
 }
 _LEFT = "characters of formulas left"
@@ -130,6 +129,8 @@ def _mathml(source: str, is_display: bool) -> str | None:
         formula = convert_to_element(source, display="block" if is_display else "inline")
         for element in formula.iter():
             element.text = element.text and unescape(element.text)  # the converter writes signs as references
+            if alignment := element.attrib.pop("columnalign", ""):
+                element.set("class", alignment)  # browsers do not know the attribute
         return ElementTree.tostring(formula, encoding="unicode")
     except Exception:  # noqa: BLE001 - the converter raises many types; the person sees the source
         return None

@@ -47,6 +47,11 @@ def test_environments_of_several_lines_are_tables(name: str) -> None:
     assert html.count("<mtr>") == 2
 
 
+def test_columns_are_aligned_by_classes() -> None:
+    html = render_markdown("$$\n\\begin{align}a &= b\\end{align}\n$$")
+    assert '<mtd class="right"><mi>a</mi></mtd><mtd class="left">' in html
+
+
 @pytest.mark.parametrize(
     "text",
     ["It costs $5 and $10.", "US$5 or US$7", "from $5 to 10$ each", "$HOME/bin:$PATH", "$a^2$b", "$ x^2 $", r"\$x^2\$",
