@@ -98,6 +98,7 @@ SESSIONS_APP_ORDER = (
     "admin",
     "templatetags",
     "shutdown",
+    "serving",
     "use_cases",
     "tasks",
     "management",
