@@ -81,6 +81,7 @@ SESSIONS_APP_ORDER = (
     "models",
     "sweeping",
     "celery_dispatch",
+    "project_checks",
     "apps",
     "ownership",
     "services",
