@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.template import Context, Template
 from django.test import Client
 from django.urls import reverse
@@ -18,7 +18,7 @@ def address(session: Session, app: str = "help_desk") -> str:
     return reverse("chat:embedded", args=[app, session.id])
 
 
-def may_be_framed(response: HttpResponse) -> bool:
+def may_be_framed(response: HttpResponseBase) -> bool:
     is_own_only = "frame-ancestors 'self'" in response["Content-Security-Policy"]
     return is_own_only and response["X-Frame-Options"] == "SAMEORIGIN"
 
