@@ -44,8 +44,8 @@ const ANSWERS = "form[data-name], [data-ask-again], .question input";
 let lastGapRequest = 0;
 let lastSeen = 0;
 let news = null;
-// A page in a frame of another one has neither the list nor the activity, and leads to no other page.
-const chats = byId("chats") && new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
+const list = byId("chats"); // null in a frame
+const chats = list && new Chats(list, { currentId: session, onTitle: showTitle });
 let updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
@@ -379,8 +379,10 @@ byId("reconnect").addEventListener("click", () => {
   takeFocus();
 });
 listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
-if (byId("activity")) setUpActivity(byId("activity"));
-if (chats) import("./shortcuts.js");
+if (chats) {
+  setUpActivity(byId("activity"));
+  import("./shortcuts.js");
+}
 setUpFiles(main, byId("files"), byId("uploads").dataset.url);
 byId("hello").addEventListener("click", (event) => {
   const starter = event.target.closest(".starter");
