@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without compiled modules the start of each process takes twice the CPU time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run stop test lint format bench chaos tour
+.PHONY: run stop test lint format bench chaos tour wheel
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m adk_site.dev
@@ -42,6 +42,9 @@ chaos: $(INSTALLED)
 
 tour: $(INSTALLED)
 	$(BIN)/python -m pytest tests/browser/tour.py
+
+wheel: $(INSTALLED)
+	$(BIN)/python -m hatchling build --target wheel
 
 # uv installs in seconds; pip takes a minute and does it where uv has no wheel.
 $(INSTALLED): $(wildcard requirements*.txt)

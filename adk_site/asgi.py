@@ -2,24 +2,18 @@
 
 import os
 
-from channels.auth import AuthMiddlewareStack
-from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.routing import ProtocolTypeRouter
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 http = get_asgi_application()
 
 # These modules import models, so Django must be set up first.
-from adk_site.backpressure import with_backpressure  # noqa: E402
 from adk_site.garbage_collection import exclude_permanent_objects  # noqa: E402
 from adk_site.health import with_health  # noqa: E402
-from adk_site.origin import from_own_pages  # noqa: E402
 from adk_site.reloading import reload_in_web_process  # noqa: E402
-from adk_site.shutdown import shut_down_before_reactor  # noqa: E402
-from sessions_app.routing import websocket_urlpatterns  # noqa: E402
+from sessions_app.routing import websocket_application  # noqa: E402
 
-shut_down_before_reactor()
-websocket = from_own_pages(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
-application = ProtocolTypeRouter({"http": with_health(http), "websocket": with_backpressure(websocket)})
+application = ProtocolTypeRouter({"http": with_health(http), "websocket": websocket_application})
 exclude_permanent_objects()
 reload_in_web_process()

@@ -17,6 +17,7 @@ from sessions_app.checks import check_agents
 from sessions_app.conf import conf
 from sessions_app.conf_checks import check_settings
 from sessions_app.limits.model_rates import find_model_rate
+from sessions_app.project_checks import check_project
 
 
 class SessionsAppConfig(AppConfig):
@@ -29,10 +30,11 @@ class SessionsAppConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks and the receiver of account deletions.
 
-        `manage.py check --tag agents` runs the checks alone.
+        `manage.py check --tag agents` runs the checks of the agents and of `settings.ADK` alone.
         """
         register(check_agents, "agents")
         register(check_settings, "agents")
+        register(check_project)
         setting_changed.connect(_follow_setting)
         _allow_mcp_servers()
         set_database_session_service(_new_session_service)

@@ -2,7 +2,7 @@
 
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py or agent folder defines
-- E010  the model of titles is not known
+- E015  the model of titles is not known
 - W002  the cost of invocations or people is limited, but a model has no price
 """
 
@@ -43,7 +43,7 @@ def _problems_of_title_model(name: str) -> Iterator[CheckMessage]:
     if name and not LLMRegistry.supports(name):
         message = f"settings.ADK['title_model'] names {name!r}, which no registered class of models supports."
         yield Error(
-            message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E010"
+            message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E015"
         )
         return
     for problem in LLMRegistry.new_llm(name).setup_problems() if name else []:

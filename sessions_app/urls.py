@@ -3,7 +3,16 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app.chat import answers, downloads, exports, files, list_views, share_views, views
+from sessions_app.chat import (
+    answers,
+    downloads,
+    embedded_views,
+    exports,
+    files,
+    list_views,
+    share_views,
+    views,
+)
 from sessions_app.session_list.changes import CHANGES
 
 
@@ -29,6 +38,8 @@ urlpatterns = [
     path("activity/", list_views.activity, name="activity"),
     path("chat/new/<str:app_name>/", views.new_session, name="new"),
     path("chat/<uuid:session_id>/", views.session_page, name="session"),
+    path("embedded/<str:app_name>/", embedded_views.new_session, name="embedded_new"),
+    path("embedded/<str:app_name>/<uuid:session_id>/", embedded_views.session_page, name="embedded"),
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
     path("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
     path("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),

@@ -81,6 +81,7 @@ SESSIONS_APP_ORDER = (
     "models",
     "sweeping",
     "celery_dispatch",
+    "project_checks",
     "apps",
     "ownership",
     "services",
@@ -98,6 +99,7 @@ SESSIONS_APP_ORDER = (
     "admin",
     "templatetags",
     "shutdown",
+    "serving",
     "use_cases",
     "tasks",
     "management",
@@ -107,6 +109,9 @@ SESSIONS_APP_ORDER = (
 )
 ORDERS = {"runtime": RUNTIME_ORDER, "sessions_app": SESSIONS_APP_ORDER}
 """A module imports from entries before its own, and from its own entry."""
+
+ONLY_OF_SITE = {"axes", "PIL", "psutil", "uvloop", "whitenoise"}
+"""Modules of the packages that `only-of-site` in pyproject.toml leaves out of the wheel's dependencies."""
 
 FOREIGN_TO_RUNTIME = {"django", "channels", "celery", "psycopg", "asgiref", "sessions_app", "adk_site"}
 
@@ -188,6 +193,16 @@ def test_the_runtime_knows_neither_django_nor_channels_nor_celery() -> None:
         if name.split(".")[0] in FOREIGN_TO_RUNTIME
     ]
     assert foreign == []
+
+
+def test_the_wheel_depends_on_all_that_its_packages_import() -> None:
+    missing = [
+        f"{module.name} imports {name}"
+        for module in modules().values()
+        for name in module.imports()
+        if name.split(".")[0] in ONLY_OF_SITE
+    ]
+    assert missing == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -14,10 +14,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
-from sessions_app.admin.formatting import status_badge
 from sessions_app.admin.links import session_url
 from sessions_app.admin.timeline import summarize_event
 from sessions_app.models import Event, EventKind
+from sessions_app.rendering.audit_values import status_badge
 
 
 class KindFilter(admin.SimpleListFilter):

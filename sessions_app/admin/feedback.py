@@ -8,9 +8,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.formatting import excerpt, status_badge
 from sessions_app.admin.links import session_url
 from sessions_app.models import Feedback
+from sessions_app.rendering.audit_values import excerpt, status_badge
 
 
 @admin.register(Feedback)

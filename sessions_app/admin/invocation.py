@@ -8,12 +8,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
-from sessions_app.admin.formatting import elapsed_time, excerpt, json_block, status_badge
 from sessions_app.admin.links import session_url
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
+from sessions_app.rendering.audit_values import elapsed_time, excerpt, json_block, status_badge
 
 
 @admin.register(Invocation)

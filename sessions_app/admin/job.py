@@ -14,10 +14,16 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
 from sessions_app.admin.base import CallRowMixin
-from sessions_app.admin.formatting import elapsed_time, excerpt, format_duration, json_block, status_badge
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
+from sessions_app.rendering.audit_values import (
+    elapsed_time,
+    excerpt,
+    format_duration,
+    json_block,
+    status_badge,
+)
 
 
 @admin.register(ToolJob)

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app import client_ids
 from sessions_app.admin.base import CallRowMixin, SessionRowAdmin
-from sessions_app.admin.formatting import excerpt, status_badge
 from sessions_app.admin.links import session_url
 from sessions_app.models import Invocation, ScheduledTask
+from sessions_app.rendering.audit_values import excerpt, status_badge
 
 SHOWN_RUNS = 20
 

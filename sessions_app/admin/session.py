@@ -19,9 +19,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import ReadOnlyAdmin, require_read_request
-from sessions_app.admin.formatting import status_badge
 from sessions_app.admin.session_page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
+from sessions_app.rendering.audit_values import status_badge
 
 
 class InvocationStatusFilter(admin.SimpleListFilter):

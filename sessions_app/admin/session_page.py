@@ -11,11 +11,11 @@ from django.http import QueryDict
 
 from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
 from sessions_app.admin.event_links import load_event_links
-from sessions_app.admin.formatting import elapsed_time
 from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
 from sessions_app.admin.timeline import Row, build_row_or_none
 from sessions_app.models import Event, Feedback, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
+from sessions_app.rendering.audit_values import elapsed_time
 
 EVENTS_PER_PAGE = 100
 SHOWN_ROWS = 50

@@ -7,8 +7,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.formatting import json_block
 from sessions_app.models import AppState, UserState
+from sessions_app.rendering.audit_values import json_block
 
 
 class SharedStateAdmin(ReadOnlyAdmin):

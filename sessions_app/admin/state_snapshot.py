@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sessions_app.admin.formatting import format_json, truncate
 from sessions_app.history.state_changes import SharedWrite, replay, shared_writes
 from sessions_app.models import Session
+from sessions_app.rendering.audit_values import format_json, truncate
 
 
 @dataclass(frozen=True)

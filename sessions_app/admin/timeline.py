@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from sessions_app.admin.formatting import excerpt, format_call, format_duration, format_json, truncate
 from sessions_app.history.rewinds import RewoundRange
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
+from sessions_app.rendering.audit_values import excerpt, format_call, format_duration, format_json, truncate
 from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)

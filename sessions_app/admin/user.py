@@ -18,7 +18,9 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_person
 from sessions_app.models import LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
-BASE: Any = type(admin.site.get_model_admin(USER_MODEL))
+BASE: Any = (
+    type(admin.site.get_model_admin(USER_MODEL)) if admin.site.is_registered(USER_MODEL) else admin.ModelAdmin
+)
 REASON = "The account was deleted in the admin."
 
 
@@ -54,7 +56,7 @@ class RecordedGroupAdmin(RecordedActsMixin, GroupAdmin):
     """Django's admin of groups: a group grants permissions, so that changes are recorded."""
 
 
-admin.site.unregister(Group)
-admin.site.register(Group, RecordedGroupAdmin)
-admin.site.unregister(USER_MODEL)
-admin.site.register(USER_MODEL, ErasingUserAdmin)
+for model, model_admin in ((Group, RecordedGroupAdmin), (USER_MODEL, ErasingUserAdmin)):
+    if admin.site.is_registered(model):  # A project may have none, or registers its own later.
+        admin.site.unregister(model)
+        admin.site.register(model, model_admin)

@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -23,7 +22,7 @@ from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Session, UserState
-from sessions_app.ownership import may_create_session, own_session_or_404
+from sessions_app.ownership import User, may_create_session, own_session_or_404
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import may_see_details
 from sessions_app.session_list.listing import list_sessions
@@ -81,23 +80,11 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     new_app = request.GET.get("new", "")
     is_new = bool(new_app) and await may_create_session(new_app, session_id)
     if is_new:
-        session = Session(pk=session_id, app_name=new_app, user=person, created_at=timezone.now())  # type: ignore[misc]  # a signed-in user
+        session = unsaved_session(person, session_id, new_app)
     else:
         session = await own_session_or_404(person, session_id)
-    context = {
-        "person": person,
-        "banner": _banner(),
-        "agent_problems": _agent_problems(person),
-        "session": session,
-        "is_new": is_new,
-        "agent": agent_registry.apps().get(session.app_name),
-        "starters": agent_registry.starters(session.app_name),
-        "list": await in_thread(list_sessions, person),
-        "log_page": EMPTY_PAGE if is_new else await newest_page(session, person),
-        "state": await _visible_state(session) if may_see_details(person) and not is_new else [],
-        "shows_details": may_see_details(person),
-        "conf": conf(),
-    }
+    chats = await in_thread(list_sessions, person)
+    context = {**await context_of_session(person, session, is_new), "list": chats}
     return render(request, "chat/session.html", context)
 
 
@@ -112,6 +99,28 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
     session = await own_session_or_404(person, session_id)
     page = await older_page(session, person, int(before))
     return render(request, "chat/log_page.html", {"log_page": page})
+
+
+def unsaved_session(person: User, session_id: UUID, app_name: str) -> Session:
+    """Return a session that its first message will store."""
+    return Session(pk=session_id, app_name=app_name, user=person, created_at=timezone.now())  # type: ignore[misc]  # a signed-in user
+
+
+async def context_of_session(person: User, session: Session, is_new: bool) -> dict[str, Any]:
+    """Return the context of a session's page, without the list of the person's sessions."""
+    return {
+        "person": person,
+        "banner": _banner(),
+        "agent_problems": _agent_problems(person),
+        "session": session,
+        "is_new": is_new,
+        "agent": agent_registry.apps().get(session.app_name),
+        "starters": agent_registry.starters(session.app_name),
+        "log_page": EMPTY_PAGE if is_new else await newest_page(session, person),
+        "state": await _visible_state(session) if may_see_details(person) and not is_new else [],
+        "shows_details": may_see_details(person),
+        "conf": conf(),
+    }
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
@@ -131,7 +140,7 @@ def _banner() -> str:
     return banner
 
 
-def _agent_problems(person: AbstractBaseUser | AnonymousUser) -> list[str]:
+def _agent_problems(person: User) -> list[str]:
     """Return a sentence for each agent that cannot be loaded, for staff, and for everybody in development."""
     if conf().reload_agents or getattr(person, "is_staff", False):
         return list(agent_registry.registry().problems.values())

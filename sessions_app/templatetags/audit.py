@@ -1,16 +1,21 @@
 """Template filters and tags of the audit pages."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from django import template
 from django.template import Context
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
-from sessions_app.admin.formatting import format_json, truncate
-from sessions_app.admin.session_page import TimelineEntry
+from sessions_app.rendering.audit_values import format_json, truncate
 from sessions_app.rendering.failures import once
+
+if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.
+    from sessions_app.admin.session_page import TimelineEntry
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)

@@ -1,7 +1,8 @@
 """Contract: what the README and docs/ show runs as it stands, prints what they show, and leads to what exists.
 
 A Python block is a script whose output is the text block that follows, or, when it begins with `# <app>/agents.py` or
-`# <app>/test_agents.py`, a part of such a module.
+`# <app>/test_agents.py`, a part of such a module. `tests/browser/test_embedding.py` writes and runs the files of a
+project, which begin with `# mysite/<file>.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ LINK = re.compile(r"\]\(((?!https?:)[^)#]+)")
 PATH = re.compile(r"`((?:adk_site|docs|runtime|sessions_app|templates|tests)/[\w/.-]*)`")
 AGENTS_PY = re.compile(r"# (\w+)/agents\.py\n")
 TESTS_PY = re.compile(r"# (\w+)/test_agents\.py\n")
+PROJECT_PY = re.compile(r"# mysite/(\w+)\.py\n")
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str | None]]:
@@ -51,7 +53,7 @@ SCRIPTS = [
     pytest.param(page, code, output, id=f"{name_of(page)}-{number}")
     for page in PAGES
     for number, (code, output) in enumerate(blocks(page), 1)
-    if not is_module(code, AGENTS_PY) and not is_module(code, TESTS_PY)
+    if not any(is_module(code, name) for name in (AGENTS_PY, TESTS_PY, PROJECT_PY))
 ]
 
 

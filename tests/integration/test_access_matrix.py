@@ -61,6 +61,10 @@ GET    login     302    302   302   302       -          /chat/new/<app_name>/
 POST   405       405    405   405   405       -          /chat/new/<app_name>/
 GET    login     404    200   404   404       -          /chat/<session_id>/
 POST   405       405    405   405   405       -          /chat/<session_id>/
+GET    200       302    302   302   302       -          /embedded/<app_name>/
+POST   405       405    405   405   405       -          /embedded/<app_name>/
+GET    200       302    200   302   302       -          /embedded/<app_name>/<session_id>/
+POST   405       405    405   405   405       -          /embedded/<app_name>/<session_id>/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/<seq>/text/

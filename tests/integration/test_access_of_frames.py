@@ -18,7 +18,6 @@ from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from adk_site.asgi import websocket
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
@@ -27,7 +26,7 @@ from sessions_app import agent_registry, celery_dispatch
 from sessions_app.chat.protocol import AnyClientFrame
 from sessions_app.jobs import response as job_response
 from sessions_app.models import Artifact, Invocation, JobStatus, Session
-from sessions_app.routing import websocket_urlpatterns
+from sessions_app.routing import websocket_application, websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
 from tests.integration.admin.audit_rows import append_event
@@ -161,7 +160,7 @@ def socket_of(
 ) -> WebsocketCommunicator:
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     headers = [(b"cookie", cookies.encode()), (b"host", b"localhost"), (b"origin", origin)]
-    return WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/{query}", headers=headers)
+    return WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/{query}", headers=headers)
 
 
 def standing(session: Session) -> list[Any]:

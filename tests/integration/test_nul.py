@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from adk_site.asgi import websocket
 from sessions_app.models import Session
+from sessions_app.routing import websocket_application
 
 NUL_COOKIE = r'"a\000b"'
 """A quoted cookie may hold any byte, written as an octal number."""
@@ -48,6 +48,6 @@ async def test_a_socket_with_a_nul_in_its_cookie_is_refused(person: User) -> Non
     session = await Session.objects.acreate(app_name="help_desk", user=person, key="s-1")
     cookie = f"{settings.SESSION_COOKIE_NAME}={NUL_COOKIE}".encode()
     headers = [(b"host", b"testserver"), (b"origin", b"http://testserver"), (b"cookie", cookie)]
-    socket = WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/", headers=headers)
+    socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers=headers)
     connected, _ = await socket.connect()
     assert not connected

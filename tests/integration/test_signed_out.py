@@ -14,7 +14,6 @@ from django.contrib.sessions.models import Session as SignInRow
 from django.test import AsyncClient, Client
 from pytest_django import Settings
 
-from adk_site.asgi import websocket
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
@@ -22,6 +21,7 @@ from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import digest
 from sessions_app.models import Invocation, Session
+from sessions_app.routing import websocket_application
 from tests.fakes import ScriptedModel
 from tests.integration.test_consumer import Tab
 
@@ -64,7 +64,7 @@ class SiteTab(Tab):
         host = host or OWN.removeprefix("http://")
         headers = [("cookie", cookie), ("host", host), ("origin", origin)]
         sent = [(name.encode(), value.encode()) for name, value in headers if value]
-        self.socket = WebsocketCommunicator(websocket, f"/ws/chat/{session.pk}/", headers=sent)
+        self.socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers=sent)
 
 
 @asynccontextmanager

@@ -134,4 +134,4 @@ async def test_no_model_is_asked_without_the_setting(
 
 def test_a_title_model_that_is_not_known_is_an_error(configure: Callable[..., None], db: None) -> None:
     configure(title_model="no-such-model")
-    assert [problem.id for problem in check_settings()] == ["sessions_app.E010"]
+    assert [problem.id for problem in check_settings()] == ["sessions_app.E015"]

@@ -1,10 +1,11 @@
 // Changes of a chat in the list, sent to the server: rename, pin, archive, delete and their opposites.
 
+import { addressOf } from "./addresses.js";
 import { post } from "./post.js";
 
 /** Make a change to a chat. Throws an Error with a sentence for the person when it is refused. */
 export async function change(id, what, fields) {
-  const response = await post(`/chat/${id}/${what}/`, fields).catch(() => null);
+  const response = await post(addressOf(`chat/${id}/${what}/`), fields).catch(() => null);
   if (!response) throw new Error("There is no connection. Try again.");
   if (response.redirected) throw new Error("You are signed out. Reload the page to sign in.");
   if (response.ok) return;

@@ -37,7 +37,7 @@ export class Composer {
       this.field.focus();
       onStop();
     });
-    if (HAS_KEYBOARD.matches) this.field.focus();
+    if (HAS_KEYBOARD.matches && window === top) this.field.focus(); // not in a frame
   }
 
   /** Take the focus of a control that disappears; on a touch screen, where a keyboard would open, `place` gets it. */

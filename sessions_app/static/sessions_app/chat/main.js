@@ -12,7 +12,6 @@ import { hasEnded, Invocations } from "./invocations.js";
 import { NewChat } from "./new_chat.js";
 import { Outbox } from "./outbox.js";
 import { Scroll } from "./scroll.js";
-import "./shortcuts.js";
 import { ChatSocket } from "./socket.js";
 import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
@@ -45,7 +44,8 @@ const ANSWERS = "form[data-name], [data-ask-again], .question .fields";
 let lastGapRequest = 0;
 let lastSeen = 0;
 let news = null;
-const chats = new Chats(byId("chats"), { currentId: session, onTitle: showTitle });
+const list = byId("chats"); // null in a frame
+const chats = list && new Chats(list, { currentId: session, onTitle: showTitle });
 let updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
 const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
 const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
@@ -123,7 +123,7 @@ const loadEdit = once(async () => {
 const handlers = {
   ready(frame) {
     updatedSinceReady = new Set();
-    chats.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
+    chats?.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
     live?.clear(); // the server sends the streamed text again from its start
     frame.jobs.forEach(showJob);
@@ -167,7 +167,7 @@ const handlers = {
     loadSchedules().then((panel) => panel.update(frame));
   },
   sessions() {
-    chats.refresh();
+    chats?.refresh();
   },
   error(frame) {
     composer.enableStop();
@@ -338,7 +338,7 @@ function handleBegin() {
   socket.url.search = "";
   composer.moveDraft(storage);
   byId("files").hidden = false;
-  chats.refresh();
+  chats?.refresh();
 }
 
 // Tell the server how far the person has seen the chat, so that other tabs do not show it as unread.
@@ -379,7 +379,10 @@ byId("reconnect").addEventListener("click", () => {
   takeFocus();
 });
 listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
-setUpActivity(byId("activity"));
+if (chats) {
+  setUpActivity(byId("activity"));
+  import("./shortcuts.js");
+}
 setUpFiles(main, byId("files"), byId("uploads").dataset.url);
 byId("hello").addEventListener("click", (event) => {
   const starter = event.target.closest(".starter");

@@ -1,5 +1,6 @@
 // Menu of a chat in the list: rename, pin, archive, export, share and delete it.
 
+import { addressOf } from "./addresses.js";
 import { change } from "./chat_changes.js";
 import { make, makeButton } from "./dom.js";
 import { loadStyles } from "./styles.js";
@@ -81,7 +82,7 @@ export class ItemMenu {
   // The option that replaces the options by the forms in which a chat can be exported.
   #exports() {
     const button = makeButton("menu-option", "Export", () => {
-      const url = `/chat/${this.#item.dataset.id}/export/`;
+      const url = addressOf(`chat/${this.#item.dataset.id}/export/`);
       const printed = this.#link("Page to print", `${url}page/`);
       Object.assign(printed, { target: "_blank", rel: "noopener" });
       this.#show(this.#link("Markdown", `${url}markdown/`), this.#link("JSON", `${url}json/`), printed);
@@ -161,6 +162,6 @@ export async function remove(item, onChange) {
       if (isCurrent) location.reload();
       else onChange();
     },
-    onOver: () => isCurrent && location.assign("/start/"),
+    onOver: () => isCurrent && location.assign(addressOf("start/")),
   });
 }

@@ -24,7 +24,7 @@ export class NewChat {
     const session = this.isNew && this.#storage.get(UNSENT_IN);
     if (!session || session === this.session) return false;
     this.#storage.set(UNSENT_IN, "");
-    location.replace(`/chat/${session}/${location.search}`);
+    location.replace(location.href.replace(this.session, session));
     return true;
   }
 

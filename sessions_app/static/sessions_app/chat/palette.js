@@ -1,5 +1,6 @@
 // Palette: a dialog that finds chats, begins new ones and acts on the chat of the page, all by keyboard.
 
+import { addressOf } from "./addresses.js";
 import { change } from "./chat_changes.js";
 import { make, makeButton, parse } from "./dom.js";
 import { remove, rename } from "./menu.js";
@@ -113,15 +114,15 @@ function select(option) {
 }
 
 function allActions() {
-  const links = [...document.querySelectorAll('a[href^="/chat/new/"]')].map((link) => [link.textContent.trim(), () => location.assign(link.href)]);
+  const links = [...document.querySelectorAll(`a[href^="${addressOf("chat/new/")}"]`)].map((link) => [link.textContent.trim(), () => location.assign(link.href)]);
   const signOut = document.querySelector(".account form");
   return [
     ...links,
     ...actionsOnThisChat(),
-    ["All chats and agents", () => location.assign("/")],
-    ["Archived chats", () => location.assign("/?archived=1")],
+    ["All chats and agents", () => location.assign(addressOf(""))],
+    ["Archived chats", () => location.assign(addressOf("?archived=1"))],
     ["Keyboard shortcuts", showShortcuts],
-    ["Sign out", () => signOut.requestSubmit()],
+    ...(signOut ? [["Sign out", () => signOut.requestSubmit()]] : []),
   ];
 }
 

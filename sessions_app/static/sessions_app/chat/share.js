@@ -1,5 +1,6 @@
 // Dialog about the link of a chat: make it, copy it, revoke it. The server renders what it shows.
 
+import { addressOf } from "./addresses.js";
 import { make, parse } from "./dom.js";
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
@@ -11,7 +12,7 @@ const FAILED = "This did not work. Reload the page and try again.";
 
 /** Show the dialog about the link of the chat `id`; `onChange` is called when the chat is shared or not any more. */
 export async function showSharing(id, onChange) {
-  const url = `/chat/${id}/share/`;
+  const url = addressOf(`chat/${id}/share/`);
   const dialog = make("dialog", "palette sharing");
   dialog.setAttribute("aria-label", "Share this chat");
   const actions = {

@@ -15,7 +15,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 
-from adk_site.nul import has_nul
+from sessions_app.serving.nul import has_nul
 
 Application = Callable[..., Awaitable[Any]]
 Scope = MutableMapping[str, Any]

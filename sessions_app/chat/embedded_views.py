@@ -1,0 +1,79 @@
+"""Pages of a chat in a frame of another page of the site: what the template tag `adk_chat` shows."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID, uuid4
+
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET
+
+from sessions_app import agent_registry
+from sessions_app.chat.views import context_of_session, unsaved_session
+from sessions_app.errors import NotFoundError
+from sessions_app.models import Session
+from sessions_app.ownership import User, may_create_session, own_session
+
+
+@require_GET
+async def new_session(request: HttpRequest, app_name: str) -> HttpResponseBase:
+    """Redirect to the page of a session that its first message will create."""
+    return await _refusal(request, app_name) or redirect("chat:embedded", app_name, uuid4())
+
+
+@require_GET
+async def session_page(request: HttpRequest, app_name: str, session_id: UUID) -> HttpResponseBase:
+    """Return the person's session with the app, which need not exist yet; redirect to a new one from any other."""
+    if refusal := await _refusal(request, app_name):
+        return refusal
+    person = await request.auser()
+    is_new = await may_create_session(app_name, session_id)
+    try:
+        session = (
+            unsaved_session(person, session_id, app_name)
+            if is_new
+            else await _own_session_with(app_name, person, session_id)
+        )
+    except NotFoundError:
+        return redirect("chat:embedded_new", app_name)
+    return _render_framed(request, "chat/embedded.html", await context_of_session(person, session, is_new))
+
+
+async def _own_session_with(app_name: str, person: User, session_id: UUID) -> Session:
+    session = await own_session(person, session_id)
+    if session.app_name != app_name:
+        raise NotFoundError(f"Session '{session_id}' is not with {app_name!r}.")
+    return session
+
+
+async def _refusal(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
+    """Return the page for a person who is not signed in, or of an app that the site has not; None otherwise."""
+    if not (await request.auser()).is_authenticated:
+        return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})
+    if app_name not in agent_registry.apps():
+        context = {"app_name": app_name}
+        return _render_framed(request, "chat/embedded_missing.html", context, HTTPStatus.NOT_FOUND)
+    return None
+
+
+def _sign_in_address(request: HttpRequest) -> str:
+    """Return the address of the sign-in page, which leads back to the page around the frame."""
+    around = request.headers.get("Referer", "")
+    is_own = url_has_allowed_host_and_scheme(around, {request.get_host()}, request.is_secure())
+    return redirect_to_login(around if is_own else resolve_url("chat:start")).url
+
+
+def _render_framed(
+    request: HttpRequest, template: str, context: dict[str, Any], status: int = HTTPStatus.OK
+) -> HttpResponseBase:
+    """Return a page that pages of this site may show in a frame."""
+    response = render(request, template, context, status=status)
+    response["X-Frame-Options"] = "SAMEORIGIN"
+    allow_own_pages = csp_replace({"frame-ancestors": [SELF]})
+    return allow_own_pages(lambda request: response)(request)

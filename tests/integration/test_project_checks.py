@@ -1,0 +1,31 @@
+"""Settings that the chats lack are sentences of `manage.py check`.
+
+`tests/browser/test_embedding.py` checks a project that has none of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+from django.core.checks import run_checks
+from django.test.utils import override_settings
+
+IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("CHANNEL_LAYERS", {}, "sessions_app.E012"),
+        ("CHANNEL_LAYERS", IN_MEMORY, "sessions_app.W006"),
+        ("LOGIN_URL", "/no/such/page/", "sessions_app.W010"),
+        ("LOGIN_URL", "no-such-name", "sessions_app.W010"),
+    ],
+)
+def test_a_setting_that_the_chats_lack_is_reported(name: str, value: object, expected: str) -> None:
+    with override_settings(**{name: value}):
+        assert [message.id for message in run_checks()] == [expected]
+
+
+def test_a_sign_in_page_may_be_elsewhere() -> None:
+    with override_settings(LOGIN_URL="https://sign-in.example.org/"):
+        assert run_checks() == []
