@@ -217,15 +217,13 @@ async def edit_message(
 
 def _validated_text(text: str, files: Sequence[FileName]) -> str:
     """Return the text to store, empty for a message that has files only."""
-    if not text.strip():
-        if files:
-            return ""
+    if not text.strip() and not files:
         raise InvalidInputError("The message is empty. Write something first.")
     if len(text) > conf().message_limit:
         raise InvalidInputError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
         )
-    return storable(text)
+    return storable(text) if text.strip() else ""
 
 
 async def upload_file(
@@ -268,9 +266,7 @@ async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
 async def answer_call(
     user: User, session_id: UUID, call_id: str, name: str, response: dict[str, Any] | FormAnswer
 ) -> tuple[str, str]:
-    """Answer a call that waits for the user, such as a confirmation. The first answer counts.
-
-    Returns the id and status of the invocation that the answer continues.
+    """Answer a call that waits for the user; return the id and status of the invocation. The first answer counts.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such call.
