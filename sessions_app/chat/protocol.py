@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
 from sessions_app.errors import (
@@ -176,6 +176,27 @@ AnyClientFrame = (
 client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
     Annotated[AnyClientFrame, Field(discriminator="type")]
 )
+
+
+def parse(text: str | None) -> AnyClientFrame:
+    """Return the client frame of a text; None stands for binary data.
+
+    Raises:
+        InvalidInputError: the text is no frame.
+    """
+    if text is None:
+        raise InvalidInputError("Send frames as text with JSON, not as binary data.")
+    try:
+        return client_frame.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(step) for step in first["loc"]) or "frame"
+        raise InvalidInputError(f"The frame cannot be used: {field}: {first['msg']}.") from error
+
+
+def reply_id(frame: AnyClientFrame) -> str | None:
+    """Return the id that an error in reply to the frame names; only messages have one."""
+    return frame.id if isinstance(frame, Message) else None
 
 
 def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
