@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from sessions_app.chat import answers, downloads, exports, files, list_views, share_views, views
+from sessions_app.chat import answers, downloads, exports, files, frames, list_views, share_views, views
 from sessions_app.session_list.changes import CHANGES
 
 
@@ -32,6 +32,7 @@ urlpatterns = [
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
     path("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
     path("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
+    path("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
     path("chat/<uuid:session_id>/files/", files.files, name="files"),
     path("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),
     path("chat/<uuid:session_id>/preview/<filename:filename>", files.preview, name="preview"),

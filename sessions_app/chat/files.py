@@ -15,9 +15,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runtime.errors import AdkError
 from sessions_app import use_cases
 from sessions_app.chat.downloads import find_artifact
+from sessions_app.chat.protocol import http_status
 from sessions_app.client_address import client_network
 from sessions_app.db.threads import fetch_rows
-from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
+from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.files import FileLink, file_link
@@ -27,11 +28,6 @@ from sessions_app.thread_pools import download_threads
 
 LISTED_FILES = 200
 """Number of the newest versions that the list has."""
-_STATUSES = {
-    NotFoundError: HTTPStatus.NOT_FOUND,
-    ConflictError: HTTPStatus.CONFLICT,
-    LimitExceededError: HTTPStatus.TOO_MANY_REQUESTS,
-}
 
 
 @require_http_methods(["GET", "POST"])
@@ -100,8 +96,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 def _refusal(error: AdkError) -> JsonResponse:
-    statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
-    return JsonResponse({"error": str(error)}, status=next(statuses, HTTPStatus.BAD_REQUEST))
+    return JsonResponse({"error": str(error)}, status=http_status(error))
 
 
 def _facts(row: Artifact, link: FileLink) -> str:

@@ -12,14 +12,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
+from sessions_app.chat.protocol import http_status
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.errors import InvalidInputError
 from sessions_app.ownership import User
 from sessions_app.session_list.activity import activity_of
 from sessions_app.session_list.listing import SessionPage, list_sessions
 from sessions_app.session_list.search import search_sessions
-
-_STATUS_CODES = ((NotFoundError, HTTPStatus.NOT_FOUND), (ConflictError, HTTPStatus.CONFLICT))
 
 
 @require_GET
@@ -64,6 +63,5 @@ async def change_session(request: HttpRequest, session_id: UUID, change: str) ->
     try:
         await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
-        found = (status for kind, status in _STATUS_CODES if isinstance(error, kind))
-        return JsonResponse({"error": str(error)}, status=next(found, HTTPStatus.BAD_REQUEST))
+        return JsonResponse({"error": str(error)}, status=http_status(error))
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -178,8 +179,8 @@ client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
 )
 
 
-def parse(text: str | None) -> AnyClientFrame:
-    """Return the client frame of a text; None stands for binary data.
+def parse(text: str | bytes | None) -> AnyClientFrame:
+    """Return the client frame of a text, or of the bytes of one; None stands for binary data.
 
     Raises:
         InvalidInputError: the text is no frame.
@@ -212,14 +213,20 @@ def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
 
 def error_code(error: AdkError) -> str:
     """Return the code of an error in frames."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), "error")
+    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
 
 
-_CODES: tuple[tuple[type[AdkError], str], ...] = (
-    (NotFoundError, "not_found"),
-    (PermissionDeniedError, "forbidden"),
-    (InvalidInputError, "invalid"),
-    (ConflictError, "conflict"),
-    (LimitExceededError, "limit"),
-    (StaleLeaseError, "stale"),
+def http_status(error: AdkError) -> HTTPStatus:
+    """Return the status of a response that an error refuses."""
+    found = (status for kind, _, status in _CODES if isinstance(error, kind))
+    return next(found, HTTPStatus.BAD_REQUEST)
+
+
+_CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
+    (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
+    (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
+    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
+    (ConflictError, "conflict", HTTPStatus.CONFLICT),
+    (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
+    (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
 )
