@@ -28,7 +28,6 @@ def test_a_new_chat_loads_little(open_tab: OpenTab) -> None:
     tab = open_tab()
     sizes = first_load(tab, "/chat/new/help_desk/")
     assert "main.js" in sizes and "chat.css" in sizes
-    print("TOTAL", sum(sizes.values()))
     assert sum(sizes.values()) <= MOST_BYTES, sizes
 
 
@@ -47,7 +46,6 @@ def test_a_chat_with_calls_a_file_and_an_answer_loads_little(
     tab = open_tab()
     sizes = first_load(tab, chat.page.url)
     expect(tab.files).to_have_count(1)
-    print("TOTAL", sum(sizes.values()))
     assert sum(sizes.values()) <= MOST_BYTES, sizes
 
 
@@ -66,7 +64,6 @@ def test_a_chat_with_a_job_loads_little(chat: ChatPage, open_tab: OpenTab, model
     tab = open_tab()
     sizes = first_load(tab, chat.page.url)
     expect(tab.job("Write report").get_by_role("button", name="Approve")).to_be_visible()
-    print("TOTAL", sum(sizes.values()))
     assert sum(sizes.values()) <= MOST_BYTES, sizes
     assert "jobs.css" in sizes and "later.css" not in sizes
     tab.job("Write report").get_by_role("button", name="Cancel").click()
@@ -81,7 +78,6 @@ def test_a_chat_with_a_scheduled_task_loads_little(chat: ChatPage, open_tab: Ope
     tab = open_tab()
     sizes = first_load(tab, chat.page.url)
     expect(tab.schedules).to_be_visible()
-    print("TOTAL", sum(sizes.values()))
     assert sum(sizes.values()) <= MOST_BYTES, sizes
 
 
@@ -96,7 +92,6 @@ def test_a_chat_of_staff_who_see_details_loads_little(
     sizes = first_load(tab, staff_chat.page.url)
     expect(tab.schedules).to_be_visible()
     assert "details.css" in sizes
-    print("TOTAL", sum(sizes.values()))
     assert sum(sizes.values()) <= MOST_BYTES, sizes
 
 

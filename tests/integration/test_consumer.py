@@ -112,9 +112,7 @@ async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, ses
     events = [frame for frame in frames if frame["type"] == "event"]
     assert [(frame["seq"], frame["event"]["author"]) for frame in events] == [(1, "user"), (2, "echo")]
     partials = [frame for frame in frames if frame["type"] == "partial"]
-    assert "one two three ".startswith(
-        "".join(frame["text"] for frame in partials)
-    )  # the event may overtake it
+    assert "one two three ".startswith("".join(frame["text"] for frame in partials))  # the event may overtake it
     assert all(frame["event_id"] == events[1]["event"]["id"] for frame in partials)
     assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
 

@@ -1,9 +1,14 @@
-// Loaded where websockets are blocked: server-sent events, and a request for each frame, behind what ChatSocket uses
-// of a WebSocket.
+// Loaded where websockets are blocked: server-sent events, and a request for each frame.
 
-export class EventStream {
+/** Let the socket of the chat try event streams and websockets in turn. */
+export function change(socket) {
+  socket.Transport = socket.Transport === WebSocket ? EventStream : WebSocket;
+}
+
+// It has what ChatSocket uses of a WebSocket.
+class EventStream {
   readyState = WebSocket.OPEN;
-  checkTimeout = 6000; // the server sends a frame every five seconds, and answers no "ping"
+  checkTimeout = 6000; // the server answers no "ping", but sends a frame every five seconds
   #source = null;
   #sending = Promise.resolve(); // one request after the other keeps the order of the frames
 
@@ -11,20 +16,6 @@ export class EventStream {
   constructor(url) {
     this.url = url;
     queueMicrotask(() => this.onopen?.());
-  }
-
-  /** Let the next pages of the tab begin with an event stream, until a page finds that a websocket answers again. */
-  static remember(name, url) {
-    if (!sessionStorage.getItem(name)) {
-      sessionStorage.setItem(name, "1");
-      return;
-    }
-    const probe = new WebSocket(url);
-    probe.onopen = () => probe.send(JSON.stringify({ v: 1, type: "ping" }));
-    probe.onmessage = () => {
-      sessionStorage.removeItem(name);
-      probe.close();
-    };
   }
 
   send(text) {
@@ -45,7 +36,10 @@ export class EventStream {
     address.searchParams.set("after", after);
     if (list) address.searchParams.set("list", 1);
     this.#source = new EventSource(address);
-    this.#source.onmessage = (message) => this.onmessage?.(message);
+    this.#source.onmessage = (message) => {
+      remember(this.url);
+      this.onmessage?.(message);
+    };
     this.#source.onerror = () => this.#end();
     this.#source.addEventListener("close", ({ data }) => this.#end(Number(data)));
   }
@@ -66,4 +60,23 @@ export class EventStream {
     this.close();
     this.onclose?.({ code });
   }
+}
+
+let isRemembered = false;
+
+// Let the next pages of the tab begin with an event stream, until one of them finds that a websocket answers again.
+function remember(url) {
+  if (isRemembered) return;
+  isRemembered = true;
+  if (sessionStorage.isSocketBlocked) askAgain(url);
+  else sessionStorage.isSocketBlocked = true;
+}
+
+function askAgain(url) {
+  const socket = new WebSocket(url);
+  socket.onopen = () => socket.send(JSON.stringify({ v: 1, type: "ping" }));
+  socket.onmessage = () => {
+    delete sessionStorage.isSocketBlocked;
+    socket.close();
+  };
 }

@@ -1,27 +1,23 @@
-// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection. An event stream where
-// websockets are blocked.
+// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection. Where websockets are
+// blocked, an event stream takes its place.
 
 const VERSION = 1;
 const FIRST_RETRY_DELAY = 500;
 const LONGEST_RETRY_DELAY = 8000;
 const HEARTBEAT_INTERVAL = 10000;
 const QUICK_CHECK_TIMEOUT = 3000;
+const FIRST_READY_TIMEOUT = 6000;
 const FINAL_STATES = { 4401: "signed-out", 4404: "gone" };
 const TOO_MANY_CONNECTIONS = 4429;
-const ABNORMAL_CLOSURE = 1006; // also that of a socket that was refused
-const READY_TIMEOUT = 6000;
-const MOST_REFUSALS = 2;
-const BLOCKED = "websocket blocked"; // in the tab's storage, so that its next pages do not wait
 
 export class ChatSocket {
+  Transport = WebSocket;
   #socket = null;
   #attempts = 0;
+  #wasReady = false;
   #isSilent = false;
   #retryTimer = 0;
   #hasEnded = false;
-  #hasBeenReady = false;
-  #refusals = 0;
-  #EventStream = null;
 
   /**
    * @param path - Path of the websocket on this host.
@@ -40,13 +36,15 @@ export class ChatSocket {
   }
 
   start() {
-    if (sessionStorage.getItem(BLOCKED)) this.#useEventStream().then(() => this.#connect());
-    else this.#connect();
+    if (sessionStorage.isSocketBlocked) this.#changeTransport().then(() => this.#connect());
+    else {
+      this.#connect();
+      setTimeout(() => this.state || this.#disconnect(), FIRST_READY_TIMEOUT);
+    }
     setInterval(() => this.#sendHeartbeat(), HEARTBEAT_INTERVAL);
-    addEventListener("online", () => this.#checkConnection());
-    addEventListener("offline", () => this.#checkConnection());
-    addEventListener("pageshow", (event) => event.persisted && this.#checkConnection());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#checkConnection());
+    const check = ({ persisted }) => persisted === false || this.retry();
+    for (const type of ["online", "offline", "pageshow"]) addEventListener(type, check);
+    addEventListener("visibilitychange", () => document.hidden || this.retry());
   }
 
   /** Send a frame. Return false without a connection. */
@@ -66,16 +64,23 @@ export class ChatSocket {
     this.#disconnect();
   }
 
-  /** Connect at once instead of waiting for the next attempt. */
+  /** Keep the connection only if it answers soon; without one, connect at once. */
   retry() {
-    this.#checkConnection();
+    if (this.#hasEnded) return;
+    const socket = this.#socket;
+    if (this.send("ping")) {
+      this.#isSilent = true;
+      setTimeout(() => this.#socket === socket && this.#isSilent && this.#disconnect(), socket.checkTimeout ?? QUICK_CHECK_TIMEOUT);
+    } else if (socket?.readyState > WebSocket.OPEN) {
+      this.#attempts = 0;
+      this.#connect();
+    }
   }
 
   #connect() {
     clearTimeout(this.#retryTimer);
-    const socket = new (this.#EventStream ?? WebSocket)(this.url);
+    const socket = new this.Transport(this.url);
     this.#socket = socket;
-    if (!this.#hasBeenReady && !this.#EventStream) setTimeout(() => this.#giveUp(socket), READY_TIMEOUT);
     this.#isSilent = false;
     socket.onopen = () => this.hello();
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -86,8 +91,7 @@ export class ChatSocket {
     this.#isSilent = false;
     if (frame.type === "ready") {
       this.#attempts = 0;
-      if (!this.#hasBeenReady) this.#EventStream?.remember(BLOCKED, this.url);
-      this.#hasBeenReady = true;
+      this.#wasReady = true;
       this.#setState("connected");
     }
     this.onFrame(frame);
@@ -101,55 +105,21 @@ export class ChatSocket {
       this.#setState(FINAL_STATES[code]);
       return;
     }
-    if (!this.#hasBeenReady && (code ?? ABNORMAL_CLOSURE) === ABNORMAL_CLOSURE) this.#noteRefusal();
+    if (!this.#wasReady && (!code || this.#attempts % 2)) this.#changeTransport();
     this.#setState(navigator.onLine ? "reconnecting" : "offline");
     const limit = code === TOO_MANY_CONNECTIONS ? LONGEST_RETRY_DELAY : Math.min(LONGEST_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
     this.#attempts += 1;
     this.#retryTimer = setTimeout(() => this.#connect(), limit * (0.5 + Math.random() / 2));
   }
 
-  // A page whose connections were never ready tries websockets and event streams in turn.
-  #noteRefusal() {
-    this.#refusals += 1;
-    if (this.#refusals % MOST_REFUSALS) return;
-    if (this.#EventStream) this.#EventStream = null;
-    else this.#useEventStream();
-  }
-
-  async #useEventStream() {
-    const module = await import("./event_stream.js").catch(() => null); // the server is away as well
-    this.#EventStream = module?.EventStream;
-  }
-
-  // Nothing answers: something between browser and server swallows the socket.
-  #giveUp(socket) {
-    if (this.#hasBeenReady || this.#socket !== socket || socket.readyState > WebSocket.OPEN) return;
-    this.#refusals = MOST_REFUSALS - 1;
-    this.#disconnect();
+  // Without a server the module cannot be loaded either: the transport stays.
+  #changeTransport() {
+    return import("./event_stream.js").then(({ change }) => change(this)).catch(() => {});
   }
 
   #sendHeartbeat() {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    if (this.#isSilent) {
-      this.#disconnect();
-      return;
-    }
-    this.#isSilent = true;
-    this.send("ping");
-  }
-
-  // The network or the page changed: keep the connection only if it answers soon.
-  #checkConnection() {
-    if (this.#hasEnded) return;
-    if (this.#socket?.readyState === WebSocket.OPEN) {
-      const checked = this.#socket;
-      this.#isSilent = true;
-      this.send("ping");
-      setTimeout(() => this.#socket === checked && this.#isSilent && this.#disconnect(), checked.checkTimeout ?? QUICK_CHECK_TIMEOUT);
-    } else if (this.#socket?.readyState > WebSocket.OPEN) {
-      this.#attempts = 0;
-      this.#connect();
-    }
+    if (this.#isSilent) this.#socket.readyState === WebSocket.OPEN && this.#disconnect();
+    else this.#isSilent = this.send("ping");
   }
 
   #setState(state) {
