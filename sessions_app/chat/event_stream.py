@@ -37,6 +37,8 @@ async def event_stream(
     end = asyncio.Event()
 
     async def send_frame(frame: str) -> None:
+        # Nothing is sent until there is room: frames that wait are shared by all viewers, encoded ones would not be.
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
         await send(
             {"type": "http.response.body", "body": b"data: %s\n\n" % frame.encode(), "more_body": True}
         )

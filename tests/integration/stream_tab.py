@@ -52,8 +52,10 @@ class StreamTab:
         self.status, self.headers = start["status"], dict(start["headers"])
 
     async def text(self) -> str:
-        """Return the next piece of the stream."""
-        piece: bytes = (await self.stream.receive_output(timeout=10))["body"]
+        """Return the next piece of the stream that is not empty."""
+        piece = b""
+        while not piece:
+            piece = (await self.stream.receive_output(timeout=10))["body"]
         return piece.decode()
 
     async def receive(self, wanted: str = "", **fields: Any) -> dict[str, Any]:
