@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Request, StorageState, expect
@@ -135,7 +136,8 @@ def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
             "report": Turn(calls=[report]),
         },
     )
-    chat.send("A report")
+    title = f"A report {uuid4().hex[:8]}"
+    chat.send(title)
     chat.wait_for_answer("I have started the report.")
     other = open_blocked()
     other.open(chat.page.url)
@@ -157,7 +159,7 @@ def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
             "Rejected by you"
         )
     assert chat.log_entries() == other.log_entries()
-    other.choose("A report", "Pin")
+    other.choose(title, "Pin")
     expect(chat.page.locator("#chats")).to_contain_text("Pinned")
 
 
