@@ -112,8 +112,8 @@ class Conf:
         upload_files: largest number of files of a message.
         upload_types: MIME types of files that people may upload, such as `image/*`; empty allows all.
         frame_limit: largest websocket frame in characters.
-        sockets_per_person: number of sockets that a person may have open at once; 0 is no limit, as for all limits
-            of a person or a client address.
+        sockets_per_person: number of sockets and event streams that a person may have open at once; 0 is no limit, as
+            for all limits of a person or a client address.
         sockets_per_address: number of sockets that a client address may have open at once.
         frames_per_person: number of frames that a person may send in a minute, from all sockets.
         frames_per_address: number of frames that a client address may send in a minute.

@@ -27,6 +27,16 @@ from sessions_app.ownership import User
 from sessions_app.rendering.questions import CHOICE_TOOL
 
 
+async def begin_session(first: Message, user: User, session_id: UUID, app_name: str, network: str) -> None:
+    """Create the session of a new chat for its first message, which is handled next. Idempotent.
+
+    Raises:
+        AdkError: the message cannot be sent, or begins no session.
+    """
+    files = [(file.name, file.version) for file in first.files]
+    await use_cases.begin_session(user, session_id, app_name, first.id, first.text, files, network)
+
+
 @singledispatch
 async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> None:
     """Call the use case of a frame.

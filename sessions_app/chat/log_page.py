@@ -49,6 +49,11 @@ class LogPage:
     has_jobs: bool
 
     @property
+    def is_empty(self) -> bool:
+        """True when no event shows anything."""
+        return not any(self.articles)
+
+    @property
     def feedback_json(self) -> str:
         """The feedback as JSON."""
         return json.dumps(self.feedback)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
 from sessions_app.errors import (
@@ -191,6 +192,27 @@ client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
 )
 
 
+def parse(text: str | bytes | None) -> AnyClientFrame:
+    """Return the client frame of a text, or of the bytes of one; None stands for binary data.
+
+    Raises:
+        InvalidInputError: the text is no frame.
+    """
+    if text is None:
+        raise InvalidInputError("Send frames as text with JSON, not as binary data.")
+    try:
+        return client_frame.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(step) for step in first["loc"]) or "frame"
+        raise InvalidInputError(f"The frame cannot be used: {field}: {first['msg']}.") from error
+
+
+def reply_id(frame: AnyClientFrame) -> str | None:
+    """Return the id that an error in reply to the frame names; only messages have one."""
+    return frame.id if isinstance(frame, Message) else None
+
+
 def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
     """Return the frame of an error."""
     return ErrorFrame(error_code(error), str(error), in_reply_to)
@@ -204,14 +226,20 @@ def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
 
 def error_code(error: AdkError) -> str:
     """Return the code of an error in frames."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), "error")
+    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
 
 
-_CODES: tuple[tuple[type[AdkError], str], ...] = (
-    (NotFoundError, "not_found"),
-    (PermissionDeniedError, "forbidden"),
-    (InvalidInputError, "invalid"),
-    (ConflictError, "conflict"),
-    (LimitExceededError, "limit"),
-    (StaleLeaseError, "stale"),
+def http_status(error: AdkError) -> HTTPStatus:
+    """Return the status of a response that an error refuses."""
+    found = (status for kind, _, status in _CODES if isinstance(error, kind))
+    return next(found, HTTPStatus.BAD_REQUEST)
+
+
+_CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
+    (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
+    (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
+    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
+    (ConflictError, "conflict", HTTPStatus.CONFLICT),
+    (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
+    (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
 )

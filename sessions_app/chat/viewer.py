@@ -178,17 +178,16 @@ class Viewer:
         await self._close(code)
 
     async def fail(self, error: Exception) -> None:
-        """Log an unexpected error under a reference, tell the browser the reference, and close: it connects again."""
-        reference = self.log_failure(error)
-        await self.end(protocol.CLOSE_TRY_AGAIN, protocol.failure_frame(reference).json())
+        """Log an unexpected error under a reference, tell the browser the reference, and close: it connects again.
 
-    def log_failure(self, error: Exception) -> str:
-        """Log an unexpected error; return the reference under which the log has it."""
-        reference = uuid4().hex[:8]
-        logger.error(
-            "A socket of session %s failed (reference %s)", self._session_id, reference, exc_info=error
-        )
-        return reference
+        That PostgreSQL is away is told to nobody: the browser connects until it is back.
+        """
+        if isinstance(error, UNAVAILABLE):
+            logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
+            await self.end(protocol.CLOSE_TRY_AGAIN)
+            return
+        reference = log_failure(self._session_id, error)
+        await self.end(protocol.CLOSE_TRY_AGAIN, protocol.failure_frame(reference).json())
 
     def leave(self) -> None:
         """Stop watching after the socket was closed. Running invocations go on."""
@@ -291,8 +290,12 @@ class Viewer:
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except UNAVAILABLE as error:
-            logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
-            await self.end(protocol.CLOSE_TRY_AGAIN)
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
             await self.fail(error)
+
+
+def log_failure(session_id: UUID, error: Exception) -> str:
+    """Log an unexpected error; return the reference under which the log has it."""
+    reference = uuid4().hex[:8]
+    logger.error("A socket of session %s failed (reference %s)", session_id, reference, exc_info=error)
+    return reference

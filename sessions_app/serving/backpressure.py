@@ -1,13 +1,14 @@
-"""Websocket backpressure under Daphne: `send` waits for a slow reader and accepts messages of any size.
+"""Backpressure under Daphne: `send` of a websocket or of an event stream waits for a slow reader.
 
 ASGI lets a server's `send` wait until the reader catches up. Daphne's does not: it hands each message to Twisted,
-which buffers without limit. Daphne also applies its limit for incoming messages to outgoing ones.
+which buffers without limit. Daphne also applies its limit for incoming websocket messages to outgoing ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
 
 from asgiref.typing import (
     ASGI3Application,
@@ -39,26 +40,47 @@ class _BufferWatch:
 
 
 def with_backpressure(application: ASGI3Application) -> ASGI3Application:
-    """Wrap a websocket application in a `send` that waits; return it unchanged under servers other than Daphne."""
-    if "daphne.ws_protocol" not in sys.modules:
+    """Wrap an application in a `send` that waits; return it unchanged under servers other than Daphne."""
+    if "daphne.server" not in sys.modules:
         return application
 
     async def wrapped(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         (protocol,) = send.args  # type: ignore[attr-defined]  # Daphne's `send` is bound to the connection
-        watch = _BufferWatch()
-        protocol.unregisterProducer()  # of the HTTP request that was upgraded to this websocket
-        protocol.registerProducer(watch, True)
-
-        async def send_with_room(message: ASGISendEvent) -> None:
-            # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
-            if message["type"] != "websocket.close" and not watch.has_room.is_set():
-                await watch.has_room.wait()
-            limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
-            try:
-                await send(message)  # does not yield, so no incoming message escapes the limit
-            finally:
-                protocol.maxMessagePayloadSize = limit
-
-        await application(scope, receive, send_with_room)
+        sender = _send_to_socket if scope["type"] == "websocket" else _send_to_stream
+        await application(scope, receive, sender(protocol, send))
 
     return wrapped
+
+
+def _send_to_socket(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
+    watch = _BufferWatch()
+    protocol.unregisterProducer()  # of the HTTP request that was upgraded to this websocket
+    protocol.registerProducer(watch, True)
+
+    async def send_with_room(message: ASGISendEvent) -> None:
+        # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
+        if message["type"] != "websocket.close" and not watch.has_room.is_set():
+            await watch.has_room.wait()
+        limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
+        try:
+            await send(message)  # does not yield, so no incoming message escapes the limit
+        finally:
+            protocol.maxMessagePayloadSize = limit
+
+    return send_with_room
+
+
+def _send_to_stream(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
+    watch = _BufferWatch()
+    protocol.registerProducer(watch, True)
+
+    async def send_with_room(message: ASGISendEvent) -> None:
+        # The last piece does not wait: Twisted drops the connection if the browser reads nothing for a minute.
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            if protocol.channel is not None:  # the browser is still there
+                protocol.unregisterProducer()
+        elif not watch.has_room.is_set():
+            await watch.has_room.wait()
+        await send(message)
+
+    return send_with_room

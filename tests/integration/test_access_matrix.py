@@ -91,6 +91,8 @@ GET    login     404    200   404   404       -          /chat/<session_id>/prev
 POST   405       405    405   405   405       -          /chat/<session_id>/preview/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/files/
 POST   login     404    400   404   404       -          /chat/<session_id>/files/
+GET    405       405    405   405   405       -          /chat/<session_id>/frames/
+POST   login     404    400   404   404       -          /chat/<session_id>/frames/
 GET    405       405    405   405   405       -          /chat/<session_id>/files/remove/
 POST   login     404    204   404   404       -          /chat/<session_id>/files/remove/
 

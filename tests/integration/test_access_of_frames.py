@@ -1,6 +1,6 @@
-"""Access matrix of the websocket: who may open it, and what each frame does for whom.
+"""Access matrix of the websocket and of the event stream: who may open them, and what each frame does for whom.
 
-A new frame of `sessions_app/chat/protocol.py` without a row fails here. The sockets go through the site's whole
+A new frame of `sessions_app/chat/protocol.py` without a row fails here. The connections go through the site's whole
 application, with the origin and the sign-in cookie that a browser sends.
 """
 
@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -30,6 +30,7 @@ from sessions_app.routing import websocket_application, websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
 from tests.integration.admin.audit_rows import append_event
+from tests.integration.stream_tab import StreamTab
 
 pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
 ORIGIN = b"http://localhost"
@@ -220,6 +221,38 @@ async def test_only_the_owner_is_let_in_and_the_frame_does_nothing_for_others(fr
         await socket.send_to(text_data=sent)
     assert (await frames_until(socket, row.answer))[-1] == row.answer
     await socket.disconnect()
+
+
+@pytest.mark.parametrize("frame", sorted({*ROWS} - {"hello", "ping"}))
+async def test_only_the_owner_gets_an_event_stream_and_a_frame_by_http_does_nothing_for_others(
+    frame: str,
+) -> None:
+    row = ROWS[frame]
+    clients = await sync_to_async(make_people)()
+    session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
+    sent = {"type": frame, **await sync_to_async(row.fields)(session)}
+    before = await sync_to_async(standing)(session)
+    for name, code in CLOSE_CODES.items():
+        for query in ("", f"new={APP}"):
+            tab = StreamTab(browser_of(clients[name]), session.pk, query)
+            await tab.open()
+            assert await tab.text() == f"event: close\ndata: {code}\n\n", name
+            status = (await tab.post(**sent)).status_code
+            assert status in ((302,) if code == 4401 else (404, 204) if frame == "seen" else (404,)), name
+    assert await sync_to_async(standing)(session) == before
+    tab = StreamTab(browser_of(clients["owner"]), session.pk, "list=1")
+    await tab.open()
+    await tab.receive("ready")
+    assert (await tab.post(**sent)).status_code == 204
+    await tab.receive(row.answer)
+    await tab.leave()
+
+
+def browser_of(client: Client) -> AsyncClient:
+    """The same browser, for asynchronous tests."""
+    browser = AsyncClient()
+    browser.cookies = client.cookies
+    return browser
 
 
 @pytest.mark.parametrize("query", [f"?new={APP}", "?new=nobody", "?new=%ff"])

@@ -1,6 +1,6 @@
 """Contract: a browser that stops reading delays no other, costs bounded memory, and later gets every event.
 
-The tests use a real Daphne and websockets that are open but not read.
+The tests use a real Daphne, and websockets and event streams that are open but not read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_BYTES_PER_READER = 600_000
 """Memory limit for a stalled reader; an answer has a million characters, and is sent as partials and as an event."""
 SMALL_BUFFER, SMALL_SEGMENT, LARGE_BUFFER = 16_384, 1_000, 1_000_000
 """Socket sizes; with the small ones the kernel buffers little, so that the server process has to."""
-FOREVER_SECONDS, TIMEOUT_SECONDS = 3600.0, 60.0
+FOREVER_SECONDS, TIMEOUT_SECONDS, END_SECONDS = 3600.0, 60.0, 20.0
 
 
 class Page:
@@ -137,6 +137,41 @@ async def test_stalled_readers_cost_little_memory_delay_nobody_and_can_catch_up(
             await pages[0].read_until(type="event", seq=6)
             assert pages[0].log == reader.log
             assert pages[0].ready_frames == 2
+
+
+@asynccontextmanager
+async def open_stream(port: int, door: Door, after: int) -> AsyncIterator[None]:
+    """Open an event stream whose browser reads little more than the first frame."""
+    tcp = socket.socket()
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
+    tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SMALL_SEGMENT)
+    tcp.connect(("127.0.0.1", port))
+    reader, writer = await asyncio.open_connection(sock=tcp, limit=SMALL_BUFFER)
+    path = f"{door.path.replace('/ws/', '/sse/')}?after={after}"
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {door.cookie}\r\n\r\n".encode())
+    await reader.readuntil(b'"type": "ready"')
+    yield
+    writer.close()
+
+
+async def test_stalled_event_streams_cost_little_memory_and_the_end_of_the_process_waits_for_none(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    environment.setenv("SLOW_READER_SECONDS", str(FOREVER_SECONDS))
+    _, door = await in_thread(make_door)
+    with daphne("adk_site.asgi:application", "tests.stack.flood.settings") as (port, process):
+        async with open_page(port, door) as reader, AsyncExitStack() as stalled:
+            for number in range(2):  # the first answers of a process fill its caches
+                await reader.send(type="message", id=f"m{number}", text="go")
+                await reader.read_until(type="invocation", status="completed")
+            before = memory(process)
+            for _ in range(STALLED_READERS):
+                await stalled.enter_async_context(open_stream(port, door, len(reader.log)))
+            await reader.send(type="message", id="m2", text="go")
+            await reader.read_until(type="invocation", status="completed")
+            assert (memory(process) - before) / STALLED_READERS < MAX_BYTES_PER_READER
+            process.terminate()
+            await asyncio.to_thread(process.wait, END_SECONDS)
 
 
 async def test_a_reader_that_stalls_too_long_is_disconnected_logged_and_may_reconnect(

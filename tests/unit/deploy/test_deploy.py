@@ -21,7 +21,7 @@ from adk_site import health
 from adk_site.demo import API_KEYS
 from adk_site.embedded.paths import CHECKOUT
 from sessions_app.celery_dispatch import JOB_QUEUE
-from sessions_app.routing import websocket_urlpatterns
+from sessions_app.routing import event_stream_pattern, websocket_urlpatterns
 
 DEPLOY = CHECKOUT / "deploy"
 IMAGE = "adk-site"
@@ -172,8 +172,8 @@ def test_the_health_check_of_a_worker_uses_its_host_name(name: str) -> None:
     assert f'--hostname="{name}@%h"' in processes()[name]
 
 
-def test_the_proxy_forwards_websockets() -> None:
-    (route,) = [str(pattern.pattern) for pattern in websocket_urlpatterns]
+@pytest.mark.parametrize("route", [str(websocket_urlpatterns[0].pattern), str(event_stream_pattern)])
+def test_the_proxy_forwards_websockets_and_event_streams(route: str) -> None:
     block = location_of(f"/{route}")
     assert block != location_of("/")
     assert "proxy_pass http://web;" in block and "proxy_buffering off;" in block

@@ -1,16 +1,20 @@
-// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection.
+// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection. Where websockets are
+// blocked, an event stream takes its place.
 
 const VERSION = 1;
 const FIRST_RETRY_DELAY = 500;
 const LONGEST_RETRY_DELAY = 8000;
 const HEARTBEAT_INTERVAL = 10000;
 const QUICK_CHECK_TIMEOUT = 3000;
+const FIRST_READY_TIMEOUT = 6000;
 const FINAL_STATES = { 4401: "signed-out", 4404: "gone" };
 const TOO_MANY_CONNECTIONS = 4429;
 
 export class ChatSocket {
+  Transport = WebSocket;
   #socket = null;
   #attempts = 0;
+  #wasReady = false;
   #isSilent = false;
   #retryTimer = 0;
   #hasEnded = false;
@@ -32,12 +36,15 @@ export class ChatSocket {
   }
 
   start() {
-    this.#connect();
+    if (sessionStorage.isSocketBlocked) this.#changeTransport().then(() => this.#connect());
+    else {
+      this.#connect();
+      setTimeout(() => this.state || this.#disconnect(), FIRST_READY_TIMEOUT);
+    }
     setInterval(() => this.#sendHeartbeat(), HEARTBEAT_INTERVAL);
-    addEventListener("online", () => this.#checkConnection());
-    addEventListener("offline", () => this.#checkConnection());
-    addEventListener("pageshow", (event) => event.persisted && this.#checkConnection());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#checkConnection());
+    const check = ({ persisted }) => persisted === false || this.retry();
+    for (const type of ["online", "offline", "pageshow"]) addEventListener(type, check);
+    addEventListener("visibilitychange", () => document.hidden || this.retry());
   }
 
   /** Send a frame. Return false without a connection. */
@@ -57,14 +64,22 @@ export class ChatSocket {
     this.#disconnect();
   }
 
-  /** Connect at once instead of waiting for the next attempt. */
+  /** Keep the connection only if it answers soon; without one, connect at once. */
   retry() {
-    this.#checkConnection();
+    if (this.#hasEnded) return;
+    const socket = this.#socket;
+    if (this.send("ping")) {
+      this.#isSilent = true;
+      setTimeout(() => this.#socket === socket && this.#isSilent && this.#disconnect(), socket.checkTimeout ?? QUICK_CHECK_TIMEOUT);
+    } else if (socket?.readyState > WebSocket.OPEN) {
+      this.#attempts = 0;
+      this.#connect();
+    }
   }
 
   #connect() {
     clearTimeout(this.#retryTimer);
-    const socket = new WebSocket(this.url);
+    const socket = new this.Transport(this.url);
     this.#socket = socket;
     this.#isSilent = false;
     socket.onopen = () => this.hello();
@@ -76,6 +91,7 @@ export class ChatSocket {
     this.#isSilent = false;
     if (frame.type === "ready") {
       this.#attempts = 0;
+      this.#wasReady = true;
       this.#setState("connected");
     }
     this.onFrame(frame);
@@ -89,34 +105,21 @@ export class ChatSocket {
       this.#setState(FINAL_STATES[code]);
       return;
     }
+    if (!this.#wasReady && (!code || this.#attempts % 2)) this.#changeTransport();
     this.#setState(navigator.onLine ? "reconnecting" : "offline");
     const limit = code === TOO_MANY_CONNECTIONS ? LONGEST_RETRY_DELAY : Math.min(LONGEST_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
     this.#attempts += 1;
     this.#retryTimer = setTimeout(() => this.#connect(), limit * (0.5 + Math.random() / 2));
   }
 
-  #sendHeartbeat() {
-    if (this.#socket.readyState !== WebSocket.OPEN) return;
-    if (this.#isSilent) {
-      this.#disconnect();
-      return;
-    }
-    this.#isSilent = true;
-    this.send("ping");
+  // Without a server the module cannot be loaded either: the transport stays.
+  #changeTransport() {
+    return import("./event_stream.js").then(({ change }) => change(this)).catch(() => {});
   }
 
-  // The network or the page changed: keep the connection only if it answers soon.
-  #checkConnection() {
-    if (this.#hasEnded) return;
-    if (this.#socket.readyState === WebSocket.OPEN) {
-      const checked = this.#socket;
-      this.#isSilent = true;
-      this.send("ping");
-      setTimeout(() => this.#socket === checked && this.#isSilent && this.#disconnect(), QUICK_CHECK_TIMEOUT);
-    } else if (this.#socket.readyState === WebSocket.CLOSED || this.#socket.readyState === WebSocket.CLOSING) {
-      this.#attempts = 0;
-      this.#connect();
-    }
+  #sendHeartbeat() {
+    if (this.#isSilent) this.#socket.readyState === WebSocket.OPEN && this.#disconnect();
+    else this.#isSilent = this.send("ping");
   }
 
   #setState(state) {

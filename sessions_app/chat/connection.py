@@ -1,0 +1,90 @@
+"""Connection: one browser tab on one session, by websocket or by event stream."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+from uuid import UUID
+
+from sessions_app.chat import protocol
+from sessions_app.chat.viewer import Viewer
+from sessions_app.client_address import client_network
+from sessions_app.db import event_log
+from sessions_app.errors import LimitExceededError
+from sessions_app.limits import allowance
+from sessions_app.limits.open_sockets import open_sockets
+from sessions_app.live.process import live
+from sessions_app.live.sign_ins import SignIn
+from sessions_app.ownership import User, may_create_session
+
+
+class Connection:
+    """Lets the owner of a session in, within the limits, until the sign-in ends. The viewer sends the frames.
+
+    Args:
+        scope: ASGI scope with the person, and with the session's id from the address.
+        send: sends a frame; see `Viewer`.
+        close: closes the socket or the stream with a code.
+    """
+
+    def __init__(
+        self,
+        scope: Mapping[str, Any],
+        *,
+        send: Callable[[str], Awaitable[None]],
+        close: Callable[[int], Coroutine[Any, Any, None]],
+    ) -> None:
+        self.session_id: UUID = scope["url_route"]["kwargs"]["session_id"]
+        self.user: User = scope["user"]
+        self.network = client_network(scope)
+        self.viewer = Viewer(self.session_id, self.user, send=send, close=close)
+        self._scope = scope
+        self._socket_id = ""
+
+    async def open(self) -> None:
+        """Let the session's owner in. Everyone else gets a close code and nothing more."""
+        if not self.user.is_authenticated:
+            await self.viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
+            return
+        self._sign_in = SignIn.of_scope(self._scope)
+        self._sign_ins = live().sign_ins
+        self._sign_ins.watch(self._sign_in, self.viewer.on_signed_out)
+        if not await self._is_within_open_sockets():
+            return
+        if self.new_app and await may_create_session(self.new_app, self.session_id):
+            self.viewer.expect_session(self.new_app)
+        elif await event_log.session_status(self.session_id, self.user.pk) is None:
+            await self.viewer.end(protocol.CLOSE_NOT_FOUND)
+
+    def leave(self) -> None:
+        """Stop watching and give the place back. Running invocations go on."""
+        if self.user.is_authenticated:
+            self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
+            open_sockets().close(self._socket_id)
+        self.viewer.leave()
+
+    @property
+    def new_app(self) -> str:
+        """App with which the first message creates the session: `?new=` in the address."""
+        return self.query("new")
+
+    def query(self, name: str) -> str:
+        """Return a value of the address's query; empty without one."""
+        values = parse_qs(self._scope.get("query_string", b"").decode("ascii", "replace"))
+        return str(values.get(name, [""])[0])
+
+    async def is_signed_in(self) -> bool:
+        """True when the sign-in was valid at the last tick or is valid now."""
+        return await self._sign_ins.is_valid(self._sign_in)
+
+    async def _is_within_open_sockets(self) -> bool:
+        """Return False when too many sockets are open, after an `error` frame and a close code."""
+        opened = await open_sockets().open(allowance.open_sockets(self.user.pk, self.network))
+        if isinstance(opened, str):
+            self._socket_id = opened
+            return True
+        message = f"{opened.most} connections are open already. Close other tabs of this site."
+        frame = protocol.error_frame(LimitExceededError(message))
+        await self.viewer.end(protocol.CLOSE_TOO_MANY, frame.json())
+        return False

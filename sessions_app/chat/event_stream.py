@@ -1,0 +1,94 @@
+"""Event stream: the frames to one browser tab as server-sent events, where a proxy blocks websockets.
+
+The browser sends its frames by HTTP, to `chat/frames.py`. `data:` of each event is a frame; the last event is `close`,
+with the code with which a socket would be closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+from sessions_app.chat.connection import Connection
+from sessions_app.live.frames import PongFrame
+
+Message = MutableMapping[str, Any]
+HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-accel-buffering", b"no"),  # of nginx
+]
+HEARTBEAT_SECONDS = 5.0
+"""Interval of `pong` frames, by which the browser knows that the stream is alive: it cannot ask on the stream."""
+MOST_DIGITS = 18
+"""Digits of a `seq`; a larger number fits no column."""
+
+
+async def event_stream(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    """Serve the stream of a session, an ASGI application, until the browser leaves or the viewer closes the stream.
+
+    The address says what a `hello` frame says: `?after=<seq>`, and `list=1` for a page with the list of sessions.
+    """
+    end = asyncio.Event()
+
+    async def send_frame(frame: str) -> None:
+        # Nothing is sent until there is room: frames that wait are shared by all viewers, encoded ones would not be.
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        await send(
+            {"type": "http.response.body", "body": b"data: %s\n\n" % frame.encode(), "more_body": True}
+        )
+
+    async def close(code: int) -> None:
+        try:
+            await send({"type": "http.response.body", "body": b"event: close\ndata: %d\n\n" % code})
+        finally:
+            end.set()
+
+    if scope["method"] != "GET":
+        await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"GET")]})
+        await send({"type": "http.response.body"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
+    connection = Connection(scope, send=send_frame, close=close)
+    leaving = asyncio.create_task(_wait_until_gone(receive, end), name="event stream: wait until gone")
+    try:
+        await _open(connection)
+        while not await _is_set_within(HEARTBEAT_SECONDS, end):
+            connection.viewer.post(PongFrame().json())
+    finally:
+        leaving.cancel()
+        connection.leave()
+
+
+async def _open(connection: Connection) -> None:
+    """Let the session's owner in and greet the browser."""
+    viewer, after = connection.viewer, connection.query("after")
+    try:
+        await connection.open()
+        if viewer.has_ended:
+            return
+        await viewer.on_hello(int(after) if after.isdecimal() and len(after) <= MOST_DIGITS else 0)
+        if connection.query("list"):
+            viewer.follow_list()
+    except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+        await viewer.fail(error)
+
+
+async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
+    """Wait for the event, at most so many seconds; return True when it is set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
+async def _wait_until_gone(receive: Callable[[], Awaitable[Message]], end: asyncio.Event) -> None:
+    """Set the event when the browser has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    end.set()

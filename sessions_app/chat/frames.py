@@ -1,0 +1,74 @@
+"""Client frames over HTTP, from browsers that read an event stream instead of a websocket."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from runtime.errors import AdkError
+from sessions_app.chat import protocol
+from sessions_app.chat.frame_handlers import begin_session, handle_frame
+from sessions_app.chat.frame_limits import refusal_of
+from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
+from sessions_app.chat.viewer import log_failure
+from sessions_app.client_address import client_network
+from sessions_app.conf import conf
+from sessions_app.db.pool import UNAVAILABLE
+from sessions_app.errors import InvalidInputError
+from sessions_app.live.frames import PongFrame, ServerFrame
+from sessions_app.ownership import User, own_session_or_404
+
+BYTES_PER_CHARACTER = 4
+"""Most bytes of a character in UTF-8."""
+CLOSE_CODES_BEGIN = 4000
+"""A close code of the websocket is an HTTP status and this number."""
+
+
+@require_POST
+@login_required
+async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Handle a frame, the body of the request; answer 204, or with a frame in reply and the status of its error.
+
+    With `?new=<app>` a message creates the session if it does not exist yet.
+    """
+    person, network, new_app = await request.auser(), client_network(request), request.GET.get("new", "")
+    if not new_app:
+        await own_session_or_404(person, session_id)
+    # Read by its limit: the header need not tell the length.
+    body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
+    if refusal := refusal_of(body.decode(errors="replace"), person, network):
+        return _reply(protocol.error_frame(refusal.error), refusal.close_code - CLOSE_CODES_BEGIN)
+    reply_to = None
+    try:
+        frame = protocol.parse(body)
+        reply_to = protocol.reply_id(frame)
+        return await _handle(frame, person, session_id, new_app, network)
+    except AdkError as error:
+        return _reply(protocol.error_frame(error, reply_to), protocol.http_status(error))
+    except UNAVAILABLE:
+        return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE)
+    except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+        reference = log_failure(session_id, error)
+        return _reply(protocol.failure_frame(reference, reply_to), HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+async def _handle(
+    frame: AnyClientFrame, person: User, session_id: UUID, new_app: str, network: str
+) -> HttpResponse:
+    match frame:
+        case Hello():
+            raise InvalidInputError("A hello frame opens a websocket. Open the event stream instead.")
+        case Ping():
+            return _reply(PongFrame(), HTTPStatus.OK)
+        case Message(replaces=None) if new_app:
+            await begin_session(frame, person, session_id, new_app, network)
+    await handle_frame(frame, person, session_id)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def _reply(frame: ServerFrame, status: int) -> HttpResponse:
+    return HttpResponse(frame.json(), status=status, content_type="application/json")

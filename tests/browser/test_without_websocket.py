@@ -1,0 +1,197 @@
+"""Contract: the chat without websocket. A page whose websocket is blocked reads server-sent events by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Request, StorageState, expect
+
+from tests.browser.answer_recorder import record_answers, recorded_answers
+from tests.browser.blocking_proxy import BlockingProxy, Treatment
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import PERSON
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+WORDS = [f"word{number} " for number in range(1, 201)]
+WHOLE = "".join(WORDS).strip()
+DROP_MILLISECONDS = 4_000
+OF_THE_NETWORK = ("WebSocket connection to", "Failed to load resource")
+"""Messages that the browser itself writes when the proxy refuses or breaks a connection."""
+
+OpenBlocked = Callable[[], ChatPage]
+
+
+@pytest.fixture
+def proxy(site: Stack) -> Iterator[BlockingProxy]:
+    with BlockingProxy(site.port) as running:
+        yield running
+
+
+@pytest.fixture
+def person(browser: Browser, signed_in: Callable[[str], StorageState]) -> Iterator[BrowserContext]:
+    """A browser of the demo user."""
+    context = browser.new_context(storage_state=signed_in(PERSON))
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_blocked(proxy: BlockingProxy, person: BrowserContext) -> Iterator[OpenBlocked]:
+    """Function that opens tabs behind the proxy; fails the test if a page reports an error of its own."""
+    tabs: list[ChatPage] = []
+
+    def open_one() -> ChatPage:
+        tabs.append(ChatPage(person.new_page(), proxy.base_url))
+        return tabs[-1]
+
+    yield open_one
+    errors = [error for tab in tabs for error in tab.errors]
+    assert [error for error in errors if not error.startswith(OF_THE_NETWORK)] == []
+
+
+@pytest.fixture
+def chat(open_blocked: OpenBlocked) -> ChatPage:
+    """A tab with a new chat."""
+    tab = open_blocked()
+    tab.page.goto(tab.base_url)
+    tab.new_chat()
+    return tab
+
+
+def words_until(number: int) -> str:
+    return "".join(WORDS[:number]).strip()
+
+
+def is_stream(request: Request) -> bool:
+    return "/sse/chat/" in request.url
+
+
+@pytest.mark.parametrize("treatment", ["refuse", "swallow"])
+def test_every_word_comes_once_in_order_through_a_reload_and_a_drop(
+    treatment: Treatment, proxy: BlockingProxy, open_blocked: OpenBlocked, model: Model
+) -> None:
+    proxy.sockets = treatment
+    chat = open_blocked()
+    chat.page.goto(chat.base_url)
+    with chat.page.expect_request(is_stream):
+        chat.new_chat()
+    model.play(Turn(text=WORDS, hold_before=[30, 60, 90], pause=0.002))
+    chat.send("Count")
+    expect(chat.growing).to_have_text(words_until(30))
+    record_answers(chat.page)
+    chat.reload()
+    expect(chat.messages).to_have_text(["Count"])
+    expect(chat.growing).to_have_text(words_until(30))
+    model.release()
+    expect(chat.growing).to_have_text(words_until(60))
+    proxy.cut()
+    expect(chat.status).to_have_text("Reconnecting…", timeout=3_000)
+    model.release()
+    chat.page.wait_for_timeout(DROP_MILLISECONDS)
+    proxy.restore()
+    chat.wait_until_connected()
+    expect(chat.growing).to_have_text(words_until(90))
+    model.release()
+    chat.wait_for_answer(WHOLE)
+    chat.wait_until_idle()
+    texts = recorded_answers(chat.page)
+    assert len(set(texts)) > 3
+    assert [text for text in texts if not WHOLE.startswith(text)] == []
+    expect(chat.answers).to_have_text([WHOLE])
+    live = chat.log_entries()
+    chat.reload()
+    assert chat.log_entries() == live
+
+
+def test_stop_ends_the_answer_within_two_seconds(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["One ", "two ", "three"], hold_before=[2]))
+    chat.send("Count")
+    expect(chat.growing).to_have_text("One two ")
+    pressed = time.monotonic()
+    chat.stop_button.click()
+    expect(chat.marks).to_contain_text(["Stopped"])
+    assert time.monotonic() - pressed < 2
+    chat.wait_until_idle()
+    model.wait_until_disconnected(seconds=10)
+
+
+def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
+    chat: ChatPage, open_blocked: OpenBlocked, model: Model
+) -> None:
+    report = Call(name="write_report", args={"topic": "sales", "group_by": "region", "precise": True})
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+        Turn(text=["That is settled."]),
+        rules={
+            r'"status": "queued"': Turn(text=["I have started the report."]),
+            r'"status": "cancelled"': Turn(text=["As you wish."]),
+            "report": Turn(calls=[report]),
+        },
+    )
+    title = f"A report {uuid4().hex[:8]}"
+    chat.send(title)
+    chat.wait_for_answer("I have started the report.")
+    other = open_blocked()
+    other.open(chat.page.url)
+    for tab in (chat, other):
+        tab.wait_for_answer("I have started the report.")
+        tab.wait_until_idle()
+    chat.job("Write report").get_by_role("button", name="Cancel").click()
+    for tab in (chat, other):
+        tab.wait_for_answer("As you wish.")
+        tab.wait_until_idle()
+    other.send("Refund order 1001")
+    question = chat.log.get_by_role("region", name="Approval: Refund order 1001")
+    expect(question.get_by_role("button", name="Approve")).to_be_visible()
+    question.get_by_role("button", name="Reject").click()
+    for tab in (chat, other):
+        tab.wait_for_answer("That is settled.")
+        tab.wait_until_idle()
+        expect(tab.log.get_by_role("region", name="Approval: Refund order 1001")).to_contain_text(
+            "Rejected by you"
+        )
+    assert chat.log_entries() == other.log_entries()
+    other.choose(title, "Pin")
+    expect(chat.page.locator("#chats")).to_contain_text("Pinned")
+
+
+def test_a_sign_out_closes_the_other_tab(browser: Browser, site: Stack, proxy: BlockingProxy) -> None:
+    context = browser.new_context()
+    leaving, staying = (ChatPage(context.new_page(), proxy.base_url) for _ in range(2))
+    leaving.sign_in(PERSON, site.credentials[PERSON])
+    staying.page.goto(proxy.base_url)
+    staying.new_chat()
+    leaving.page.get_by_role("button", name="Sign out").click()
+    expect(staying.status).to_have_text("Signed out")
+    expect(staying.page.get_by_role("alert")).to_contain_text("You are signed out.")
+    context.close()
+
+
+def test_the_next_pages_do_not_wait_until_a_websocket_answers_again(
+    proxy: BlockingProxy, chat: ChatPage, model: Model
+) -> None:
+    proxy.sockets = "swallow"
+    model.play(Turn(text=["Hello."]))
+    chat.send("Hi")
+    chat.wait_for_answer("Hello.")
+    chat.wait_until_idle()
+    begun = time.monotonic()
+    with chat.page.expect_request(is_stream):
+        chat.reload()
+    assert time.monotonic() - begun < 5  # a page that waits for a swallowed websocket takes six seconds
+    proxy.sockets = "pass"
+    chat.reload()
+    while chat.page.evaluate("sessionStorage.isSocketBlocked"):
+        chat.page.wait_for_timeout(50)
+    streams: list[Request] = []
+    chat.page.on("request", lambda request: streams.append(request) if is_stream(request) else None)
+    chat.reload()
+    assert streams == []
