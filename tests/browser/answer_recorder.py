@@ -26,3 +26,10 @@ def recorded_answers(page: Page) -> list[str]:
     """Return the joined text of all answers at each change since the page was loaded."""
     texts: list[str] = page.evaluate("answerTexts")
     return texts
+
+
+def assert_grew_without_gaps(page: Page, whole: str) -> None:
+    """Check that the answers grew to the whole text, in several steps, with no word missing or repeated at any time."""
+    texts = recorded_answers(page)
+    assert len(set(texts)) > 3
+    assert [text for text in texts if not whole.startswith(text)] == []

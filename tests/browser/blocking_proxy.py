@@ -76,36 +76,37 @@ class BlockingProxy:
         site_reader, site_writer = await asyncio.open_connection("127.0.0.1", self._site_port)
         ends = {writer, site_writer}
         self._open |= ends
-        answers = asyncio.create_task(self._copy(site_reader, writer))
-        await self._pass_on(reader, writer, site_writer)
-        answers.cancel()
+        passing = [
+            asyncio.create_task(self._pass_on(reader, writer, site_writer)),
+            asyncio.create_task(self._copy(site_reader, writer)),
+        ]
+        await asyncio.wait(passing[:1])
+        passing[1].cancel()
+        ended = await asyncio.gather(*passing, return_exceptions=True)
         self._open -= ends
         for end in ends:
             end.transport.abort()
+        for error in ended:  # a browser or the site that breaks its connection is an ordinary end of both
+            if isinstance(error, Exception) and not isinstance(error, ConnectionError):
+                raise error
 
     async def _pass_on(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, site: asyncio.StreamWriter
     ) -> None:
         """Pass on what the browser sends, until a handshake of a websocket or the end."""
-        try:
-            while data := await reader.read(65536):
-                if self.sockets != "pass" and HANDSHAKE in data.lower():
-                    if self.sockets == "refuse":
-                        writer.write(REFUSAL)
-                        await writer.drain()
-                        return
-                    await reader.read()  # until the browser gives up
+        while data := await reader.read(65536):
+            if self.sockets != "pass" and HANDSHAKE in data.lower():
+                if self.sockets == "refuse":
+                    writer.write(REFUSAL)
+                    await writer.drain()
                     return
-                site.write(data)
-                await site.drain()
-        except ConnectionError:
-            pass
+                await reader.read()  # until the browser gives up
+                return
+            site.write(data)
+            await site.drain()
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(65536):
-                writer.write(data)
-                await writer.drain()
-        except ConnectionError:
-            pass
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
         writer.close()

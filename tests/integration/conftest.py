@@ -14,6 +14,7 @@ import pytest
 from celery import current_app
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from django.test import AsyncClient
 from pytest_django.fixtures import Settings
 
 from sessions_app import agent_registry, celery_dispatch
@@ -41,6 +42,14 @@ def background_end(transactional_db: None) -> Iterator[None]:
 @pytest.fixture
 def person(transactional_db: None) -> User:
     return get_user_model().objects.create_user("ada", password="secret")
+
+
+@pytest.fixture
+async def browser(person: User) -> AsyncClient:
+    """A browser that has signed in."""
+    client = AsyncClient()
+    await client.aforce_login(person)
+    return client
 
 
 @pytest.fixture

@@ -40,14 +40,6 @@ async def session(person: User) -> Session:
     return await use_cases.create_session(person, "echo")
 
 
-@pytest.fixture
-async def browser(person: User) -> AsyncClient:
-    """A browser that has signed in."""
-    client = AsyncClient()
-    await client.aforce_login(person)
-    return client
-
-
 async def test_an_answer_comes_as_text_then_as_events_and_ends(
     browser: AsyncClient, session: Session
 ) -> None:
@@ -129,8 +121,9 @@ async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_tw
 async def test_the_list_of_chats_is_followed_on_request(browser: AsyncClient, session: Session) -> None:
     async with open_stream(browser, session.pk, "list=1") as tab:
         await tab.receive("ready")
-        await browser.post(f"/chat/{session.pk}/pin/")
-        await tab.receive("sessions")
+        response = await browser.post(f"/chat/{session.pk}/pin/")
+        assert response.status_code == 204
+        assert await tab.receive("sessions") == {"v": 1, "type": "sessions"}
 
 
 async def test_the_stream_shows_that_it_is_alive(

@@ -46,14 +46,6 @@ async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
     return await use_cases.create_session(person, "echo")
 
 
-@pytest.fixture
-async def browser(person: User) -> AsyncClient:
-    """A browser that has signed in."""
-    client = AsyncClient()
-    await client.aforce_login(person)
-    return client
-
-
 class SiteTab(Tab):
     """A tab on the ASGI application of the site: origin check and authentication included."""
 

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -112,31 +113,40 @@ def make_door() -> tuple[Session, Door]:
     return Session.objects.get(pk=door.path.split("/")[3]), door
 
 
-async def test_stalled_readers_cost_little_memory_delay_nobody_and_can_catch_up(
+@asynccontextmanager
+async def open_warm_site(
     environment: pytest.MonkeyPatch,
-) -> None:
+) -> AsyncIterator[tuple[int, psutil.Process, Door, Page]]:
+    """Serve the site, whose caches two answers have filled; yield port, process, a door to the chat, and its reader."""
     environment.setenv("SLOW_READER_SECONDS", str(FOREVER_SECONDS))
     _, door = await in_thread(make_door)
     with daphne("adk_site.asgi:application", "tests.stack.flood.settings") as (port, process):
-        async with open_page(port, door) as reader, AsyncExitStack() as stalled:
-            for number in range(2):  # the first answers of a process fill its caches
+        async with open_page(port, door) as reader:
+            for number in range(2):
                 await reader.send(type="message", id=f"m{number}", text="go")
                 await reader.read_until(type="invocation", status="completed")
-            before = memory(process)
-            log_length = len(reader.log)
-            pages = [
-                await stalled.enter_async_context(open_page(port, door, after=log_length, will_stall=True))
-                for _ in range(STALLED_READERS)
-            ]
-            await reader.send(type="message", id="m2", text="go")
-            await reader.read_until(type="invocation", status="completed")
-            assert (memory(process) - before) / STALLED_READERS < MAX_BYTES_PER_READER
+            yield port, process, door, reader
 
-            pages[0].enlarge_buffer()
-            pages[0].log = reader.log[:log_length]
-            await pages[0].read_until(type="event", seq=6)
-            assert pages[0].log == reader.log
-            assert pages[0].ready_frames == 2
+
+async def test_stalled_readers_cost_little_memory_delay_nobody_and_can_catch_up(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    async with open_warm_site(environment) as (port, process, door, reader), AsyncExitStack() as stalled:
+        before = memory(process)
+        log_length = len(reader.log)
+        pages = [
+            await stalled.enter_async_context(open_page(port, door, after=log_length, will_stall=True))
+            for _ in range(STALLED_READERS)
+        ]
+        await reader.send(type="message", id="m2", text="go")
+        await reader.read_until(type="invocation", status="completed")
+        assert (memory(process) - before) / STALLED_READERS < MAX_BYTES_PER_READER
+
+        pages[0].enlarge_buffer()
+        pages[0].log = reader.log[:log_length]
+        await pages[0].read_until(type="event", seq=6)
+        assert pages[0].log == reader.log
+        assert pages[0].ready_frames == 2
 
 
 @asynccontextmanager
@@ -157,21 +167,15 @@ async def open_stream(port: int, door: Door, after: int) -> AsyncIterator[None]:
 async def test_stalled_event_streams_cost_little_memory_and_the_end_of_the_process_waits_for_none(
     environment: pytest.MonkeyPatch,
 ) -> None:
-    environment.setenv("SLOW_READER_SECONDS", str(FOREVER_SECONDS))
-    _, door = await in_thread(make_door)
-    with daphne("adk_site.asgi:application", "tests.stack.flood.settings") as (port, process):
-        async with open_page(port, door) as reader, AsyncExitStack() as stalled:
-            for number in range(2):  # the first answers of a process fill its caches
-                await reader.send(type="message", id=f"m{number}", text="go")
-                await reader.read_until(type="invocation", status="completed")
-            before = memory(process)
-            for _ in range(STALLED_READERS):
-                await stalled.enter_async_context(open_stream(port, door, len(reader.log)))
-            await reader.send(type="message", id="m2", text="go")
-            await reader.read_until(type="invocation", status="completed")
-            assert (memory(process) - before) / STALLED_READERS < MAX_BYTES_PER_READER
-            process.terminate()
-            await asyncio.to_thread(process.wait, END_SECONDS)
+    async with open_warm_site(environment) as (port, process, door, reader), AsyncExitStack() as stalled:
+        before = memory(process)
+        for _ in range(STALLED_READERS):
+            await stalled.enter_async_context(open_stream(port, door, len(reader.log)))
+        await reader.send(type="message", id="m2", text="go")
+        await reader.read_until(type="invocation", status="completed")
+        assert (memory(process) - before) / STALLED_READERS < MAX_BYTES_PER_READER
+        process.terminate()
+        await asyncio.to_thread(process.wait, END_SECONDS)
 
 
 async def test_a_reader_that_stalls_too_long_is_disconnected_logged_and_may_reconnect(
