@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -14,6 +15,7 @@ class LoopLocal(Generic[T]):
     """One value for each event loop, made at first use on that loop.
 
     A process may have several loops: the server's, the background loop for threads, one for each asynchronous test.
+    A value is made in a new context, because its tasks outlive the HTTP request that was the first to need it.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -24,7 +26,7 @@ class LoopLocal(Generic[T]):
         """Return the running loop's value."""
         loop = asyncio.get_running_loop()
         if loop not in self._values:
-            self._values[loop] = self._make()
+            self._values[loop] = Context().run(self._make)
         return self._values[loop]
 
     def pop(self) -> T | None:

@@ -49,6 +49,11 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
+def create_task(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+    """Start a task that may outlive the caller's HTTP request, in whose thread `in_thread` would run otherwise."""
+    return asyncio.create_task(work, name=name, context=Context())
+
+
 def _with_own_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     _close_old_connections()
     try:

@@ -16,7 +16,7 @@ from sessions_app import actors
 from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
-from sessions_app.db.threads import in_thread
+from sessions_app.db.threads import create_task, in_thread
 from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
@@ -143,7 +143,7 @@ class InvocationWorker:
             await asyncio.wait(self._invocation_tasks)
 
     def _create_task(self, claim: Claim) -> asyncio.Task[Any]:
-        task = asyncio.create_task(self._run_claim(claim), name=f"invocation {claim.invocation_id}")
+        task = create_task(self._run_claim(claim), f"invocation {claim.invocation_id}")
         self._invocation_tasks.add(task)
         task.add_done_callback(self._invocation_tasks.discard)
         running = self._running[claim.invocation_id] = RunningInvocation(claim, task)
@@ -151,7 +151,7 @@ class InvocationWorker:
             running.stop(HANDED_OVER)
         if self._heartbeat is None or self._heartbeat.done():
             renewal = renew_leases(self._running, self.owner)
-            self._heartbeat = asyncio.create_task(renewal, name="renew leases")
+            self._heartbeat = create_task(renewal, "renew leases")
         return task
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
@@ -179,7 +179,7 @@ class InvocationWorker:
             self._run_in_background(titles.give_title(execution.claim), f"title {execution.claim.session_id}")
 
     def _run_in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.create_task(work, name=name)
+        task = create_task(work, name)
         self._background_tasks.add(task)
         task.add_done_callback(self._background_tasks.discard)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +13,14 @@ from django.conf import settings as site
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.tools import ToolContext
 from sessions_app import agent_registry, use_cases
 from sessions_app.chat import event_stream, frames
-from sessions_app.models import Event, Invocation, Session
-from tests.fakes import ScriptedModel
+from sessions_app.models import Artifact, Event, Invocation, Session
+from tests.fakes import ScriptedModel, call
 from tests.integration.stream_tab import StreamTab, open_stream
 
 pytestmark = pytest.mark.usefixtures("loop_end", "servers")
@@ -116,6 +119,27 @@ async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_tw
             await tab.post(type="message", id="m1", text="hi")
             await tab.receive("invocation", client_id="m1", status="completed")
     assert await Invocation.objects.filter(session=session).acount() == 1
+
+
+async def test_an_invocation_uses_the_database_after_the_request_of_its_message(
+    browser: AsyncClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_response = asyncio.Event()
+
+    async def keep(tool_context: ToolContext) -> str:
+        """Keep a note."""
+        await has_response.wait()
+        await tool_context.save_artifact("note.txt", types.Part(text="kept"))
+        return "kept"
+
+    model = ScriptedModel(turns=[call("keep"), "It is kept."])
+    agent = LlmAgent(name="echo", model=model, tools=[keep])
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    async with open_stream(browser, session.pk) as tab:
+        await tab.post(type="message", id="m1", text="hi")
+        has_response.set()
+        await tab.receive("invocation", client_id="m1", status="completed")
+    assert await Artifact.objects.filter(session=session).acount() == 1
 
 
 async def test_the_list_of_chats_is_followed_on_request(browser: AsyncClient, session: Session) -> None:

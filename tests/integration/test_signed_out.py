@@ -119,6 +119,16 @@ async def test_a_change_that_no_signal_tells_closes_the_sockets_on_a_tick(
         assert await tab.close_code() == 4401
 
 
+async def test_sign_ins_are_checked_in_a_process_whose_first_news_came_from_an_http_request(
+    browser: AsyncClient, person: User, session: Session, settings: Settings
+) -> None:
+    settings.ADK = {"heartbeat_seconds": 0.1}
+    assert (await browser.post(f"/chat/{session.pk}/pin/")).status_code == 204
+    async with open_tab(browser, session) as tab:
+        await deactivate_by_sql(browser, person)
+        assert await tab.close_code() == 4401
+
+
 async def test_sockets_of_other_sign_ins_stay_open(
     browser: AsyncClient, person: User, session: Session
 ) -> None:
