@@ -12,8 +12,8 @@ from sessions_app.conf import conf
 from sessions_app.rendering.event_html import seconds_to_render
 from sessions_app.rendering.markdown import render_markdown, start_of_open_block
 
-LONGEST_PARSED = 16_384
-"""Characters that are parsed at once. A longer block is not rendered before its text is complete."""
+LONGEST_PARSED, MOST_LINES_PARSED = 16_384, 500
+"""Characters and lines that are parsed at once. A longer block is not rendered before its text is complete."""
 GROWTH_BEFORE_RETRY = 1.25
 """A block is parsed again when it has grown by a quarter, so that a long one is not parsed for each of its lines."""
 
@@ -42,9 +42,10 @@ class FinishedBlocks:
         unrendered = text[self.end : text.rfind("\n") + 1]
         if self.has_given_up or len(unrendered) < self._length_to_parse:
             return None
-        finished = unrendered[: start_of_open_block(unrendered[:LONGEST_PARSED])]
+        parsed = _beginning(unrendered)
+        finished = parsed[: start_of_open_block(parsed)]
         if not finished:
-            self.has_given_up = len(unrendered) >= LONGEST_PARSED
+            self.has_given_up = len(parsed) < len(unrendered)
             self._length_to_parse = int(len(unrendered) * GROWTH_BEFORE_RETRY) + 1
             return None
         if not _is_cheap(finished) or self.end + len(finished) > conf().markdown_limit:
@@ -53,6 +54,11 @@ class FinishedBlocks:
         self.end += len(finished)
         self._length_to_parse = 1
         return render_markdown(finished)
+
+
+def _beginning(text: str) -> str:
+    """Return the lines within the limits."""
+    return "".join(text[:LONGEST_PARSED].splitlines(keepends=True)[:MOST_LINES_PARSED])
 
 
 def _is_cheap(text: str) -> bool:

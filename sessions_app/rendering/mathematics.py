@@ -29,8 +29,9 @@ SECONDS_PER_CHARACTER = 1.5e-5
 MARKS = re.compile(r"\$|\\[(\[]")
 DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 ON_OWN_LINES = {"$$", r"\["}
-SIGNS = re.compile(r"[\\^_=<>+{]|^\w$")
-r"""A text between dollar signs without these is no formula: prices and variables of a shell have dollar signs."""
+SIGNS = re.compile(r"[\\^_=<>+{]")
+"""A text without these is a formula rarely: prices have dollar signs, and Markdown escapes brackets as LaTeX does."""
+EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 ENVIRONMENTS = re.compile(r"\\(begin|end){(?:aligned|alignedat|gathered|equation\*?)}")
 """Environments that the converter does not know; they look like aligned lines."""
 TAGS = {
@@ -79,33 +80,49 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
 
 
 def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
-    """Return False for what only looks like a formula, such as two prices in a sentence."""
-    content = text[begin:end]
-    if mark == "$" and (content != content.strip() or text[end + 1 : end + 2].isalnum()):
+    """Return False for what only looks like a formula: two prices in a sentence, brackets that are no link."""
+    content, following = text[begin:end], text[end + len(mark) : end + len(mark) + 1]
+    if mark == "$" and (content != content.strip() or following.isalnum()):
         return False
-    return bool(SIGNS.search(content) if mark.startswith("$") else content.strip())
+    if mark == r"\[" and following == "(":
+        return False
+    return bool(content.strip()) if mark == r"\(" else _has_signs(content)
+
+
+def _has_signs(content: str) -> bool:
+    return SIGNS.search(content) is not None or (len(content) == 1 and content.isalpha())
 
 
 def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Parse a formula that begins a line and ends one; no line between is empty."""
-    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
-    mark = next((mark for mark in ON_OWN_LINES if first.startswith(mark)), None)
-    if mark is None or state.is_code_block(start):
+    begin = state.bMarks[start] + state.tShift[start]
+    mark = next((mark for mark in ON_OWN_LINES if state.src.startswith(mark, begin)), None)
+    last = None if mark is None or state.is_code_block(start) else _last_line(state, start, mark)
+    if mark is None or last is None or last >= end:
         return False
-    text, line = first.removeprefix(mark).rstrip(), start
-    while not text.endswith(DELIMITERS[mark]):
-        line += 1
-        if line >= end or state.isEmpty(line) or state.sCount[line] < state.blkIndent or len(text) > LONGEST:
-            return False
-        text += "\n" + state.src[state.bMarks[line] : state.eMarks[line]].rstrip()
-    content = text.removesuffix(DELIMITERS[mark]).strip()
-    if not content or DELIMITERS[mark] in content:
+    lines = range(start, last + 1)
+    if any(state.isEmpty(line) or state.sCount[line] < state.blkIndent for line in lines):
+        return False
+    text = "\n".join(state.src[state.bMarks[line] : state.eMarks[line]].strip() for line in lines)
+    content = text.removeprefix(mark).removesuffix(DELIMITERS[mark]).strip()
+    if not _has_signs(content):
         return False
     if not silent:
         token = state.push("formula", "math", 0)
-        token.content, token.markup, token.block, token.map = content, mark, True, [start, line + 1]
-        state.line = line + 1
+        token.content, token.markup, token.block, token.map = content, mark, True, [start, last + 1]
+        state.line = last + 1
     return True
+
+
+def _last_line(state: StateBlock, start: int, mark: str) -> int | None:
+    """Return the line that the formula ends. Only the text is searched: most lines that begin a formula end none."""
+    begin = state.bMarks[start] + state.tShift[start] + len(mark)
+    end = state.src.find(DELIMITERS[mark], begin, begin + LONGEST + len(mark))
+    content = state.src[begin:end]
+    if end < 0 or mark in content or EMPTY_LINE.search(content):
+        return None
+    last = start + content.count("\n")
+    return None if state.src[end + len(mark) : state.eMarks[last]].strip() else last
 
 
 def _formula(

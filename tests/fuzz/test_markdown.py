@@ -16,6 +16,7 @@ from runtime.events import Event
 from sessions_app.codec import event_to_json
 from sessions_app.conf import conf
 from sessions_app.rendering import event_html, render_markdown
+from sessions_app.rendering.finished_blocks import FinishedBlocks
 from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fuzz.profile import examples
@@ -139,6 +140,10 @@ UNITS = [
         "\\[",
         "\\[x\\]\n",
         "$\\frac$ ",
+        "\\[\n",
+        "$$a\n",
+        "\\[\nx\n\n\\]\n",
+        "> \\[\n",
     ),
     *("{", "}", "$", "$$a$$", "^a^", "==a==", ":a:", "[ ] ", "- [x] a\n", "[^1]", "[^1]: a\n"),
 ]
@@ -222,3 +227,9 @@ def test_lines_beyond_the_limit_are_shown_as_they_are() -> None:
 def test_no_text_becomes_html_that_runs_or_fetches(pieces: list[str]) -> None:
     html = render_markdown("".join(pieces))
     assert not re.search(f"{FETCHES}|{RUNS}", html)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_construct_that_streams_takes_little_time_of_the_loop(unit: str) -> None:
+    text = (unit * LARGEST)[:LARGEST]
+    assert calls_of(partial(FinishedBlocks().render_next, text)) <= MOST_CALLS["loop"]

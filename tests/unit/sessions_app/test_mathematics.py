@@ -55,10 +55,16 @@ def test_columns_are_aligned_by_classes() -> None:
 @pytest.mark.parametrize(
     "text",
     ["It costs $5 and $10.", "US$5 or US$7", "from $5 to 10$ each", "$HOME/bin:$PATH", "$a^2$b", "$ x^2 $", r"\$x^2\$",
-     "kill $$ and $$", "$$ $$", r"\( \)", "$$\nx^2\n\nnot closed", "    $$\n    x^2\n    $$"],
+     "kill $$ and $$", r"\[not a link\]", r"\[x^2\](http://a.b)", r"see \[1\]",
+     "between $5$ and $7$", "$$ $$", r"\( \)", "$$\nx^2\n\nnot closed", "    $$\n    x^2\n    $$"],
 )  # fmt: skip
 def test_a_text_that_only_looks_like_a_formula_stays_text(text: str) -> None:
     assert "<math" not in render_markdown(text)
+
+
+def test_brackets_that_are_escaped_stay_brackets() -> None:
+    assert "[not a link]" in render_markdown(r"\[not a link\] and text")
+    assert "[1]" in render_markdown(r"see \[1\]")
 
 
 def test_code_has_no_formulas() -> None:
