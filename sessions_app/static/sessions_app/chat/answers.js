@@ -12,30 +12,27 @@ export class Answers {
    * @param onWithdraw - Send {agent, tool} of an allowance to withdraw; return true when it was sent.
    */
   constructor(conversation, { onAnswer, onChoose, onWithdraw }) {
-    const { log } = conversation;
-    this.conversation = conversation;
-    log.addEventListener("submit", (event) => {
-      const form = event.target;
-      const { callId: call_id, name } = form.dataset;
-      if (!name) return;
-      event.preventDefault();
-      const { submitter } = event;
-      const isSent = submitter.name
-        ? onChoose({ call_id, option: Number(submitter.value) })
-        : onAnswer({ call_id, name, response: readResponse(form) });
-      if (!isSent) return;
-      form.reset(); // a secret does not stay on the page
-      moveFocus(form);
-      setEnabled(form, false);
-    });
-    log.addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-ask-again]");
-      if (!button) return;
-      const request = button.closest(".question");
-      const { agent, tool } = request.dataset;
-      button.disabled = onWithdraw({ agent, tool });
-      moveFocus(request);
-    });
+    Object.assign(this, { conversation, onAnswer, onChoose, onWithdraw });
+  }
+
+  /** Send what the form says, or the option of the pressed button. */
+  submit(form, submitter) {
+    const { callId: call_id, name } = form.dataset;
+    const isSent = submitter.name
+      ? this.onChoose({ call_id, option: Number(submitter.value) })
+      : this.onAnswer({ call_id, name, response: readResponse(form) });
+    if (!isSent) return;
+    form.reset(); // a secret does not stay on the page
+    moveFocus(form);
+    setEnabled(form, false);
+  }
+
+  /** Withdraw the allowance of the button's tool. */
+  withdraw(button) {
+    const request = button.closest(".question");
+    const { agent, tool } = request.dataset;
+    button.disabled = this.onWithdraw({ agent, tool });
+    moveFocus(request);
   }
 
   /** Hide the buttons of allowances that were withdrawn later. Call this when the log has changed. */

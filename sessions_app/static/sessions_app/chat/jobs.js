@@ -14,21 +14,20 @@ export class Jobs {
    * @param onAnswer - Send {id, number, answer} for a job's question; return true when it was sent.
    */
   constructor(conversation, { onCancel, onAnswer }) {
-    const { log } = conversation;
-    this.conversation = conversation;
-    log.addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-cancel-job]");
-      if (button) button.disabled = onCancel(button.dataset.cancelJob);
-    });
-    log.addEventListener("submit", (event) => {
-      const form = event.target;
-      if (!form.dataset.job) return;
-      event.preventDefault();
-      const { job: id, number, kind } = form.dataset;
-      const value = kind === "text" ? form.elements.answer.value : event.submitter.value;
-      const answer = kind === "confirm" ? value === "yes" : value;
-      if (onAnswer({ id, number: Number(number), answer })) setEnabled(form, false);
-    });
+    Object.assign(this, { conversation, onCancel, onAnswer });
+  }
+
+  /** Cancel the job of the button. */
+  cancel(button) {
+    button.disabled = this.onCancel(button.dataset.cancelJob);
+  }
+
+  /** Send the answer to the question of a job. */
+  submit(form, submitter) {
+    const { job: id, number, kind } = form.dataset;
+    const value = kind === "text" ? form.elements.answer.value : submitter.value;
+    const answer = kind === "confirm" ? value === "yes" : value;
+    if (this.onAnswer({ id, number: Number(number), answer })) setEnabled(form, false);
   }
 
   /** Show the job; keep it for later when its call is not on the page yet. */

@@ -365,9 +365,18 @@ embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame)
 listenForConfirmations(conversation.log, (answer) => socket.send("confirm", answer));
 loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
-conversation.log.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-edit]");
-  if (button && mayEdit()) startEdit(button.closest("article"));
+// What is pressed before the module of its form has loaded is handled once it has.
+conversation.log.addEventListener("submit", async ({ target, submitter }) => {
+  const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? answersOnce : null;
+  const handler = await load?.();
+  if (!submitter.disabled) handler?.submit(target, submitter);
+});
+conversation.log.addEventListener("click", async ({ target }) => {
+  const button = target.closest("button");
+  if (!button) return;
+  if ("edit" in button.dataset && mayEdit()) startEdit(button.closest("article"));
+  if ("cancelJob" in button.dataset) (await loadJobs()).cancel(button);
+  if ("askAgain" in button.dataset) (await answersOnce()).withdraw(button);
 });
 // Loaded before its button is pressed: what is typed next belongs to the edit.
 for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadEdit, { once: true });
