@@ -140,6 +140,20 @@ def test_the_bubble_loads_nothing_before_it_is_opened_and_escape_closes_it(page:
     expect(button).to_be_focused()
 
 
+def test_the_chat_in_the_page_takes_files_and_works_without_websockets(page: Page, model: Model) -> None:
+    model.play(Turn(text=["It is a lamp."]))
+    page.add_init_script("WebSocket.prototype.send = function () { this.close(); };")
+    page.goto("/")
+    chat = chat_in(page, IN_THE_PAGE)
+    expect(chat.locator("#connection")).to_have_text("Connected", timeout=20_000)
+    chat.locator("#attach-input").set_input_files(
+        {"name": "lamp.txt", "mimeType": "text/plain", "buffer": b"A lamp"}
+    )
+    expect(chat.locator("#uploads")).to_contain_text("6 bytes")
+    say(chat, "See")
+    expect(chat.get_by_role("log").get_by_text("It is a lamp.")).to_be_visible()
+
+
 def test_a_narrow_screen_is_filled_by_the_bubble(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})
     page.goto("/")

@@ -47,8 +47,8 @@ class EventStream {
   async #post(id, body) {
     if (this.readyState === WebSocket.CLOSED) return;
     const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
-    const address = `${this.url.pathname.replace("/ws/", "/")}frames/${this.url.search}`;
-    const response = await fetch(address, { method: "POST", headers: { "X-CSRFToken": token }, body });
+    const { frames } = document.getElementById("main").dataset;
+    const response = await fetch(frames + this.url.search, { method: "POST", headers: { "X-CSRFToken": token }, body });
     if (response.status === 204) return;
     if (response.headers.get("Content-Type") === "application/json") this.onmessage?.({ data: await response.text() });
     else if (response.status === 403) this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message: "This page is too old to send anything. Reload it." }) });
