@@ -128,6 +128,9 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "sessions_app.serving.time_zone.use_time_zone",
+    "adk_site.admin_language.use_english_in_admin",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -152,6 +155,11 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 LANGUAGE_CODE = "en-gb"
+LANGUAGES = [("en", "English"), ("de", "German"), ("es", "Spanish"), ("ar", "Arabic")]
+LANGUAGE_COOKIE_AGE = 365 * 86_400
+LANGUAGE_COOKIE_SECURE = not DEV
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

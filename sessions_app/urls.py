@@ -11,6 +11,7 @@ from sessions_app.chat import (
     files,
     frames,
     list_views,
+    preferences,
     share_views,
     views,
 )
@@ -35,6 +36,7 @@ app_name = "chat"
 urlpatterns = [
     path("", views.home, name="home"),
     path("start/", views.start, name="start"),
+    path("preferences/", preferences.save_preferences, name="preferences"),
     path("chats/", list_views.session_list, name="list"),
     path("activity/", list_views.activity, name="activity"),
     path("chat/new/<str:app_name>/", views.new_session, name="new"),

@@ -87,6 +87,8 @@ SESSIONS_APP_ORDER = (
     "services",
     "feedback",
     "sharing",
+    "languages",
+    "sentences",
     "history",
     "session_list",
     "rendering",

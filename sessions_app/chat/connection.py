@@ -12,6 +12,7 @@ from sessions_app.chat.viewer import Viewer
 from sessions_app.client_address import client_network
 from sessions_app.db import event_log
 from sessions_app.errors import LimitExceededError
+from sessions_app.languages import activate_for_connection
 from sessions_app.limits import allowance
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
@@ -21,6 +22,8 @@ from sessions_app.ownership import User, may_create_session
 
 class Connection:
     """Lets the owner of a session in, within the limits, until the sign-in ends. The viewer sends the frames.
+
+    It is made in the task of its socket or stream, whose language and time zone it sets.
 
     Args:
         scope: ASGI scope with the person, and with the session's id from the address.
@@ -35,6 +38,7 @@ class Connection:
         send: Callable[[str], Awaitable[None]],
         close: Callable[[int], Coroutine[Any, Any, None]],
     ) -> None:
+        activate_for_connection(scope)
         self.session_id: UUID = scope["url_route"]["kwargs"]["session_id"]
         self.user: User = scope["user"]
         self.network = client_network(scope)

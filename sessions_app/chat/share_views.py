@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -18,7 +19,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.live.process import live
 from sessions_app.models import Session, ShareLink
 from sessions_app.ownership import User, own_session_or_404
-from sessions_app.rendering.session_view import SessionView
+from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.transcripts.page import stream_page
 
 
@@ -55,7 +56,8 @@ async def shared_session(request: HttpRequest, token: str) -> StreamingHttpRespo
         session = await in_thread(sharing.shared_session, token)
     except NotFoundError as error:
         raise Http404(str(error)) from error
-    view = SessionView(session.pk, session.app_name, shows_details=False)
+    reader = replace(Reader.of(await request.auser()), shows_details=False)
+    view = SessionView(session.pk, session.app_name, reader)
     return StreamingHttpResponse(stream_page(request, session, view, is_shared=True), headers=PRIVATE)
 
 

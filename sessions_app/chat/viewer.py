@@ -24,7 +24,7 @@ from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
-from sessions_app.rendering.session_view import SessionView, may_see_details
+from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.scheduling.listing import tasks_of_session
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Viewer:
     ) -> None:
         self._session_id = session_id
         self._user_id = user.pk
-        self.shows_details = may_see_details(user)
+        self.reader = Reader.of(user)
         self._close = close
         # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
         self._hub, self._list_news = live().hub, live().list_news
@@ -69,7 +69,7 @@ class Viewer:
         self.has_ended = False
         self.is_new = False
         self._seq = self._log_position = 0
-        self._view = SessionView(session_id, "", self.shows_details)
+        self._view = SessionView(session_id, "", self.reader)
         self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
         self._active_at_last_tick: frozenset[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -114,7 +114,9 @@ class Viewer:
         self._view = replace(self._view, app_name=session_status.app_name)
         self._active = set(session_status.active)
         invocation = session_status.invocation
-        ready = ReadyFrame(self._session_id, session_status.last_seq, invocation, jobs, schedules)
+        ready = ReadyFrame(
+            self._session_id, session_status.last_seq, invocation, jobs, schedules, self.reader
+        )
         if not self.post(ready.json()):
             return
         hub.watch(self._session_id, self)
@@ -288,10 +290,11 @@ class Viewer:
         return task
 
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
-            await self.fail(error)
+        with self.reader.reading():  # The hub calls from the task of whoever has news.
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+                await self.fail(error)
 
 
 def log_failure(session_id: UUID, error: Exception) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
 from runtime.sessions.state import State
 from sessions_app.history.state_changes import without_app_state
+from sessions_app.live.columns import row_of
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
+from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.rendering import render_job, render_schedule
+from sessions_app.rendering.session_view import SITE_READER, Reader
+from sessions_app.sentences import in_language
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 VERSION = 1
@@ -23,8 +28,24 @@ class ServerFrame:
 
     def json(self) -> str:
         """Return the websocket message, without the fields that are None."""
-        fields = {name: value for name, value in vars(self).items() if value is not None}
-        return json.dumps({"v": VERSION, "type": self.type, **fields}, default=str)
+        return _message(self.type, vars(self))
+
+
+class NoticeFrame(ServerFrame):
+    """Base of the frames that every process renders for the readers whom it serves."""
+
+    def fields_for(self, reader: Reader) -> dict[str, Any]:
+        """Return the fields of the message in the language and the time zone of the reader."""
+        raise NotImplementedError
+
+    def json_for(self, reader: Reader) -> str:
+        """Return the websocket message for the reader, without the fields that are None."""
+        return _message(self.type, self.fields_for(reader))
+
+
+def _message(frame_type: str, values: Mapping[str, Any]) -> str:
+    fields = {name: value for name, value in values.items() if value is not None}
+    return json.dumps({"v": VERSION, "type": frame_type, **fields}, default=str)
 
 
 @dataclass(frozen=True)
@@ -97,7 +118,7 @@ class PartialFrame(ServerFrame):
 
 
 @dataclass(frozen=True)
-class InvocationFrame(ServerFrame):
+class InvocationFrame(NoticeFrame):
     """The status of an invocation."""
 
     type = "invocation"
@@ -106,6 +127,12 @@ class InvocationFrame(ServerFrame):
     client_id: str
     status: str
     error: str | None = None
+
+    def fields_for(self, reader: Reader) -> dict[str, Any]:
+        if not self.error:
+            return vars(self)
+        with reader.reading():
+            return {**vars(self), "error": in_language(self.error)}
 
     @property
     def is_active(self) -> bool:
@@ -119,8 +146,12 @@ class InvocationFrame(ServerFrame):
 
 
 @dataclass(frozen=True)
-class JobFrame(ServerFrame):
-    """A job with its progress, its question and its card."""
+class JobFrame(NoticeFrame):
+    """A job with its progress and its question.
+
+    Attributes:
+        columns: what the card shows, as `columns_of` returns it. The message has the HTML of the card instead.
+    """
 
     type = "job"
 
@@ -133,7 +164,13 @@ class JobFrame(ServerFrame):
     error: str
     question: dict[str, Any] | None
     artifacts: dict[str, int]
-    html: str
+    columns: dict[str, Any]
+
+    def fields_for(self, reader: Reader) -> dict[str, Any]:
+        fields = {name: value for name, value in vars(self).items() if name != "columns"}
+        with reader.reading():
+            html = render_job(row_of(ToolJob, self.columns))
+            return {**fields, "error": in_language(self.error), "html": html}
 
     @property
     def is_active(self) -> bool:
@@ -142,8 +179,13 @@ class JobFrame(ServerFrame):
 
 
 @dataclass(frozen=True)
-class ScheduleFrame(ServerFrame):
-    """A scheduled task with its card."""
+class ScheduleFrame(NoticeFrame):
+    """A scheduled task.
+
+    Attributes:
+        columns: what the card shows, as `columns_of` returns it. The message has the HTML of the card instead, and the
+            recurrence in words.
+    """
 
     type = "schedule"
     is_active: ClassVar[bool] = False
@@ -153,8 +195,13 @@ class ScheduleFrame(ServerFrame):
     status: str
     task: str
     next_at: str | None
-    how_often: str
-    html: str
+    columns: dict[str, Any]
+
+    def fields_for(self, reader: Reader) -> dict[str, Any]:
+        fields = {name: value for name, value in vars(self).items() if name != "columns"}
+        row = row_of(ScheduledTask, self.columns)
+        with reader.reading():
+            return {**fields, "how_often": in_language(row.how_often), "html": render_schedule(row)}
 
 
 Notice = InvocationFrame | JobFrame | ScheduleFrame
@@ -170,6 +217,7 @@ class ReadyFrame(ServerFrame):
     """The answer to `hello`: the session's status. The events after the browser's last one follow.
 
     Attributes:
+        reader: the person for whom the jobs and scheduled tasks are rendered.
         invocation: id and status of the running or first queued invocation.
     """
 
@@ -180,6 +228,7 @@ class ReadyFrame(ServerFrame):
     invocation: tuple[str, str] | None
     jobs: Sequence[JobFrame]
     schedules: Sequence[ScheduleFrame]
+    reader: Reader = SITE_READER
 
     def json(self) -> str:
         """Return the websocket message; fields that are None are null."""
@@ -188,8 +237,8 @@ class ReadyFrame(ServerFrame):
             "session": str(self.session),
             "seq": self.seq,
             "invocation": invocation,
-            "jobs": [vars(job) for job in self.jobs],
-            "schedules": [vars(task) for task in self.schedules],
+            "jobs": [job.fields_for(self.reader) for job in self.jobs],
+            "schedules": [task.fields_for(self.reader) for task in self.schedules],
         }
         return json.dumps({"v": VERSION, "type": self.type, **fields}, default=str)
 

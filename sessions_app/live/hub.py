@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import EventFrame, InvocationFrame, Notice, PartialFrame
 from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
+from sessions_app.rendering.session_view import Reader
 
 logger = logging.getLogger(__name__)
 SECONDS_PER_GROWING_SESSION = 0.0005
@@ -28,8 +29,8 @@ class Watcher(Protocol):
     """A viewer of one session in this process. No method may block. `frame` is a whole websocket message."""
 
     @property
-    def shows_details(self) -> bool:
-        """True when the viewer's person sees details: see `SessionView`."""
+    def reader(self) -> Reader:
+        """The viewer's person as a reader."""
 
     def on_event(self, seq: int, frame: str) -> None:
         """Handle an event that this process committed."""
@@ -131,6 +132,13 @@ class Hub:
         """Return the session's watchers in this process."""
         return tuple(self._watchers.get(session_id, ()))
 
+    def _watchers_by_reader(self, session_id: UUID) -> Iterable[tuple[Reader, list[Watcher]]]:
+        """Return the session's watchers in groups that read alike; most sessions have one group."""
+        groups: defaultdict[Reader, list[Watcher]] = defaultdict(list)
+        for watcher in self.watchers(session_id):
+            groups[watcher.reader].append(watcher)
+        return groups.items()
+
     def request_text(self, session_id: UUID) -> None:
         """Ask other processes for the session's text, unless this process has text of it."""
         if session_id not in self._texts:
@@ -139,25 +147,25 @@ class Hub:
     # News of this process
 
     def publish_event(
-        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[bool], EventFrame | None]
+        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[Reader], EventFrame | None]
     ) -> None:
         """Publish a committed event, which replaces its streamed text.
 
         Args:
-            make_frame: called once for all watchers, who are one person, with their `shows_details`; not at all when
-                there are none. None when the frame takes long to make: the watchers read the event from PostgreSQL.
+            make_frame: called once for all watchers who read alike; they are one person, who may use two languages.
+                None when the frame takes long to make: the watchers read the event from PostgreSQL.
         """
         self._note_existence(session_id)
         self._keep_texts(session_id, lambda stream: stream.event_id != event_id)
         self._outbox.send_log_position(session_id, seq)
-        watchers = self.watchers(session_id)
-        frame = make_frame(watchers[0].shows_details) if watchers else None
-        if frame is None:
-            self.receive_log_position(session_id, seq)
-            return
-        text = frame.json()
-        for watcher in watchers:
-            watcher.on_event(seq, text)
+        for reader, watchers in self._watchers_by_reader(session_id):
+            frame = make_frame(reader)
+            text = "" if frame is None else frame.json()
+            for watcher in watchers:
+                if text:
+                    watcher.on_event(seq, text)
+                else:
+                    watcher.on_log_position(seq)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
         """Publish text of a partial event at the next flush, with U+FFFD where no socket could send it."""
@@ -230,9 +238,8 @@ class Hub:
             self.drop_text(session_id, notice.id)
         if self.on_notice:
             self.on_notice(session_id, notice)
-        watchers = self.watchers(session_id)
-        if watchers:
-            frame = notice.json()
+        for reader, watchers in self._watchers_by_reader(session_id):
+            frame = notice.json_for(reader)
             for watcher in watchers:
                 watcher.on_notice(notice, frame)
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from sessions_app.live.columns import columns_of
 from sessions_app.live.frames import InvocationFrame, JobFrame, ScheduleFrame
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering import render_job, render_schedule
+
+CARD_OF_JOB = (
+    *("id", "session_id", "call_id", "tool_name", "attempts", "progress_done", "progress_total"),
+    *("progress_message", "error", "artifacts", "question", "answers"),
+    *("run_at", "sent_at", "started_at", "finished_at"),
+)
+CARD_OF_TASK = ("id", "task", "next_at", "every", "time_zone", "error", "cancelled_at")
 
 
 def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> InvocationFrame:
@@ -24,7 +31,7 @@ def job_notice(job: ToolJob) -> JobFrame:
         error=job.error,
         question=job.question and {**job.question, "number": len(job.answers)},
         artifacts=job.artifacts,
-        html=render_job(job),
+        columns={**columns_of(job, CARD_OF_JOB), "status": str(job.status or "queued")},
     )
 
 
@@ -35,6 +42,5 @@ def schedule_notice(task: ScheduledTask) -> ScheduleFrame:
         status=task.status,
         task=task.task,
         next_at=task.next_at.isoformat() if task.next_at else None,
-        how_often=task.how_often,
-        html=render_schedule(task),
+        columns=columns_of(task, CARD_OF_TASK),
     )

@@ -27,7 +27,7 @@ from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
 from sessions_app.rendering.event_html import html_now
-from sessions_app.rendering.session_view import SessionView
+from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.services.session_service import CommittedEvent
 
 logger = logging.getLogger(__name__)
@@ -61,9 +61,7 @@ def publish_notice_from_thread(session_id: UUID, notice: Notice) -> None:
     threads.run(publish())
 
 
-def _event_frame(
-    committed: CommittedEvent, rewound_from: int | None, shows_details: bool
-) -> EventFrame | None:
-    view = SessionView(committed.session_id, committed.app_name, shows_details)
+def _event_frame(committed: CommittedEvent, rewound_from: int | None, reader: Reader) -> EventFrame | None:
+    view = SessionView(committed.session_id, committed.app_name, reader)
     html = html_now(view, committed.seq, committed.event, committed.body)
     return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from)

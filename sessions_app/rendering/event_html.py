@@ -122,7 +122,8 @@ def _most_cells(body: str) -> int:
 
 
 def _render(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
-    return storable(render_event(view, seq, event, jobs))
+    with view.reader.reading():
+        return storable(render_event(view, seq, event, jobs))
 
 
 def _render_and_keep(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone, translation
 
 from sessions_app.conf import conf
 from sessions_app.models import Session
@@ -11,21 +16,56 @@ from sessions_app.ownership import User
 
 
 @dataclass(frozen=True)
-class SessionView:
-    """A session to render for a reader.
+class Reader:
+    """A way in which people read: what is rendered for one reader serves every person who reads in the same way.
 
     Attributes:
         shows_details: True for a reader who sees names of tools, results as JSON, milliseconds and state.
+        language: code of the language; empty for that of the site.
+        time_zone: IANA name of the time zone; empty for that of the site.
     """
+
+    shows_details: bool = False
+    language: str = ""
+    time_zone: str = ""
+
+    @classmethod
+    def of(cls, user: User) -> Reader:
+        """Return the person as a reader in the language and the time zone of this request or connection."""
+        return cls(
+            may_see_details(user), translation.get_language() or "", timezone.get_current_timezone_name()
+        )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Activate the language and the time zone of the reader."""
+        with (
+            translation.override(self.language or settings.LANGUAGE_CODE),
+            timezone.override(self.time_zone or settings.TIME_ZONE),
+        ):
+            yield
+
+
+SITE_READER = Reader()
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """A session to render for a reader."""
 
     session_id: UUID
     app_name: str
-    shows_details: bool = False
+    reader: Reader = SITE_READER
 
     @classmethod
-    def of(cls, session: Session, reader: User) -> SessionView:
-        """Return the session as the reader sees it."""
-        return cls(session.pk, session.app_name, may_see_details(reader))
+    def of(cls, session: Session, user: User) -> SessionView:
+        """Return the session as the person sees it in this request."""
+        return cls(session.pk, session.app_name, Reader.of(user))
+
+    @property
+    def shows_details(self) -> bool:
+        """True when the reader sees details."""
+        return self.reader.shows_details
 
 
 def may_see_details(user: User) -> bool:

@@ -1,9 +1,15 @@
-"""Template filters of the chat pages."""
+"""Template filters and tags of the chat pages."""
+
+from __future__ import annotations
 
 from django import template
+from django.template import Context
 from django.templatetags.static import static
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language_info
 
+from sessions_app import languages, sentences
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_job, render_markdown
@@ -46,3 +52,47 @@ def has_share_links() -> bool:
 def site_logo() -> str:
     """Return the address of the site's logo; empty without one."""
     return static(conf().site_logo) if conf().site_logo else ""
+
+
+@register.filter
+def in_language(sentence: str) -> str:
+    """Return a stored sentence in the person's language."""
+    return sentences.in_language(sentence)
+
+
+@register.simple_tag(takes_context=True)
+def root_attributes(context: Context) -> SafeString:
+    """Return language, direction and theme of the page as attributes of its root element."""
+    code = languages.shown_language()
+    direction = "rtl" if get_language_info(code)["bidi"] else "ltr"
+    return format_html('lang="{}" dir="{}" data-theme="{}"', code, direction, chosen_theme(context))
+
+
+@register.simple_tag(takes_context=True)
+def color_scheme(context: Context) -> str:
+    """Return the colour schemes that the page may have."""
+    theme = chosen_theme(context)
+    return "light dark" if theme == "system" else theme
+
+
+@register.simple_tag(takes_context=True)
+def chosen_theme(context: Context) -> str:
+    """Return the chosen theme; that of the system on pages without a request, such as that of an internal error."""
+    request = context.get("request")
+    return languages.chosen_theme(request.COOKIES if request else {})
+
+
+@register.simple_tag
+def offered_languages() -> list[dict[str, object]]:
+    """Return the languages that a person can choose, each with its own name; none when there is no choice."""
+    codes = languages.offered_languages()
+    shown = languages.shown_language()
+    names = {code: get_language_info(code)["name_local"] for code in codes if len(codes) > 1}
+    return [{"code": code, "name": name, "is_chosen": code == shown} for code, name in names.items()]
+
+
+@register.simple_tag
+def sentences_script() -> str:
+    """Return the address of the script with the sentences of the page's scripts; empty for English."""
+    code = languages.shown_language()
+    return "" if code == "en" else static(f"sessions_app/sentences/{code}.js")

@@ -17,6 +17,7 @@ from django.db.backends.signals import connection_created
 from sessions_app.jobs import job_tool, progress
 from sessions_app.live.notices import job_notice
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.rendering.session_view import SITE_READER
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, talk
 
@@ -119,4 +120,4 @@ def test_the_card_shows_a_percentage_or_an_indeterminate_bar_for_every_stored_nu
     job = ToolJob(status=JobStatus.RUNNING, progress_done=done, progress_total=total, session_id=uuid4())
     notice = job_notice(job)
     assert notice.percent == percent
-    assert ("value=" in notice.html) == (percent is not None)
+    assert ("value=" in notice.fields_for(SITE_READER)["html"]) == (percent is not None)

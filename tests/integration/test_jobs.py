@@ -24,6 +24,7 @@ from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
+from sessions_app.rendering.session_view import SITE_READER
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
 
@@ -248,7 +249,7 @@ def test_a_delayed_job_is_sent_at_its_start_time(
 ) -> None:
     session, job = start_job(person, model, topic="ants", run_at="in 2 hours")
     assert job.run_at is not None and timezone.now() < job.run_at and job.args == {"topic": "ants"}
-    assert "Starts at" in job_notice(job).html
+    assert "Starts at" in job_notice(job).fields_for(SITE_READER)["html"]
     ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
     sweep_jobs()
     assert broker == []

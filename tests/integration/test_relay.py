@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from channels.layers import channel_layers, get_channel_layer
-from django.utils.safestring import mark_safe
 from pytest_django import Settings
 
 from sessions_app.db.event_log import SessionStatus
@@ -20,14 +19,13 @@ from sessions_app.live.hub import Hub
 from sessions_app.live.process import close_live, live
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey
+from sessions_app.rendering.session_view import SITE_READER
 
 AN_HOUR = 3_600.0
 NOTICES: list[Notice] = [
     InvocationFrame("e-1", "m1", "failed", "It broke."),
-    JobFrame(
-        "j-1", "c1", "count", "running", 50, "half", "", {"number": 0}, {"a.csv": 1}, mark_safe("<p></p>")
-    ),
-    ScheduleFrame(1, "active", "Look", "2040-01-01T09:00:00+00:00", "once", "<p></p>"),
+    JobFrame("j-1", "c1", "count", "running", 50, "half", "", {"number": 0}, {"a.csv": 1}, {"id": "j-1"}),
+    ScheduleFrame(1, "active", "Look", "2040-01-01T09:00:00+00:00", {"every": ""}),
 ]
 
 
@@ -40,7 +38,7 @@ class Reader:
     def on_text(self, frame: str) -> None:
         self.frames.put_nowait(frame)
 
-    shows_details = False
+    reader = SITE_READER
 
     def on_event(self, seq: int, frame: str) -> None: ...
 

@@ -8,6 +8,7 @@ from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.streamed_text import StreamKey, TextChunk
+from sessions_app.rendering.session_view import SITE_READER
 
 SESSION = uuid4()
 
@@ -95,7 +96,7 @@ async def test_text_of_a_dead_process_is_void_when_postgresql_has_a_newer_lease(
 class SilentWatcher:
     """Watcher that ignores everything."""
 
-    shows_details = False
+    reader = SITE_READER
 
     def on_event(self, seq: int, frame: str) -> None: ...
     def on_log_position(self, seq: int) -> None: ...

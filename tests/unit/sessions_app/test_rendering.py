@@ -15,12 +15,12 @@ from runtime.events import Event
 from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.models import ToolJob
 from sessions_app.rendering import render_event, render_job, render_markdown
-from sessions_app.rendering.session_view import SessionView
+from sessions_app.rendering.session_view import Reader, SessionView
 from tests.counted_calls import counted_calls
 
 SESSION = UUID("11111111-2222-3333-4444-555555555555")
 VIEW = SessionView(SESSION, "help_desk")
-DETAILS = SessionView(SESSION, "help_desk", shows_details=True)
+DETAILS = SessionView(SESSION, "help_desk", Reader(shows_details=True))
 FILES = f"/chat/{SESSION}/artifacts/"
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -199,7 +199,7 @@ def test_an_article_carries_the_ids_of_its_event() -> None:
 
 
 def test_a_persons_message_keeps_its_lines_exactly() -> None:
-    assert '<div class="said">one\n  two</div>' in event_html({"text": "one\n  two"}, author="user")
+    assert '<div class="said" dir="auto">one\n  two</div>' in event_html({"text": "one\n  two"}, author="user")
 
 
 def test_adjacent_text_parts_are_rendered_as_one_markdown_text() -> None:

@@ -1,0 +1,29 @@
+"""Language and theme that a person has chosen. The browser keeps them in cookies, so that the sign-in page has them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+from django.views.decorators.http import require_POST
+from django.views.i18n import set_language
+
+from sessions_app.languages import THEME_COOKIE, THEMES
+
+A_YEAR = 365 * 86_400
+
+
+@require_POST
+def save_preferences(request: HttpRequest) -> HttpResponseBase:
+    """Keep `language` and `theme`, each if it is one of those offered; redirect to the page `next` of this site."""
+    response = set_language(request)
+    theme = request.POST.get("theme", "")
+    if theme in THEMES:
+        response.set_cookie(
+            THEME_COOKIE,
+            theme,
+            max_age=A_YEAR,
+            secure=settings.LANGUAGE_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    return response

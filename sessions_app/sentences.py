@@ -1,0 +1,48 @@
+"""Sentences for people that are made far from their readers: errors, and outcomes that are stored.
+
+They are English where they are made, in the log and in the database. Where a person reads them, `in_language` finds
+their translation: that of the sentence itself, or of the pattern that it was made from, such as "The frame is larger
+than {0} characters.". `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
+"""
+
+from __future__ import annotations
+
+import gettext as catalogues
+import re
+from functools import cache
+from pathlib import Path
+
+from django.utils.translation import get_language, gettext
+
+LOCALE = Path(__file__).parent / "locale"
+PLACEHOLDER = re.compile(r"\\\{\d\\\}")
+LONGEST_SENTENCE = 2_000
+"""Longer texts are of agents and their tools: no pattern is tried on them."""
+
+
+def in_language(sentence: str) -> str:
+    """Return the sentence in the active language; a text without a translation as it is."""
+    language = get_language() or "en"
+    if not sentence or language.partition("-")[0] == "en":
+        return sentence
+    translation = gettext(sentence)
+    if translation != sentence or len(sentence) > LONGEST_SENTENCE:
+        return translation
+    for pattern, msgid in _patterns(language.partition("-")[0]):
+        if match := pattern.fullmatch(sentence):
+            return gettext(msgid).format(*map(in_language, match.groups()))
+    return sentence
+
+
+@cache
+def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """Return the msgids with placeholders in the order that tries longer ones first, with their regular expressions."""
+    messages = catalogues.translation("django", LOCALE, [language], fallback=True)
+    msgids = [
+        msgid for msgid in getattr(messages, "_catalog", {}) if isinstance(msgid, str) and "{0}" in msgid
+    ]
+    return [(_regular_expression(msgid), msgid) for msgid in sorted(msgids, key=len, reverse=True)]
+
+
+def _regular_expression(msgid: str) -> re.Pattern[str]:
+    return re.compile(PLACEHOLDER.sub("(.*?)", re.escape(msgid)), re.DOTALL)

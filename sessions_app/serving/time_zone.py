@@ -1,0 +1,19 @@
+"""Middleware: pages show times in the zone that the browser has told, until then in that of the site."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from sessions_app.languages import browser_time_zone
+from sessions_app.serving.before_views import before_views
+
+
+def _activate_time_zone(request: HttpRequest) -> None:
+    if zone := browser_time_zone(request.COOKIES):
+        timezone.activate(zone)
+    else:
+        timezone.deactivate()
+
+
+use_time_zone = before_views(_activate_time_zone)
