@@ -51,8 +51,8 @@ def test_a_name_is_shown_as_the_text_that_it_is(
     add_event(session, event_about(name, "some value"))
     html = read(browser, session)
     shown = html["chat:session"]
-    assert f'<dt>{escape(name)}</dt><dd dir="auto">some value</dd>' in shown
-    assert '<dt>other</dt><dd dir="auto">1</dd>' in shown
+    assert f'<dt dir="auto">{escape(name)}</dt><dd dir="auto">some value</dd>' in shown
+    assert '<dt dir="auto">other</dt><dd dir="auto">1</dd>' in shown
     assert f'aria-label="Approval: {escape(describe_call(None, name, {}).plain)}"' in shown
     assert conditional_escape(name) in html["admin:sessions_app_session_change"]
     assert "<script>alert" not in "".join(html.values())

@@ -172,7 +172,7 @@ async def test_names_of_arguments_and_keys_break_no_live_frame(
         if frame["type"] == "event":
             html[frame["seq"]] = frame["html"]
     await socket.disconnect()
-    assert '<dt>items</dt><dd dir="auto">1</dd>' in html[2]
+    assert '<dt dir="auto">items</dt><dd dir="auto">1</dd>' in html[2]
     assert 'data-key="keys"' in html[3] and "done" in html[4]
     assert not [seq for seq, shown in html.items() if "cannot be shown" in shown]
 

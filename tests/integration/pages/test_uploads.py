@@ -367,6 +367,6 @@ def test_a_preview_shows_a_table_and_escapes_it(browser_of_person: Client, sessi
     send(browser_of_person, session, "t.csv", b"name,<b>\nlamp,<script>")
     address = reverse("chat:preview", args=[session.id, "t.csv"])
     html = browser_of_person.get(address).content.decode()
-    assert '<th scope="col">&lt;b&gt;</th>' in html
-    assert "<td>&lt;script&gt;</td>" in html
+    assert '<th scope="col" dir="auto">&lt;b&gt;</th>' in html
+    assert '<td dir="auto">&lt;script&gt;</td>' in html
     assert browser_of_person.get(f"{address}?version=1").status_code == 404

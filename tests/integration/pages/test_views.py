@@ -285,9 +285,12 @@ def test_the_page_shows_the_state_of_the_session_and_the_person(
     UserState.objects.filter(app_name="help_desk", user=session.user).update(state={"language": "en"})
     UserState.objects.create(app_name="other", user=session.user, state={"language": "xx"})
     html = browser_of_person.get(page(session)).content.decode()
-    assert "<dt>order</dt><dd>A-1</dd>" in html and "<dt>closed</dt>" not in html
-    assert "<dt>user:language</dt><dd>en</dd>" in html
-    assert "xx" not in re.findall(r"<dd>(.*?)</dd>", html)
+    assert (
+        '<dt dir="auto">order</dt><dd dir="auto">A-1</dd>' in html
+        and '<dt dir="auto">closed</dt>' not in html
+    )
+    assert '<dt dir="auto">user:language</dt><dd dir="auto">en</dd>' in html
+    assert "xx" not in re.findall(r"<dd[^>]*>(.*?)</dd>", html)
 
 
 def test_pages_have_no_inline_scripts_or_styles_and_forbid_them(
