@@ -18,6 +18,7 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from sessions_app.client_address import client_network
 from sessions_app.conf import conf
@@ -27,8 +28,8 @@ from sessions_app.limits.rates import rates
 NO_LIMIT = 2**31 - 1
 NAME_LENGTH = 254
 """Longer than the longest user name, and within the column of django-axes."""
-WRONG_PASSWORDS = "There were too many wrong passwords for this user name."
-FROM_ADDRESS = "There were too many sign-ins from your network."
+WRONG_PASSWORDS = gettext_noop("There were too many wrong passwords for this user name.")
+FROM_ADDRESS = gettext_noop("There were too many sign-ins from your network.")
 
 
 class SignInView(LoginView):
@@ -85,7 +86,7 @@ def counted_address(request: HttpRequest) -> str | None:
 def locked_page(request: HttpRequest, *details: Any) -> HttpResponse:
     """Return the page that says when to try again."""
     reason, seconds = getattr(request, "sign_in_refusal", None) or (WRONG_PASSWORDS, _seconds_locked(request))
-    context = {"reason": reason, "minutes": ceil(seconds / 60)}
+    context = {"reason": gettext(reason), "minutes": ceil(seconds / 60)}
     response = render(request, "registration/locked.html", context, status=HTTPStatus.TOO_MANY_REQUESTS)
     response["Retry-After"] = str(ceil(seconds))
     return response

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 
 class InvocationStatus(models.TextChoices):
@@ -51,12 +52,12 @@ class JobStatus(models.TextChoices):
     See the module for the meaning of `open`, `active` and `ended`.
     """
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    QUEUED = "queued", gettext_lazy("Queued")
+    RUNNING = "running", gettext_lazy("Running")
+    WAITING = "waiting", gettext_lazy("Waiting")
+    SUCCEEDED = "succeeded", gettext_lazy("Succeeded")
+    FAILED = "failed", gettext_lazy("Failed")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
 
     @classmethod
     def active(cls) -> tuple[JobStatus, ...]:

@@ -88,7 +88,8 @@ class Connection:
         if isinstance(opened, str):
             self._socket_id = opened
             return True
-        message = f"{opened.most} connections are open already. Close other tabs of this site."
-        frame = protocol.error_frame(LimitExceededError(message))
-        await self.viewer.end(protocol.CLOSE_TOO_MANY, frame.json())
+        too_many = LimitExceededError(
+            f"{opened.most} connections are open already. Close other tabs of this site."
+        )
+        await self.viewer.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(too_many).json())
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from http import HTTPStatus
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runtime.errors import AdkError
@@ -60,7 +62,7 @@ async def preview(request: HttpRequest, session_id: UUID, filename: str) -> Http
     """Return the preview of a version of a file, the newest without `?version=`, as a part of the page."""
     session = await own_session_or_404(await request.auser(), session_id)
     row = await find_artifact(session, filename, request.GET.get("version", ""))
-    return HttpResponse(await download_threads.run(_render_preview, session.pk, row))
+    return HttpResponse(await download_threads.run(copy_context().run, _render_preview, session.pk, row))
 
 
 async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -69,7 +71,7 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
         Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id
     )
     rows = await fetch_rows(owned.order_by("-pk")[:LISTED_FILES])
-    return HttpResponse(await download_threads.run(_render_list, session.pk, rows))
+    return HttpResponse(await download_threads.run(copy_context().run, _render_list, session.pk, rows))
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -97,7 +99,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 def _facts(row: Artifact, link: FileLink) -> str:
     """Return kind, size and version of a file in words."""
-    version = f"version {row.version + 1}" if row.version else ""
+    version = gettext("version %(number)s") % {"number": row.version + 1} if row.version else ""
     return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
 
 

@@ -24,9 +24,11 @@ class Refusal:
 def refusal_of(text: str, user: User, network: str) -> Refusal | None:
     """Count a frame; return why it is above the rate or size limit, or None when it may be read."""
     if exceeded := rates().count(allowance.frames(user.pk, network)):
-        message = f"More than {exceeded.allowance.most} frames in a minute. Wait a minute."
-        return Refusal(LimitExceededError(message), protocol.CLOSE_TOO_MANY)
+        too_many = LimitExceededError(
+            f"More than {exceeded.allowance.most} frames in a minute. Wait a minute."
+        )
+        return Refusal(too_many, protocol.CLOSE_TOO_MANY)
     if len(text) > conf().frame_limit:
-        message = f"The frame is larger than {conf().frame_limit} characters."
-        return Refusal(InvalidInputError(message), protocol.CLOSE_TOO_LARGE)
+        too_large = InvalidInputError(f"The frame is larger than {conf().frame_limit} characters.")
+        return Refusal(too_large, protocol.CLOSE_TOO_LARGE)
     return None

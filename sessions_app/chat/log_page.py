@@ -24,6 +24,7 @@ from sessions_app.models import Event, Invocation, InvocationStatus, Session, To
 from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.sentences import in_language
 
 PAGE_EVENTS = 50
 CHUNK_EVENTS = 8
@@ -147,7 +148,7 @@ def _invocation_ids(events: list[Event]) -> set[str]:
 def _fields(row: Invocation, has_events: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": row.invocation_id, "client_id": row.client_id, "status": row.status}
     if row.error_message:
-        fields["error"] = row.error_message
+        fields["error"] = in_language(row.error_message)
     if not has_events and not is_wake_up(row.client_id):
         fields["text"] = _words(row.message)
         fields["at"] = row.created_at.timestamp()

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
@@ -18,6 +19,7 @@ from sessions_app.errors import (
     StaleLeaseError,
 )
 from sessions_app.live.frames import ErrorFrame
+from sessions_app.sentences import in_language
 
 LARGEST_ID = 2**63 - 1
 LARGEST_VERSION = 2**31 - 1
@@ -214,13 +216,13 @@ def reply_id(frame: AnyClientFrame) -> str | None:
 
 
 def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
-    """Return the frame of an error."""
-    return ErrorFrame(error_code(error), str(error), in_reply_to)
+    """Return the frame of an error, with its sentence in the active language."""
+    return ErrorFrame(error_code(error), in_language(str(error)), in_reply_to)
 
 
 def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
     """Return the frame of a failure that the log explains under the reference."""
-    message = f"Something went wrong (reference {reference}). Try again."
+    message = gettext("Something went wrong (reference {reference}). Try again.").format(reference=reference)
     return ErrorFrame("internal", message, in_reply_to)
 
 

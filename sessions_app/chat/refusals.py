@@ -6,8 +6,9 @@ from django.http import JsonResponse
 
 from runtime.errors import AdkError
 from sessions_app.chat.protocol import http_status
+from sessions_app.sentences import in_language
 
 
 def refusal(error: AdkError) -> JsonResponse:
-    """Return the response to a request that a use case refuses: the sentence under `error`."""
-    return JsonResponse({"error": str(error)}, status=http_status(error))
+    """Return the response to a request that a use case refuses: the sentence in the person's language under `error`."""
+    return JsonResponse({"error": in_language(str(error))}, status=http_status(error))

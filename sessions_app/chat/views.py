@@ -25,6 +25,7 @@ from sessions_app.models import Session, UserState
 from sessions_app.ownership import User, may_create_session, own_session_or_404
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import may_see_details
+from sessions_app.sentences import in_language
 from sessions_app.session_list.listing import list_sessions
 
 
@@ -36,7 +37,7 @@ async def home(request: HttpRequest) -> HttpResponse:
     try:
         page = await session_page_of(person, request)
     except InvalidInputError as error:
-        return HttpResponseBadRequest(str(error))
+        return HttpResponseBadRequest(in_language(str(error)))
     apps = list(agent_registry.apps().values())
     context = {
         "person": person,

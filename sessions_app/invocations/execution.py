@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 from runtime import types
 from runtime.agents.routing import reason_not_resumable
@@ -245,7 +246,7 @@ class Execution:
     def _outcome(self) -> Outcome:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
-            message = last.error_message or "The model could not answer."
+            message = last.error_message or gettext_noop("The model could not answer.")
             code, detail = storable(last.error_code[:64]), masked(last.error_detail or "")
             return Outcome(InvocationStatus.FAILED, code, storable(message), detail)
         return WAITING if pending_calls(self._events) else COMPLETED

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_noop
+
 from sessions_app.error_detail import describe
 from sessions_app.models import InvocationStatus
 
@@ -30,19 +32,23 @@ class Outcome:
 
 COMPLETED = Outcome(InvocationStatus.COMPLETED)
 WAITING = Outcome(InvocationStatus.WAITING)
-STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", "Stopped")
-STOPPED_BY_STAFF = Outcome(InvocationStatus.CANCELLED, "STOPPED_BY_STAFF", "Stopped by staff")
+STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", gettext_noop("Stopped"))
+STOPPED_BY_STAFF = Outcome(InvocationStatus.CANCELLED, "STOPPED_BY_STAFF", gettext_noop("Stopped by staff"))
 HANDED_OVER = Outcome(InvocationStatus.QUEUED)
 RESTARTED = Outcome(
     InvocationStatus.FAILED,
     "INTERRUPTED",
-    "The server was restarted before this answer was complete, and it could not be taken up again. "
-    "Try again for the rest.",
+    gettext_noop(
+        "The server was restarted before this answer was complete, and it could not be taken up again. "
+        "Try again for the rest."
+    ),
 )
 TOO_MANY_CALLS = Outcome(
     InvocationStatus.FAILED,
     "LIMIT",
-    "This asked the model more often than one answer may, so it was stopped. Ask for less at once.",
+    gettext_noop(
+        "This asked the model more often than one answer may, so it was stopped. Ask for less at once."
+    ),
 )
 
 
@@ -53,8 +59,8 @@ def limit_exceeded(message: str) -> Outcome:
 
 def failure(invocation_id: str, error: Exception) -> Outcome:
     """Return the outcome of an unexpected error: a sentence for the person, the traceback for staff."""
-    message = (
+    message = gettext_noop(
         "Something went wrong while answering. Your message is kept; try again, or tell the people who run this "
-        f"site that {invocation_id} failed."
-    )
+        "site that {0} failed."
+    ).format(invocation_id)
     return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message, describe(error))

@@ -40,7 +40,7 @@ class Spending:
         self._add(event)
         excess = (event.usage_metadata and excess_before) if event.is_final_response() else self._excess()
         if excess:
-            raise LimitExceededError(f"This {excess}, so it was stopped. Ask for less at once.")
+            raise excess
 
     def note_partial(self, event: Event) -> None:
         """Keep the newest usage of an answer, which counts if the answer is stopped before its end."""
@@ -56,13 +56,17 @@ class Spending:
             self._tokens + tokens, self._cost + sum(cost_of(event, self._conf) for event in unfinished)
         )
 
-    def _excess(self) -> str | None:
-        """Return the exceeded limit in words, None when there is none."""
+    def _excess(self) -> LimitExceededError | None:
+        """Return the error of the exceeded limit, None when there is none."""
         conf = self._conf
         if conf.invocation_tokens and self._tokens > conf.invocation_tokens:
-            return f"used more than {conf.invocation_tokens} tokens"
+            return LimitExceededError(
+                f"This used more than {conf.invocation_tokens} tokens, so it was stopped. Ask for less at once."
+            )
         if conf.invocation_cost and self._cost > conf.invocation_cost:
-            return f"cost more than {conf.invocation_cost:g}"
+            return LimitExceededError(
+                f"This cost more than {conf.invocation_cost:g}, so it was stopped. Ask for less at once."
+            )
         return None
 
     def _add(self, event: Event) -> None:

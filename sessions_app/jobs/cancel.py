@@ -9,6 +9,7 @@ from uuid import UUID
 from celery import current_app
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from sessions_app.actors import Actor
 from sessions_app.jobs.report import publish_job
@@ -16,8 +17,8 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
-CANCELLED = "The job was cancelled."
-STOPPED_BY_STAFF = "The job was stopped by staff."
+CANCELLED = gettext_noop("The job was cancelled.")
+STOPPED_BY_STAFF = gettext_noop("The job was stopped by staff.")
 
 
 def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from runtime.errors import ConfigurationError
 from sessions_app.codec import storable
@@ -82,7 +83,9 @@ def _validated(question: Mapping[str, Any], answer: JobAnswer) -> JobAnswer:
     kind = question["kind"]
     if isinstance(answer, bool) != (kind == "confirm"):
         raise InvalidInputError(
-            "Answer this question with yes or no." if kind == "confirm" else "Answer this question with text."
+            gettext_noop("Answer this question with yes or no.")
+            if kind == "confirm"
+            else gettext_noop("Answer this question with text.")
         )
     if isinstance(answer, bool):
         return answer

@@ -20,6 +20,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
@@ -35,7 +36,7 @@ from sessions_app.jobs.soft_limit import SoftLimit
 from sessions_app.models import JobStatus, ToolJob
 
 logger = logging.getLogger(__name__)
-TIMED_OUT = "The job exceeded its time limit."
+TIMED_OUT = gettext_noop("The job exceeded its time limit.")
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,10 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
     """Queue the job for a retry after `seconds`. Until then `sent_at` is in the future and the sweep skips it."""
     due = Now() + timedelta(seconds=seconds)
-    texts = {"error": storable(f"{_sentence(error)} It will be retried."), "error_detail": describe(error)}
+    texts = {
+        "error": storable(gettext_noop("{0} It will be retried.").format(_sentence(error))),
+        "error_detail": describe(error),
+    }
     if _this_attempt(job).update(status=JobStatus.QUEUED, sent_at=due, **texts):
         job.refresh_from_db()
         publish_job(job)
@@ -225,7 +229,9 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
 
 def _sentence(error: Exception) -> str:
     """Return the sentence for the person and the model; other exceptions than JobError may hold hosts and secrets."""
-    return f"The job failed: {error}" if isinstance(error, JobError) else "The job failed."
+    if isinstance(error, JobError):
+        return gettext_noop("The job failed: {0}").format(error)
+    return gettext_noop("The job failed.")
 
 
 def _this_attempt(job: ToolJob) -> QuerySet[ToolJob]:

@@ -201,7 +201,7 @@ class ScheduleFrame(NoticeFrame):
         fields = {name: value for name, value in vars(self).items() if name != "columns"}
         row = row_of(ScheduledTask, self.columns)
         with reader.reading():
-            return {**fields, "how_often": in_language(row.how_often), "html": render_schedule(row)}
+            return {**fields, "how_often": row.how_often, "html": render_schedule(row)}
 
 
 Notice = InvocationFrame | JobFrame | ScheduleFrame

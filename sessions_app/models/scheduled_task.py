@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext
 
 from sessions_app.actors import NAME_LENGTH
 from sessions_app.errors import InvalidInputError
@@ -118,12 +119,13 @@ class ScheduledTask(models.Model):
 
     @property
     def how_often(self) -> str:
-        """Return the recurrence in words, such as "once" or "every weekday at 09:00"; never raises."""
+        """The recurrence in the active language, such as "once" or "every weekday at 09:00"; never raises."""
         try:
             recurrence = self.recurrence
         except InvalidInputError:
-            return f"by the unreadable rule {self.every!r} in {self.time_zone}"
-        return recurrence.words if recurrence else "once"
+            values = {"rule": repr(self.every), "zone": self.time_zone}
+            return gettext("by the unreadable rule %(rule)s in %(zone)s") % values
+        return recurrence.words if recurrence else gettext("once")
 
     def time_after(self, moment: datetime) -> datetime | None:
         """Return the time of the run after the one at `moment`; None when that was the last run.

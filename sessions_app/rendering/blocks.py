@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext
+
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
@@ -225,15 +227,15 @@ def _blocks_of_part(
             part.function_response, view, event
         )
     if part.executable_code:
-        yield CodeBlock("Code", part.executable_code.code or "")
+        yield CodeBlock(gettext("Code"), part.executable_code.code or "")
     if part.code_execution_result:
-        yield CodeBlock("Output", part.code_execution_result.output or "")
+        yield CodeBlock(gettext("Output"), part.code_execution_result.output or "")
     if part.inline_data:
-        yield FileBlock(part.inline_data.mime_type or "unknown type")
+        yield FileBlock(part.inline_data.mime_type or gettext("unknown type"))
     if reference := ArtifactReference.of_part(part):
         yield UploadBlock(file_link(view.session_id, reference.filename, reference.version))
     elif part.file_data:
-        yield FileBlock(part.file_data.mime_type or "unknown type")
+        yield FileBlock(part.file_data.mime_type or gettext("unknown type"))
 
 
 def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -> Block | None:

@@ -3,6 +3,7 @@
 A tool's `title` is such a phrase in the imperative, with arguments in braces: "Look up order {order_id}". Without a
 title the tool's name serves. Only phrases that begin with a known English verb get tenses; a name such as
 `order_status` begins with a noun, so that it gets them only if the tool's description begins with the same word.
+Other languages have no tenses here. The catalogues of a project may translate the titles of its tools.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+
 from runtime.tools.base_tool import BaseTool
+from sessions_app.languages import shown_language
 from sessions_app.rendering.outline import label
 
 LONGEST_ARGUMENT = 60
@@ -56,10 +60,11 @@ class CallWords:
 
 def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
     """Return the words for a call of the tool; of an unknown tool only the name is known."""
-    title = (tool and tool.title) or label(name)
+    title = gettext(tool.title) if tool and tool.title else label(name)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
-    running, done = tenses(verb.lower()) if tool and _is_imperative(tool, verb) else (None, None)
+    has_tenses = tool is not None and shown_language() == "en" and _is_imperative(tool, verb)
+    running, done = tenses(verb.lower()) if has_tenses else (None, None)
     return CallWords(
         plain=_sentence(verb, rest),
         running=_sentence(running or verb, rest),

@@ -10,6 +10,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from runtime.events import Event
 from runtime.events.allowances import withdrawn_tool
@@ -30,6 +31,7 @@ from sessions_app.rendering.failures import once
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.sentences import in_language
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -52,11 +54,12 @@ def render_event(
         logger.exception("Event %s of session %s cannot be rendered", seq, view.session_id)
         return format_html(
             '<article id="event-{0}" class="event quiet" data-seq="{0}" data-event-id="{1}" data-invocation="{2}"'
-            ' data-time="{3}">\n<p class="error">Event {0} ({1}) cannot be shown. It is kept.</p>\n</article>',
+            ' data-time="{3}">\n<p class="error">{4}</p>\n</article>',
             seq,
             event.id,
             event.invocation_id,
             repr(event.timestamp),
+            gettext("Event {number} ({id}) cannot be shown. It is kept.").format(number=seq, id=event.id),
         )
 
 
@@ -68,10 +71,11 @@ def render_job(job: ToolJob) -> SafeString:
         logger.exception("Job %s cannot be rendered", job.id)
         return format_html(
             '<section id="job-{0}" class="job" data-status="{1}" data-call-id="{2}">\n'
-            '<p class="error">Job {0} cannot be shown.</p>\n</section>',
+            '<p class="error">{3}</p>\n</section>',
             job.id,
             job.status,
             job.call_id,
+            gettext("Job {id} cannot be shown.").format(id=job.id),
         )
 
 
@@ -82,10 +86,10 @@ def render_schedule(task: ScheduledTask) -> SafeString:
     except Exception:  # One odd task must not take down the page or the socket.
         logger.exception("Scheduled task %s cannot be rendered", task.pk)
         return format_html(
-            '<li id="schedule-{0}" class="schedule" data-status="{1}">'
-            '<p class="error">Scheduled task {0} cannot be shown.</p></li>',
+            '<li id="schedule-{0}" class="schedule" data-status="{1}"><p class="error">{2}</p></li>',
             task.pk,
             task.status,
+            gettext("Scheduled task {id} cannot be shown.").format(id=task.pk),
         )
 
 
@@ -174,5 +178,5 @@ def _state_changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _error_text(event: Event) -> str:
     if event.error_message or not event.error_code:
-        return event.error_message or ""
-    return f"The response ended with {event.error_code}."
+        return in_language(event.error_message or "")
+    return gettext("The response ended with {code}.").format(code=event.error_code)

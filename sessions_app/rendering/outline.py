@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext
+
 DEEPEST_LEVEL = 6
 INDENT = "  "
 LONGEST_VALUE = 200
@@ -69,7 +71,7 @@ def _is_nested(value: Any) -> bool:
 
 def _scalar(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if value is None or (isinstance(value, Mapping | list) and not value):
-        return "none"
+        return gettext("none")
     return str(value)

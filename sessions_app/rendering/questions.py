@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext
 from pydantic import ValidationError
 
 from runtime import types
@@ -124,7 +125,7 @@ def payload_fields(payload: Any) -> list[Field]:
     values = payload if isinstance(payload, Mapping) else {"": payload}
     types_of = ((name, _input_type(values[name])) for name in sorted(values))
     return [
-        Field(name, label(name) or "Answer", input_type, _input_value(values[name]))
+        Field(name, label(name) or gettext("Answer"), input_type, _input_value(values[name]))
         for name, input_type in types_of
         if input_type
     ]
@@ -134,24 +135,26 @@ def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]
     """Return title, inputs, constants and link of the form for a scheme."""
     scheme, raw = config.auth_scheme, config.raw_auth_credential
     if raw and raw.auth_type == AuthCredentialTypes.SERVICE_ACCOUNT:
-        return _impossible("A service account is needed")
+        return _impossible(gettext("A service account is needed"))
     if isinstance(scheme, APIKey):
         constants = [("authType", AuthCredentialTypes.API_KEY.value)]
-        return "A key is needed", [Field("apiKey", f"Key ({scheme.name})", "password")], constants, ""
+        key = Field("apiKey", gettext("Key ({name})").format(name=scheme.name), "password")
+        return gettext("A key is needed"), [key], constants, ""
     if isinstance(scheme, HTTPBase):
         constants = [("authType", AuthCredentialTypes.HTTP.value), ("http.scheme", scheme.scheme)]
-        token = Field("http.credentials.token", "Token", "password")
-        user = Field("http.credentials.username", "User name", "text")
-        password = Field("http.credentials.password", "Password", "password")
+        token = Field("http.credentials.token", gettext("Token"), "password")
+        user = Field("http.credentials.username", gettext("User name"), "text")
+        password = Field("http.credentials.password", gettext("Password"), "password")
         is_basic = scheme.scheme.lower() == "basic"
-        title = "A user name and a password are needed" if is_basic else "A token is needed"
+        title = gettext("A user name and a password are needed") if is_basic else gettext("A token is needed")
         return title, [user, password] if is_basic else [token], constants, ""
     link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
     if not _is_web_address(link):
-        return _impossible("Your permission is needed")
+        return _impossible(gettext("Your permission is needed"))
     constants = [("authType", scheme.type_.value)]
-    address = Field("oauth2.authResponseUri", "Address of the page to which you were sent afterwards", "url")
-    return "Your permission is needed", [address], constants, link
+    label_of_address = gettext("Address of the page to which you were sent afterwards")
+    address = Field("oauth2.authResponseUri", label_of_address, "url")
+    return gettext("Your permission is needed"), [address], constants, link
 
 
 def _impossible(title: str) -> tuple[str, list[Field], list[tuple[str, str]], str]:
@@ -184,4 +187,4 @@ def _input_value(value: Any) -> str:
 
 
 def _named(value: Any) -> str:
-    return one_line(value).strip() or "(empty)"
+    return one_line(value).strip() or gettext("(empty)")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Now
+from django.utils.translation import gettext_noop
 
 from runtime.context import new_invocation_id
 from sessions_app import actors, client_ids
@@ -81,7 +82,7 @@ def _fire(task: ScheduledTask) -> None:
 
 
 def _fail(task: ScheduledTask, error: Exception) -> None:
-    reason = storable(f"The task could not be started: {error}")
+    reason = storable(gettext_noop("The task could not be started: {0}").format(error))
     if _unchanged(task).update(next_at=None, error=reason):
         task.next_at, task.error = None, reason
         _publish(task)

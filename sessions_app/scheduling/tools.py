@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from typing import Any
 
+from django.utils import translation
+
 from runtime.tools import ToolContext
 from sessions_app import actors
 from sessions_app.codec import user_pk
@@ -116,11 +118,13 @@ async def _load_session(tool_context: ToolContext) -> Session:
 def _describe(row: ScheduledTask) -> dict[str, Any]:
     """Return the fields of a task for the model."""
     next_at = row.next_at and row.next_at.astimezone(_zone_or_utc(row))
+    with translation.override(None):  # English for the model, whatever the site's language.
+        how_often = row.how_often
     fields = {
         "id": row.pk,
         "task": row.task,
         "next_at": next_at and next_at.isoformat(timespec="seconds"),
-        "how_often": row.how_often,
+        "how_often": how_often,
         "runs": row.runs,
         "most_runs": row.most_runs,
         "ends_at": row.ends_at and row.ends_at.isoformat(timespec="seconds"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
+from django.utils.translation import gettext_noop
 
 from sessions_app.codec import storable
 from sessions_app.errors import InvalidInputError, NotFoundError
@@ -27,7 +28,7 @@ _VALUES: Mapping[str, Mapping[str, Any]] = {
     RESTORE: {"deleted_at": None},
 }
 CHANGES = (RENAME, *_VALUES)
-GONE = "This chat is deleted for good."
+GONE = gettext_noop("This chat is deleted for good.")
 
 
 def change_session(session: Session, change: str, title: str) -> None:

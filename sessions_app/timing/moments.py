@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import ngettext_lazy
+
 from sessions_app.errors import InvalidInputError
 
 _LENGTH_PATTERN = re.compile(r"(?:(\d{1,6}|an?|one)\s*)?(second|minute|hour|day|week)s?")
@@ -29,6 +31,18 @@ class Length:
     def is_calendar_based(self) -> bool:
         """True for days and weeks: a calendar day may have 23 or 25 hours."""
         return self.unit in _CALENDAR_UNITS
+
+    @property
+    def every(self) -> str:
+        """The interval of this length in the active language, such as "every 10 minutes"."""
+        words = {
+            "second": ngettext_lazy("every second", "every %(count)d seconds", "count"),
+            "minute": ngettext_lazy("every minute", "every %(count)d minutes", "count"),
+            "hour": ngettext_lazy("every hour", "every %(count)d hours", "count"),
+            "day": ngettext_lazy("every day", "every %(count)d days", "count"),
+            "week": ngettext_lazy("every week", "every %(count)d weeks", "count"),
+        }
+        return words[self.unit] % {"count": self.count}
 
     def __str__(self) -> str:
         return self.unit if self.count == 1 else f"{self.count} {self.unit}s"

@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext
+
 from sessions_app.errors import InvalidInputError
 from sessions_app.timing.moments import Length, parse_length
 from sessions_app.timing.wall_clock_crontab import WallClockCrontab
@@ -29,7 +31,7 @@ class Recurrence(Protocol):
 
     @property
     def words(self) -> str:
-        """Description for users."""
+        """Description for users, in the active language."""
 
     @property
     def shortest(self) -> timedelta:
@@ -52,7 +54,7 @@ class Interval:
 
     @property
     def words(self) -> str:
-        return f"every {self.length}"
+        return self.length.every
 
     @property
     def shortest(self) -> timedelta:
@@ -87,7 +89,8 @@ class Crontab:
 
     @property
     def words(self) -> str:
-        return f"{self._schedule.words or f'by the crontab {self.text}'} ({self.zone})"
+        words = self._schedule.words or gettext("by the crontab %(crontab)s") % {"crontab": self.text}
+        return f"{words} ({self.zone})"
 
     @property
     def shortest(self) -> timedelta:

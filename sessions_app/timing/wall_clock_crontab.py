@@ -5,8 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 
 from celery.schedules import crontab
+from django.utils.translation import gettext, gettext_lazy
 
-DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+DAYS = (
+    *(gettext_lazy("Sunday"), gettext_lazy("Monday"), gettext_lazy("Tuesday"), gettext_lazy("Wednesday")),
+    *(gettext_lazy("Thursday"), gettext_lazy("Friday"), gettext_lazy("Saturday")),
+)
 WEEKDAYS = {1, 2, 3, 4, 5}
 WHOLE_WEEK, WHOLE_MONTH, WHOLE_YEAR = 7, 31, 12
 MAX_LISTED_TIMES = 4
@@ -40,10 +44,12 @@ class WallClockCrontab(crontab):
 
     @property
     def words(self) -> str:
-        """Description such as "every weekday at 09:00"; empty for a crontab that needs a long one."""
+        """Description such as "every weekday at 09:00" in the active language; empty for a crontab that needs a long one."""
         times = [f"{hour:02}:{minute:02}" for hour in sorted(self.hour) for minute in sorted(self.minute)]
         days = self._describe_days()
-        return f"{days} at {_join(times)}" if days and len(times) <= MAX_LISTED_TIMES else ""
+        if not days or len(times) > MAX_LISTED_TIMES:
+            return ""
+        return gettext("%(days)s at %(times)s") % {"days": days, "times": _join(times)}
 
     def _describe_days(self) -> str:
         is_any_weekday = len(self.day_of_week) == WHOLE_WEEK
@@ -51,13 +57,19 @@ class WallClockCrontab(crontab):
             return ""
         if len(self.day_of_month) < WHOLE_MONTH:
             is_single_day = len(self.day_of_month) == 1 and is_any_weekday
-            return f"on day {min(self.day_of_month)} of every month" if is_single_day else ""
+            day = {"day": min(self.day_of_month)}
+            return gettext("on day %(day)s of every month") % day if is_single_day else ""
         if is_any_weekday:
-            return "every day"
+            return gettext("every day")
         if self.day_of_week == WEEKDAYS:
-            return "every weekday"
-        return f"every {_join([DAYS[day] for day in sorted(self.day_of_week)])}"
+            return gettext("every weekday")
+        return gettext("every %(days)s") % {
+            "days": _join([str(DAYS[day]) for day in sorted(self.day_of_week)])
+        }
 
 
 def _join(items: list[str]) -> str:
-    return " and ".join(part for part in (", ".join(items[:-1]), items[-1]) if part)
+    *others, last = items
+    if not others:
+        return last
+    return gettext("%(items)s and %(last)s") % {"items": ", ".join(others), "last": last}

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, assert_never
 
 from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from runtime.events import Event
 from sessions_app.models import ToolJob
@@ -96,7 +97,12 @@ def entry_of(event: Event, context: EntryContext) -> Entry | None:
     if not pieces:
         return None
     speaker = content["speaker"]
-    names = {"person": context.person, "clock": "Scheduled", "agent": label(event.author), "quiet": ""}
+    names = {
+        "person": context.person,
+        "clock": gettext("Scheduled"),
+        "agent": label(event.author),
+        "quiet": "",
+    }
     return Entry(names[speaker], speaker, content["happened_at"], pieces)
 
 
@@ -104,18 +110,21 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
     for block in content["blocks"]:
         yield from _pieces_of(block, event, context)
     if content["transfer"]:
-        yield Piece("note", f"{label(event.author)} handed over to {label(content['transfer'])}")
+        yield Piece("note", _handover(label(event.author), label(content["transfer"])))
     for key, value in content["changes"]:
-        yield Piece("note", f"State: {key} = {value}")
+        yield Piece("note", gettext("State: {key} = {value}").format(key=key, value=value))
     yield from _file_pieces(content["files"])
     if content["error"]:
         yield Piece("error", content["error"])
     if withdrawn := content["withdrawn"]:
-        yield Piece("note", f"{label(withdrawn.agent)} asks again before each “{label(withdrawn.tool)}”.")
+        names = {"agent": label(withdrawn.agent), "tool": label(withdrawn.tool)}
+        yield Piece("note", gettext("{agent} asks again before each “{tool}”.").format(**names))
     if content["is_empty_answer"]:
-        yield Piece("note", f"{label(event.author)} gave no answer.")
+        yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": label(event.author)})
     if content["is_interrupted"]:
-        yield Piece("note", "Stopped by staff" if content["is_stopped_by_staff"] else "Stopped")
+        yield Piece(
+            "note", gettext("Stopped by staff") if content["is_stopped_by_staff"] else gettext("Stopped")
+        )
 
 
 def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Piece]:
@@ -127,7 +136,7 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield Piece("said", block.task)
         case ThoughtBlock():
             if context.view.shows_details:
-                yield Piece("verbatim", block.text, "Thoughts")
+                yield Piece("verbatim", block.text, gettext("Thoughts"))
         case CallBlock():
             yield from _call_pieces(block, context)
         case ResponseBlock():
@@ -147,7 +156,7 @@ def _attached_pieces(block: CodeBlock | FileBlock | UploadBlock) -> Iterator[Pie
         case CodeBlock():
             yield Piece("verbatim", block.text, block.label)
         case FileBlock():
-            yield Piece("note", f"A file ({block.mime_type})")
+            yield Piece("note", gettext("A file (%(type)s)") % {"type": block.mime_type})
         case UploadBlock():
             pass
         case _:
@@ -157,9 +166,9 @@ def _attached_pieces(block: CodeBlock | FileBlock | UploadBlock) -> Iterator[Pie
 def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock) -> str:
     match block:
         case ConfirmationRequestBlock():
-            return f"Approval: {block.hint or block.words.plain}"
+            return gettext("Approval: %(call)s") % {"call": block.hint or block.words.plain}
         case ChoiceBlock():
-            return f"Choose one: {', '.join(block.options)}"
+            return gettext("Choose one: {options}").format(options=", ".join(block.options))
         case CredentialRequestBlock():
             return f"{block.title}: {block.description}" if block.description else block.title
         case _:
@@ -169,12 +178,17 @@ def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestB
 def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock, person: str) -> str:
     match block:
         case ConfirmationBlock():
-            allowed = "Allowed for this chat" if block.is_for_session else "Approved"
-            return f"{allowed if block.is_confirmed else 'Rejected'} by {person}"
+            if not block.is_confirmed:
+                return gettext("Rejected by {person}").format(person=person)
+            if block.is_for_session:
+                return gettext("Allowed for this chat by {person}").format(person=person)
+            return gettext("Approved by {person}").format(person=person)
         case ChosenBlock():
-            return f"{person} chose {block.text}"
+            return gettext("{person} chose {option}").format(person=person, option=block.text)
         case CredentialBlock():
-            return f"Credential {'given' if block.is_given else 'not given'} by {person}"
+            if block.is_given:
+                return gettext("Credential given by {person}").format(person=person)
+            return gettext("Credential not given by {person}").format(person=person)
         case _:
             assert_never(block)
 
@@ -187,7 +201,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     yield Piece("note", f"{words}: {values}" if values and not call.words.names_arguments else words)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
-        yield Piece("verbatim", arguments, f"Call: {call.name}")
+        yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))
     if call.job:
         yield Piece("note", f"{label(call.job.tool_name)}: {call.job.get_status_display()}")
         yield from _file_pieces(file_links(call.job.session_id, call.job.artifacts))
@@ -197,12 +211,28 @@ def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator
     """Yield the result of a call for a reader of details; for other readers only that the call did not succeed."""
     if context.view.shows_details:
         more = "" if response.hidden == 0 else "\n…"
-        yield Piece("verbatim", response.text + more, f"Result: {response.name}")
+        yield Piece("verbatim", response.text + more, gettext("Result: %(tool)s") % {"tool": response.name})
     elif response.state != "ok":
-        yield Piece("note", f"{label(response.name)}: {response.state}")
+        yield Piece("note", f"{label(response.name)}: {_state_in_words(response.state)}")
+
+
+def _state_in_words(state: str) -> str:
+    return {
+        "declined": gettext("declined"),
+        "interrupted": gettext("interrupted"),
+        "failed": gettext("failed"),
+    }.get(state, state)
+
+
+def _handover(agent: str, other: str) -> str:
+    return gettext("%(agent)s handed over to %(other)s") % {"agent": agent, "other": other}
 
 
 def _file_pieces(files: Iterable[FileLink]) -> Iterator[Piece]:
     for file in files:
-        version = f" (version {file.version + 1})" if file.version else ""
-        yield Piece("file", f"{file.name}{version}", picture_url=file.url if file.is_image else "")
+        version = gettext("version %(number)s") % {"number": file.version + 1}
+        yield Piece(
+            "file",
+            f"{file.name} ({version})" if file.version else file.name,
+            picture_url=file.url if file.is_image else "",
+        )

@@ -10,6 +10,7 @@ import re
 
 from django.utils import timezone
 from django.utils.dateformat import format as format_time
+from django.utils.translation import gettext
 
 from sessions_app.models import Session
 from sessions_app.rendering.outline import label
@@ -23,9 +24,11 @@ TIME_FORMAT = "j F Y, H:i T"
 
 def markdown_head(session: Session) -> str:
     """Return the title of the file and a line about the session."""
-    title = _plain(session.title or "Chat")
+    title = _plain(session.title or gettext("Chat"))
     began = format_time(timezone.localtime(session.created_at), TIME_FORMAT)
-    facts = f"{_plain(session.user.get_username())} with {_plain(label(session.app_name))}, begun {began}"
+    facts = gettext("{person} with {agent}, begun {time}").format(
+        person=_plain(session.user.get_username()), agent=_plain(label(session.app_name)), time=began
+    )
     return f"# {title}\n\n{facts}\n"
 
 
@@ -43,9 +46,9 @@ def _written(piece: Piece) -> str:
         case "verbatim":
             return f"{_plain(piece.label)}:\n\n{_fenced(piece.text)}"
         case "file":
-            return f"File: {_plain(piece.text)}"
+            return gettext("File: {name}").format(name=_plain(piece.text))
         case "error":
-            return f"**Error:** {_plain(piece.text)}"
+            return f"**{gettext('Error:')}** {_plain(piece.text)}"
         case _:
             return f"*{_plain(piece.text)}*"
 

@@ -6,6 +6,8 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
+from django.utils.translation import gettext
+
 from runtime.events import Event
 from sessions_app.codec import event_to_show, storable
 from sessions_app.data_protection.archive import as_json
@@ -65,10 +67,9 @@ def _read_batch(batch: Batch) -> tuple[list[Event], set[str]]:
 
 
 def _write_batch(batch: Batch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
-    written = (
-        _write(row.seq, event, context, write) for row, event in zip(batch.events, events, strict=True)
-    )
-    return storable("".join(written))
+    rows = zip(batch.events, events, strict=True)
+    with context.view.reader.reading():  # This runs in a thread.
+        return storable("".join([_write(row.seq, event, context, write) for row, event in rows]))
 
 
 def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> str:
@@ -77,7 +78,7 @@ def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> 
         return write(entry) if entry else ""
     except Exception:  # One odd event must not take down the transcript.
         logger.exception("Event %s of session %s cannot be written", seq, context.view.session_id)
-        notice = Piece("error", f"Event {seq} cannot be shown. It is kept.")
+        notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=seq))
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))
 
 

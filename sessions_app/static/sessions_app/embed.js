@@ -31,7 +31,7 @@ class AdkChat extends HTMLElement {
   connectedCallback() {
     if (this.shadowRoot) return;
     this.src = this.getAttribute("src");
-    this.label = `Chat with ${this.getAttribute("name")}`;
+    this.label = this.getAttribute("label");
     this.attachShadow({ mode: "open" }).adoptedStyleSheets = [sheet];
     this.#frame = Object.assign(document.createElement("iframe"), { title: this.label, loading: "lazy" });
     this.#frame.addEventListener("load", () => this.#handleLoad());
@@ -54,7 +54,7 @@ class AdkChat extends HTMLElement {
     this.#button.ariaExpanded = "false";
     this.#panel = Object.assign(document.createElement("div"), { popover: "manual", role: "dialog", ariaLabel: this.label });
     this.#panel.addEventListener("keydown", (event) => event.key === "Escape" && this.#close());
-    const close = makeButton("close", "Close the chat", CLOSE, () => this.#close());
+    const close = makeButton("close", this.getAttribute("close"), CLOSE, () => this.#close());
     this.#panel.append(this.#frame, close);
     this.shadowRoot.append(this.#button, this.#panel);
   }

@@ -1,10 +1,10 @@
 // Actions under answers and messages: copy, regenerate, feedback, and what an answer cost for those who may know.
 
 import { make, makeButton } from "./dom.js";
+import { locale, plural, t } from "./language.js";
 
 const COPIED_MILLISECONDS = 2000;
-const count = new Intl.NumberFormat();
-const cost = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
+const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
 export class Actions {
   #opinions = new Map(); // by the seq of the answer
@@ -87,9 +87,9 @@ export class Actions {
     try {
       await navigator.clipboard.write([new ClipboardItem(types)]);
       showCopied(button);
-      this.tell("Copied.");
+      this.tell(t("Copied."));
     } catch {
-      this.onTrouble("The answer could not be copied. Try again.");
+      this.onTrouble(t("The answer could not be copied. Try again."));
     }
   }
 }
@@ -109,13 +109,13 @@ function richText(article) {
 }
 
 function addCopy(bar) {
-  const button = makeButton("plain", "Copy", async () => {
+  const button = makeButton("plain", t("Copy"), async () => {
     await navigator.clipboard.writeText(bar.closest("article").querySelector(".said").textContent);
-    button.firstChild.data = "Copied";
-    setTimeout(() => (button.firstChild.data = "Copy"), COPIED_MILLISECONDS);
+    button.firstChild.data = t("Copied");
+    setTimeout(() => (button.firstChild.data = t("Copy")), COPIED_MILLISECONDS);
   });
   button.dataset.copy = "";
-  button.append(make("span", "visually-hidden", " this message"));
+  button.append(make("span", "visually-hidden", ` ${t("this message")}`));
   bar.prepend(button);
 }
 
@@ -127,5 +127,5 @@ function showCopied(button) {
 function describeCost(articles) {
   const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
   const [tokens, price] = [sum("tokens"), sum("cost")];
-  return [tokens && `${count.format(tokens)} tokens`, price && `cost ${cost.format(price)}`].filter(Boolean).join(", ");
+  return [tokens && plural("{count} token", "{count} tokens", tokens), price && t("cost {price}", { price: cost.format(price) })].filter(Boolean).join(", ");
 }

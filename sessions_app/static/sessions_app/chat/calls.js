@@ -1,8 +1,9 @@
 // Cards of function calls: each shows its function responses, wherever these are in the log.
 
+import { t } from "./language.js";
 import { formatDuration } from "./times.js";
 
-const UNFINISHED = { declined: "Not done", interrupted: "Interrupted; it may have had effects" };
+const UNFINISHED = { declined: t("Not done"), interrupted: t("Interrupted; it may have had effects") };
 
 /** Move function responses into the cards of their calls; both may be in any of the roots. */
 export function placeResponses(...roots) {
@@ -54,8 +55,8 @@ function describeOutcome(card, article, approvals) {
   if (card.dataset.state in UNFINISHED) return UNFINISHED[card.dataset.state];
   const begun = approvals.get(card.dataset.callId) ?? card.closest("article").dataset.time;
   const seconds = article.dataset.time - begun;
-  const short = "precise" in card.dataset ? `${Math.round(seconds * 1000)} ms` : "";
+  const short = "precise" in card.dataset ? t("{count} ms", { count: Math.round(seconds * 1000) }) : "";
   const took = seconds < 1 ? short : formatDuration(Math.round(seconds));
-  const allowed = "allowed" in card.dataset ? "Allowed earlier" : "";
-  return [allowed, card.dataset.state === "failed" ? "Failed" : "", took].filter(Boolean).join(", ");
+  const allowed = "allowed" in card.dataset ? t("Allowed earlier") : "";
+  return [allowed, card.dataset.state === "failed" ? t("Failed") : "", took].filter(Boolean).join(", ");
 }

@@ -1,13 +1,14 @@
 // List of the person's chats: groups by day, search, further pages, and what changes meanwhile.
 
 import { make, parse } from "./dom.js";
+import { locale, plural, t } from "./language.js";
 import { showLocalTimes, timeOf } from "./times.js";
 
 const NEWS_DELAY = 300;
 const SEARCH_DELAY = 200;
 const IN_USE_DELAY = 1000;
 const DAY = 86400000;
-const month = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
+const month = new Intl.DateTimeFormat(locale, { month: "long", year: "numeric" });
 
 export class Chats {
   #timer = 0;
@@ -96,7 +97,7 @@ export class Chats {
 
   #announce(query, fresh) {
     const count = fresh.querySelectorAll(".chat").length;
-    this.status.textContent = query ? `${count} ${count === 1 ? "chat" : "chats"} found` : "";
+    this.status.textContent = query ? plural("{count} chat found", "{count} chats found", count) : "";
   }
 
   #decorate() {
@@ -112,7 +113,7 @@ export class Chats {
 function addGroups(items) {
   let last = "";
   for (const item of items) {
-    const name = "pinned" in item.dataset ? "Pinned" : dayName(new Date(timeOf(item)));
+    const name = "pinned" in item.dataset ? t("Pinned") : dayName(new Date(timeOf(item)));
     if (name !== last) {
       const heading = make("div", "", name);
       heading.setAttribute("role", "heading");
@@ -128,7 +129,7 @@ function addGroups(items) {
 function dayName(date) {
   const today = new Date().setHours(0, 0, 0, 0);
   const days = Math.round((today - new Date(date).setHours(0, 0, 0, 0)) / DAY);
-  if (days <= 0) return "Today";
-  if (days === 1) return "Yesterday";
-  return days <= 7 ? "Previous 7 days" : month.format(date);
+  if (days <= 0) return t("Today");
+  if (days === 1) return t("Yesterday");
+  return days <= 7 ? t("Previous 7 days") : month.format(date);
 }

@@ -1,6 +1,7 @@
 // Header of each code block: its language, and buttons that wrap its lines and copy it. Its text is coloured.
 
 import { make, makeButton } from "./dom.js";
+import { t } from "./language.js";
 
 export function addCodeHeads(root) {
   for (const pre of root.querySelectorAll(".prose pre:not(.code > pre)")) {
@@ -24,7 +25,7 @@ async function colour(pre) {
 }
 
 function makeWrapButton(pre) {
-  const button = makeButton("plain", "Wrap", () => {
+  const button = makeButton("plain", t("Wrap"), () => {
     button.ariaPressed = pre.toggleAttribute("data-wrap");
   });
   button.ariaPressed = false;
@@ -32,10 +33,10 @@ function makeWrapButton(pre) {
 }
 
 function makeCopyButton(pre) {
-  const button = makeButton("plain", "Copy", async () => {
+  const button = makeButton("plain", t("Copy"), async () => {
     await navigator.clipboard.writeText(pre.textContent);
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 2000);
+    button.textContent = t("Copied");
+    setTimeout(() => (button.textContent = t("Copy")), 2000);
   });
   return button;
 }

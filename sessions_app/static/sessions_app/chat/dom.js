@@ -7,6 +7,11 @@ export function make(tag, className, text = "") {
   return element;
 }
 
+/** Make an element for a text of people or models, which has a direction of its own. */
+export function makeAuto(tag, className, text) {
+  return Object.assign(make(tag, className, text), { dir: "auto" });
+}
+
 export function makeButton(className, text, onClick) {
   const button = make("button", className, text);
   button.type = "button";

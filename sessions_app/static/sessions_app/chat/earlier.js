@@ -2,6 +2,7 @@
 
 import { embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
+import { t } from "./language.js";
 
 /** Set up the button; `onLoaded` receives the invocations of each loaded page. */
 export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded }) {
@@ -10,15 +11,15 @@ export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded
   async function load() {
     if (isLoading || button.hidden) return;
     isLoading = true;
-    button.textContent = "Loading…";
+    button.textContent = t("Loading…");
     try {
       const first = conversation.log.querySelector(".log-page").dataset.firstSeq;
       const response = await fetch(`${url}?before=${first}`);
       if (!response.ok) throw new Error(`${response.status}`);
       show(parse(await response.text()));
-      button.textContent = "Show earlier messages";
+      button.textContent = t("Show earlier messages");
     } catch {
-      button.textContent = "Could not load earlier messages. Try again";
+      button.textContent = t("Could not load earlier messages. Try again");
     } finally {
       isLoading = false;
     }

@@ -1,5 +1,7 @@
 // Loaded where websockets are blocked: server-sent events, and a request for each frame.
 
+import { t } from "./language.js";
+
 /** Let the socket of the chat try event streams and websockets in turn. */
 export function change(socket) {
   socket.Transport = socket.Transport === WebSocket ? EventStream : WebSocket;
@@ -51,7 +53,7 @@ class EventStream {
     const response = await fetch(frames + this.url.search, { method: "POST", headers: { "X-CSRFToken": token }, body });
     if (response.status === 204) return;
     if (response.headers.get("Content-Type") === "application/json") this.onmessage?.({ data: await response.text() });
-    else if (response.status === 403) this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message: "This page is too old to send anything. Reload it." }) });
+    else if (response.status === 403) this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message: t("This page is too old to send anything. Reload it.") }) });
     else this.#end();
   }
 

@@ -1,5 +1,6 @@
 // Feedback on answers: a thumb up or down, and a comment. Each can be changed and withdrawn.
 
+import { t } from "./language.js";
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 
@@ -26,7 +27,7 @@ export class FeedbackForm {
     if (opinion?.rating === rating) {
       if (!form) this.#open(article, opinion);
     } else if (await this.#store(article, { rating, comment: opinion?.comment ?? "" })) {
-      this.tell("Thank you. You can add a comment.");
+      this.tell(t("Thank you. You can add a comment."));
       this.#open(article, this.opinions.get(article.dataset.seq));
     }
   }
@@ -46,7 +47,7 @@ export class FeedbackForm {
 
   async #finish(article, form, opinion) {
     if (!(await this.#store(article, opinion))) return;
-    this.tell(opinion ? "Your feedback is saved." : "Your feedback is withdrawn.");
+    this.tell(opinion ? t("Your feedback is saved.") : t("Your feedback is withdrawn."));
     form.remove();
     const buttons = [...article.querySelectorAll(".actions [aria-pressed]")];
     (buttons.find((button) => button.ariaPressed === "true") ?? buttons[0]).focus();
@@ -57,7 +58,7 @@ export class FeedbackForm {
     const { seq } = article.dataset;
     const response = await post(`${this.url}${seq}/feedback/`, opinion ?? {}).catch(() => null);
     if (!response?.ok) {
-      this.onTrouble("Your feedback could not be saved. Try again.");
+      this.onTrouble(t("Your feedback could not be saved. Try again."));
       return false;
     }
     if (opinion) this.opinions.set(seq, opinion);

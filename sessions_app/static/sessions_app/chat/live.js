@@ -2,7 +2,8 @@
 // Markdown blocks that have ended are rendered by the server; the last block is plain text until it ends, too.
 
 import { addCodeHeads } from "./code.js";
-import { make, parse } from "./dom.js";
+import { make, makeAuto, parse } from "./dom.js";
+import { t } from "./language.js";
 
 export class LiveText {
   #messages = new Map();
@@ -60,9 +61,9 @@ export class LiveText {
   #begin(eventId, invocationId, author) {
     const article = make("article", "event agent live");
     const header = make("header", "");
-    header.append(make("span", "author", asWords(author)));
+    header.append(makeAuto("span", "author", asWords(author)));
     const thoughts = make("details", "thought");
-    thoughts.append(make("summary", "", "Thinking"));
+    thoughts.append(make("summary", "", t("Thinking")));
     article.append(header, thoughts);
     const message = { invocationId, article, thoughts, thought: new Growing(thoughts), text: new Growing(article) };
     article.dataset.eventId = eventId;
@@ -79,13 +80,13 @@ export class LiveText {
 
 // Rendered blocks of a text, and the plain text behind them. Positions count from the start of the whole text.
 class Growing {
-  #rendered = make("div", "prose");
+  #rendered = makeAuto("div", "prose");
   #plain = document.createTextNode("");
   #start = 0; // position of the plain text
 
   constructor(parent) {
     const body = make("div", "growing");
-    const plain = make("div", "plain-text");
+    const plain = makeAuto("div", "plain-text");
     plain.append(this.#plain);
     body.append(this.#rendered, plain);
     parent.append(body);

@@ -9,6 +9,7 @@ import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
+import { t } from "./language.js";
 import { NewChat } from "./new_chat.js";
 import { Outbox } from "./outbox.js";
 import { Scroll } from "./scroll.js";
@@ -18,15 +19,15 @@ import { showElapsed, showLocalTimes } from "./times.js";
 import { listenForFiles, Uploads } from "./uploads.js";
 
 const CONNECTION_LABELS = {
-  connected: "Connected",
-  reconnecting: "Reconnecting…",
-  offline: "Offline",
-  gone: "Chat not found",
-  "signed-out": "Signed out",
+  connected: t("Connected"),
+  reconnecting: t("Reconnecting…"),
+  offline: t("Offline"),
+  gone: t("Chat not found"),
+  "signed-out": t("Signed out"),
 };
 const CLOSED_NOTICES = {
-  gone: "This chat no longer exists. It may have been deleted in another tab.",
-  "signed-out": "You are signed out. Reload the page to sign in.",
+  gone: t("This chat no longer exists. It may have been deleted in another tab."),
+  "signed-out": t("You are signed out. Reload the page to sign in."),
 };
 
 const byId = (id) => document.getElementById(id);
@@ -116,7 +117,7 @@ const loadSchedules = once(async () => {
 let edit = null;
 const loadEdit = once(async () => {
   const { Edit } = await import("./edit.js");
-  const onLost = () => showNotice("The message that you were editing was removed. Your text will be sent as a new message.");
+  const onLost = () => showNotice(t("The message that you were editing was removed. Your text will be sent as a new message."));
   edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, onLost });
 });
 
@@ -311,7 +312,7 @@ function tell(sentence) {
 
 function mayEdit() {
   const isRunning = invocations.current !== null;
-  showNotice(isRunning ? "An answer is being written. Stop it or wait for it to finish, then edit." : "");
+  showNotice(isRunning ? t("An answer is being written. Stop it or wait for it to finish, then edit.") : "");
   return !isRunning && !composer.field.disabled;
 }
 

@@ -3,6 +3,7 @@
 import { addressOf } from "./addresses.js";
 import { change } from "./chat_changes.js";
 import { make, makeButton } from "./dom.js";
+import { t } from "./language.js";
 import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
 
@@ -36,12 +37,12 @@ export class ItemMenu {
     button.setAttribute("aria-expanded", "true");
     this.popup.showPopover();
     this.#show(
-      this.#option("Rename", (item) => rename(item, this.onChange)),
-      ...(archived === undefined ? [this.#simple(pinned === undefined ? "Pin" : "Unpin")] : []),
-      this.#simple(archived === undefined ? "Archive" : "Unarchive"),
+      this.#option(t("Rename"), (item) => rename(item, this.onChange)),
+      ...(archived === undefined ? [pinned === undefined ? this.#simple(t("Pin"), "pin") : this.#simple(t("Unpin"), "unpin")] : []),
+      archived === undefined ? this.#simple(t("Archive"), "archive") : this.#simple(t("Unarchive"), "unarchive"),
       this.#exports(),
-      ...("shares" in this.root.dataset ? [this.#option("Share", (item) => share(item, this.onChange))] : []),
-      this.#option("Delete", (item) => remove(item, this.onChange)),
+      ...("shares" in this.root.dataset ? [this.#option(t("Share"), (item) => share(item, this.onChange))] : []),
+      this.#option(t("Delete"), (item) => remove(item, this.onChange)),
     );
   }
 
@@ -63,9 +64,9 @@ export class ItemMenu {
     this.popup.style.left = `${Math.max(EDGE, Math.min(anchor.right - width, innerWidth - width - EDGE))}px`;
   }
 
-  #simple(label) {
+  #simple(label, what) {
     return this.#option(label, async (item) => {
-      await change(item.dataset.id, label.toLowerCase());
+      await change(item.dataset.id, what);
       this.onChange();
     });
   }
@@ -81,9 +82,9 @@ export class ItemMenu {
 
   // The option that replaces the options by the forms in which a chat can be exported.
   #exports() {
-    const button = makeButton("menu-option", "Export", () => {
+    const button = makeButton("menu-option", t("Export"), () => {
       const url = addressOf(`chat/${this.#item.dataset.id}/export/`);
-      const printed = this.#link("Page to print", `${url}page/`);
+      const printed = this.#link(t("Page to print"), `${url}page/`);
       Object.assign(printed, { target: "_blank", rel: "noopener" });
       this.#show(this.#link("Markdown", `${url}markdown/`), this.#link("JSON", `${url}json/`), printed);
     });
@@ -122,7 +123,7 @@ export class ItemMenu {
 export async function rename(item, onChange) {
   const title = item.querySelector(".item-title");
   const field = Object.assign(make("input", "rename"), { value: title.textContent, maxLength: 200 });
-  field.setAttribute("aria-label", "Title of the chat");
+  field.setAttribute("aria-label", t("Title of the chat"));
   const link = item.querySelector("a");
   link.before(field);
   link.hidden = true;
@@ -156,7 +157,7 @@ export async function remove(item, onChange) {
   const isCurrent = item.querySelector("[aria-current]") !== null;
   await change(id, "delete");
   item.remove();
-  showToast("Deleted.", {
+  showToast(t("Deleted."), {
     onUndo: async () => {
       await change(id, "restore").catch((error) => showToast(error.message));
       if (isCurrent) location.reload();

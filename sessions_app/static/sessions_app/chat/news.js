@@ -1,12 +1,13 @@
 // News of the chat while its tab is hidden: words before the title of the page, and notifications.
 
+import { t } from "./language.js";
 import { notify } from "./notifications.js";
 
-const NEEDS_PERSON = "Needs you";
+const NEEDS_PERSON = t("Needs you");
 const ACTIVE = { invocation: ["queued", "running"], job: ["queued", "running", "waiting"] };
 const WORDS = {
-  invocation: { completed: "Answer ready", failed: "Answer failed" },
-  job: { succeeded: "Job done", failed: "Job failed" },
+  invocation: { completed: t("Answer ready"), failed: t("Answer failed") },
+  job: { succeeded: t("Job done"), failed: t("Job failed") },
 };
 
 export class News {

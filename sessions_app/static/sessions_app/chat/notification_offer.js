@@ -1,6 +1,7 @@
 // Offer of notifications: a line above the message with a yes and a no, while something is awaited.
 
 import { make, makeButton } from "./dom.js";
+import { t } from "./language.js";
 import { choose, isUndecided } from "./notifications.js";
 import { loadStyles } from "./styles.js";
 
@@ -16,10 +17,10 @@ export async function offer(person, place, { onPress }) {
   };
   line = make("div", "tell-me");
   line.setAttribute("role", "group");
-  line.setAttribute("aria-label", "Notifications");
+  line.setAttribute("aria-label", t("Notifications"));
   line.append(
-    makeButton("plain", "Tell me when it is ready", () => answer(true)),
-    makeButton("plain", "No, thanks", () => answer(false)),
+    makeButton("plain", t("Tell me when it is ready"), () => answer(true)),
+    makeButton("plain", t("No, thanks"), () => answer(false)),
   );
   await loadStyles("onDemand");
   if (line) place.before(line);

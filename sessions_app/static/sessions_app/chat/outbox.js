@@ -1,7 +1,8 @@
 // Sent messages that are not yet in the log. The browser keeps them and sends them until the server acknowledges them.
 
-import { make, makeButton, newId } from "./dom.js";
+import { make, makeAuto, makeButton, newId } from "./dom.js";
 import { hasEnded } from "./invocations.js";
+import { plural, t } from "./language.js";
 
 const ACKNOWLEDGE_TIMEOUT = 10000;
 const UNSENT = "unsent:";
@@ -46,7 +47,7 @@ export class Outbox {
     entry.isKept = false;
     this.storage.set(UNSENT + clientId, "");
     entry.isQueued = status === "queued";
-    this.#setNote(entry, "Sending…");
+    this.#setNote(entry, t("Sending…"));
     if (this.isShown(id) || hasEnded(status)) this.#remove(entry);
     this.#showPlaces();
   }
@@ -61,7 +62,7 @@ export class Outbox {
   /** Show why the server refused a message. Return true when the message is in the outbox. */
   refuse(clientId, reason) {
     const entry = this.#entries.get(clientId);
-    if (entry) this.#fail(entry, `Not sent: ${reason}`);
+    if (entry) this.#fail(entry, t("Not sent: {reason}", { reason }));
     return Boolean(entry);
   }
 
@@ -74,24 +75,24 @@ export class Outbox {
     const row = make("article", "event person waiting");
     row.dataset.clientId = id;
     const note = make("p", "on-the-way");
-    if (text) row.append(make("div", "said", text));
-    if (files.length) row.append(make("p", "attached", files.map(({ name }) => name).join(", ")));
+    if (text) row.append(makeAuto("div", "said", text));
+    if (files.length) row.append(makeAuto("p", "attached", files.map(({ name }) => name).join(", ")));
     row.append(note);
     this.region.append(row);
     const entry = { id, text, replaces, files, row, note, timer: 0, invocationId: null, isKept: false, isQueued: false };
     this.#entries.set(id, entry);
-    this.#fail(entry, "Not sent");
+    this.#fail(entry, t("Not sent"));
     return entry;
   }
 
   #deliver(entry) {
     clearTimeout(entry.timer);
     if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces, files: entry.files })) {
-      this.#fail(entry, "Not sent");
+      this.#fail(entry, t("Not sent"));
       return;
     }
-    this.#setNote(entry, "Sending…");
-    entry.timer = setTimeout(() => this.#fail(entry, "Not sent"), ACKNOWLEDGE_TIMEOUT);
+    this.#setNote(entry, t("Sending…"));
+    entry.timer = setTimeout(() => this.#fail(entry, t("Not sent")), ACKNOWLEDGE_TIMEOUT);
   }
 
   #setNote(entry, text) {
@@ -100,8 +101,8 @@ export class Outbox {
 
   #fail(entry, reason) {
     clearTimeout(entry.timer);
-    const remove = this.#makeButton("Discard", () => this.#remove(entry));
-    const retry = this.#makeButton("Retry", () => this.#deliver(entry));
+    const remove = this.#makeButton(t("Discard"), () => this.#remove(entry));
+    const retry = this.#makeButton(t("Retry"), () => this.#deliver(entry));
     entry.note.replaceChildren(make("span", "not-sent", reason), retry, remove);
   }
 
@@ -109,8 +110,8 @@ export class Outbox {
   #showPlaces() {
     const queued = [...this.#entries.values()].filter((entry) => entry.isQueued);
     for (const [index, entry] of queued.entries()) {
-      const place = index ? `Waiting for its turn, after ${index} more` : "Waiting for its turn";
-      entry.note.replaceChildren(place, this.#makeButton("Cancel", () => this.onCancel(entry.invocationId)));
+      const place = index ? plural("Waiting for its turn, after {count} more", "Waiting for its turn, after {count} more", index) : t("Waiting for its turn");
+      entry.note.replaceChildren(place, this.#makeButton(t("Cancel"), () => this.onCancel(entry.invocationId)));
     }
   }
 

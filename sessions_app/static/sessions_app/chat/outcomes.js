@@ -1,10 +1,11 @@
 // Outcomes of failed and cancelled invocations: a message, and a retry button at the last invocation.
 
-import { make, makeButton } from "./dom.js";
+import { make, makeAuto, makeButton } from "./dom.js";
+import { t } from "./language.js";
 import { quietErrors } from "./retried.js";
 
 const SENT_AGAIN = "retry:";
-const UNKNOWN = "Something went wrong. This message was not answered.";
+const UNKNOWN = t("Something went wrong. This message was not answered.");
 
 export class Outcomes {
   #shown = new Map();
@@ -86,23 +87,23 @@ export class Outcomes {
     const row = make("div", "outcome");
     if (!articles.length && outcome.text) {
       const article = make("article", "event person");
-      article.append(make("div", "said", outcome.text));
+      article.append(makeAuto("div", "said", outcome.text));
       row.append(article);
     }
     if (outcome.status === "cancelled") {
       if (articles.some((article) => "interrupted" in article.dataset)) return null;
-      row.append(make("p", "mark", outcome.error || "Stopped"));
+      row.append(make("p", "mark", outcome.error || t("Stopped")));
       return row;
     }
     if (!articles.some((article) => "error" in article.dataset)) {
-      row.append(make("p", "error", outcome.error || UNKNOWN));
+      row.append(makeAuto("p", "error", outcome.error || UNKNOWN));
     }
     if (outcome.id === this.#latestId) row.append(this.#makeRetryButton(outcome.id));
     return row.childElementCount ? row : null;
   }
 
   #makeRetryButton(id) {
-    const button = makeButton("", "Try again", () => {
+    const button = makeButton("", t("Try again"), () => {
       if (!this.onRetry(id)) return;
       this.onPress();
       button.disabled = true;

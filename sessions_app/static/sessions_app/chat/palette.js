@@ -3,6 +3,7 @@
 import { addressOf } from "./addresses.js";
 import { change } from "./chat_changes.js";
 import { make, makeButton, parse } from "./dom.js";
+import { t } from "./language.js";
 import { remove, rename } from "./menu.js";
 import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
@@ -11,28 +12,28 @@ await loadStyles("onDemand");
 
 const SEARCH_DELAY = 150;
 const SHORTCUTS = [
-  ["Ctrl+K", "Search chats and actions"],
-  ["?", "Show the shortcuts"],
-  ["Enter", "Send the message"],
-  ["Shift+Enter", "Begin a new line"],
-  ["Escape", "Cancel editing, close a menu"],
+  ["Ctrl+K", t("Search chats and actions")],
+  ["?", t("Show the shortcuts")],
+  ["Enter", t("Send the message")],
+  ["Shift+Enter", t("Begin a new line")],
+  ["Escape", t("Cancel editing, close a menu")],
 ];
 
 const dialog = make("dialog", "palette");
-const field = Object.assign(make("input", "search"), { type: "search", placeholder: "Search chats and actions", maxLength: 200 });
+const field = Object.assign(make("input", "search"), { type: "search", placeholder: t("Search chats and actions"), maxLength: 200 });
 const options = make("div", "palette-options");
 let timer = 0;
 let request = 0;
 let lastId = 0;
 
-dialog.setAttribute("aria-label", "Search chats and actions");
+dialog.setAttribute("aria-label", t("Search chats and actions"));
 field.setAttribute("role", "combobox");
-field.setAttribute("aria-label", "Search chats and actions");
+field.setAttribute("aria-label", t("Search chats and actions"));
 field.setAttribute("aria-expanded", "true");
 field.setAttribute("aria-controls", "palette-options");
 options.id = "palette-options";
 options.setAttribute("role", "listbox");
-options.setAttribute("aria-label", "Chats and actions");
+options.setAttribute("aria-label", t("Chats and actions"));
 document.body.append(dialog);
 
 field.addEventListener("input", () => {
@@ -66,7 +67,7 @@ export function showShortcuts() {
     row.append(make("dt", "", keys), make("dd", "", meaning));
     list.append(row);
   }
-  dialog.replaceChildren(make("h2", "", "Keyboard shortcuts"), list, makeButton("", "Close", () => dialog.close()));
+  dialog.replaceChildren(make("h2", "", t("Keyboard shortcuts")), list, makeButton("", t("Close"), () => dialog.close()));
   if (!dialog.open) dialog.showModal();
 }
 
@@ -86,7 +87,7 @@ async function fill() {
 
 function show(first, second) {
   options.replaceChildren(...[...first, ...second].map(([label, act]) => makeOption(label, act)));
-  if (!options.children.length) options.append(make("p", "muted", "Nothing found."));
+  if (!options.children.length) options.append(make("p", "muted", t("Nothing found.")));
   select(options.querySelector("[role=option]"));
 }
 
@@ -119,10 +120,10 @@ function allActions() {
   return [
     ...links,
     ...actionsOnThisChat(),
-    ["All chats and agents", () => location.assign(addressOf(""))],
-    ["Archived chats", () => location.assign(addressOf("?archived=1"))],
-    ["Keyboard shortcuts", showShortcuts],
-    ...(signOut ? [["Sign out", () => signOut.requestSubmit()]] : []),
+    [t("All chats and agents"), () => location.assign(addressOf(""))],
+    [t("Archived chats"), () => location.assign(addressOf("?archived=1"))],
+    [t("Keyboard shortcuts"), showShortcuts],
+    ...(signOut ? [[t("Sign out"), () => signOut.requestSubmit()]] : []),
   ];
 }
 
@@ -132,9 +133,9 @@ function actionsOnThisChat() {
   const reload = () => document.getElementById("chats").dispatchEvent(new Event("change"));
   const simple = (label, what) => [label, () => change(item.dataset.id, what).then(reload)];
   return [
-    ["Rename this chat", () => rename(item, reload)],
-    "pinned" in item.dataset ? simple("Unpin this chat", "unpin") : simple("Pin this chat", "pin"),
-    simple("Archive this chat", "archive"),
-    ["Delete this chat", () => remove(item, reload)],
+    [t("Rename this chat"), () => rename(item, reload)],
+    "pinned" in item.dataset ? simple(t("Unpin this chat"), "unpin") : simple(t("Pin this chat"), "pin"),
+    simple(t("Archive this chat"), "archive"),
+    [t("Delete this chat"), () => remove(item, reload)],
   ];
 }

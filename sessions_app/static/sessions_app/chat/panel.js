@@ -2,22 +2,23 @@
 
 import { addCodeHeads } from "./code.js";
 import { make, makeButton, parse } from "./dom.js";
+import { t } from "./language.js";
 import { loadStyles } from "./styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
 await loadStyles("onDemand");
 
-const LOST_FILE = "This cannot be shown. The file may have been deleted.";
+const LOST_FILE = t("This cannot be shown. The file may have been deleted.");
 let panel = null;
 let shownUrl = "";
 
 /** Show the part of the page at `url` in the panel; `trouble` is the sentence for the case that it cannot be read. */
-export async function showPanel(url, { label = "Files", trouble = LOST_FILE } = {}) {
+export async function showPanel(url, { label = t("Files"), trouble = LOST_FILE } = {}) {
   panel ??= makePanel();
   panel.setAttribute("aria-label", label);
   shownUrl = url;
   const body = panel.querySelector(".panel-body");
-  body.replaceChildren(make("p", "muted", "Loading…"));
+  body.replaceChildren(make("p", "muted", t("Loading…")));
   if (!panel.open) panel.showModal();
   const shown = await read(url).catch(() => make("p", "error", trouble));
   if (url === shownUrl) body.replaceChildren(shown);
@@ -46,7 +47,7 @@ async function read(url) {
 function makePanel() {
   const dialog = make("dialog", "panel");
   const close = makeButton("icon panel-close", "×", () => dialog.close());
-  close.setAttribute("aria-label", "Close");
+  close.setAttribute("aria-label", t("Close"));
   dialog.append(close, make("div", "panel-body"));
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.body.append(dialog);

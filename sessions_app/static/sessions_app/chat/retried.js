@@ -1,5 +1,7 @@
 // Errors of attempts that were repeated: they become quiet notes, because an answer or a newer error follows.
 
+import { t } from "./language.js";
+
 /** Make the errors quiet after which the same invocation has gone on. */
 export function quietRetriedErrors(articles) {
   const last = new Map(articles.map((article) => [article.dataset.invocation, article]));
@@ -12,6 +14,6 @@ export function quietRetriedErrors(articles) {
 export function quietErrors(row) {
   for (const error of row.querySelectorAll(".error")) {
     error.className = "mark";
-    error.prepend("An attempt failed: ");
+    error.prepend(`${t("An attempt failed:")} `);
   }
 }

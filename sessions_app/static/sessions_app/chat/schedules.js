@@ -1,6 +1,7 @@
 // Panel of the active and failed scheduled tasks of this chat, failed ones first, then by their next times.
 
 import { parse } from "./dom.js";
+import { plural } from "./language.js";
 import { loadStyles } from "./styles.js";
 import { showLocalTimes } from "./times.js";
 
@@ -40,7 +41,7 @@ export class Schedules {
     this.list.replaceChildren(...tasks.map((task) => parse(task.html)));
     showLocalTimes(this.list);
     const summary = this.panel.querySelector("summary");
-    summary.textContent = tasks.length === 1 ? "1 scheduled task" : `${tasks.length} scheduled tasks`;
+    summary.textContent = plural("{count} scheduled task", "{count} scheduled tasks", tasks.length);
     this.panel.hidden = tasks.length === 0;
     if (hadFocus && tasks.length) summary.focus();
   }

@@ -2,19 +2,20 @@
 
 import { addressOf } from "./addresses.js";
 import { make, parse } from "./dom.js";
+import { t } from "./language.js";
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 import { showLocalTimes } from "./times.js";
 
 await loadStyles("onDemand");
 
-const FAILED = "This did not work. Reload the page and try again.";
+const FAILED = t("This did not work. Reload the page and try again.");
 
 /** Show the dialog about the link of the chat `id`; `onChange` is called when the chat is shared or not any more. */
 export async function showSharing(id, onChange) {
   const url = addressOf(`chat/${id}/share/`);
   const dialog = make("dialog", "palette sharing");
-  dialog.setAttribute("aria-label", "Share this chat");
+  dialog.setAttribute("aria-label", t("Share this chat"));
   const actions = {
     share: () => show(dialog, post(url)).then(onChange),
     revoke: () => show(dialog, post(`${url}revoke/`)).then(onChange),
@@ -52,7 +53,7 @@ function report(dialog, text) {
 async function copyLink(dialog) {
   const field = dialog.querySelector("input");
   field.select();
-  if (!navigator.clipboard) throw new Error("The link is selected. Copy it with Ctrl+C.");
+  if (!navigator.clipboard) throw new Error(t("The link is selected. Copy it with Ctrl+C."));
   await navigator.clipboard.writeText(field.value);
-  dialog.querySelector("[data-copy]").textContent = "Copied";
+  dialog.querySelector("[data-copy]").textContent = t("Copied");
 }

@@ -1,6 +1,6 @@
 // State panel: updated from the state deltas of events.
 
-import { make } from "./dom.js";
+import { make, makeAuto } from "./dom.js";
 
 /** Apply a state delta to the panel. The values to display are in the HTML of the event. */
 export function showStateDelta(panel, eventHtml, delta) {
@@ -18,7 +18,7 @@ function findOrAddRow(panel, key) {
   if (existing) return existing;
   const row = make("div", "");
   row.dataset.key = key;
-  row.append(make("dt", "", key), make("dd", ""));
+  row.append(makeAuto("dt", "", key), makeAuto("dd", ""));
   const rows = panel.querySelector("dl");
   const next = [...rows.children].find((candidate) => candidate.dataset.key > key);
   rows.insertBefore(row, next ?? null);

@@ -1,8 +1,10 @@
 // Display of times in the user's time zone, and of durations.
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
+import { locale, t } from "./language.js";
+
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
+const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "short" });
 
 /** Show the times within `root` in the user's time zone. */
 export function showLocalTimes(root) {
@@ -34,7 +36,7 @@ function formatTime(moment, isToday, wantsDay) {
 
 /** Format whole seconds, such as "2 min 5 s". */
 export function formatDuration(seconds) {
-  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 60) return t("{seconds} s", { seconds });
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60 ? t("{minutes} min {seconds} s", { minutes, seconds: seconds % 60 }) : t("{hours} h {minutes} min", { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
 }

@@ -1,6 +1,7 @@
 // Short messages at the edge of the page, each with an optional button to undo what it tells.
 
 import { make, makeButton, moveFocus } from "./dom.js";
+import { t } from "./language.js";
 
 const SHOWN_FOR = 10000;
 const region = make("div", "toasts");
@@ -15,7 +16,7 @@ export function showToast(text, { onUndo, onOver } = {}) {
     remove(toast);
     onOver?.();
   }, SHOWN_FOR);
-  const undo = makeButton("plain", "Undo", () => {
+  const undo = makeButton("plain", t("Undo"), () => {
     clearTimeout(timer);
     remove(toast);
     onUndo();

@@ -1,6 +1,7 @@
 // Uploads: each file is sent at once, and shown above the message with its progress. The message refers to it.
 
-import { make, makeButton } from "./dom.js";
+import { make, makeAuto, makeButton } from "./dom.js";
+import { locale, plural, t } from "./language.js";
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 
@@ -36,23 +37,23 @@ export function offerFile(uploads, text, field, offer) {
     offer.hidden = true;
     field.focus();
   };
-  const attach = makeButton("primary", "Attach as a file", () => {
+  const attach = makeButton("primary", t("Attach as a file"), () => {
     close();
     upload(uploads, [new File([text], "pasted.txt", { type: "text/plain" })]);
   });
-  const count = (number) => number.toLocaleString();
-  const words = `The text has ${count(text.length)} characters; a message may have ${count(field.maxLength)}.`;
-  offer.replaceChildren(make("p", "", words), attach, makeButton("plain", "Cancel", close));
+  const count = (number) => number.toLocaleString(locale);
+  const words = t("The text has {count} characters; a message may have {most}.", { count: count(text.length), most: count(field.maxLength) });
+  offer.replaceChildren(make("p", "", words), attach, makeButton("plain", t("Cancel"), close));
   offer.hidden = false;
 }
 
 function problemOf({ name, size, type }, { region, items }) {
   const { mostBytes, mostFiles, accept } = region.dataset;
-  if (items.length >= mostFiles) return `A message may have ${mostFiles} files. “${name}” was not attached.`;
-  if (size === 0) return `“${name}” is empty, or a folder. Choose another file.`;
-  if (size > mostBytes) return `“${name}” has ${inWords(size)}; the limit is ${inWords(mostBytes)}.`;
+  if (items.length >= mostFiles) return plural("A message may have {count} file. “{name}” was not attached.", "A message may have {count} files. “{name}” was not attached.", mostFiles, { name });
+  if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
+  if (size > mostBytes) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(size), most: inWords(mostBytes) });
   const isAccepted = (pattern) => pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));
-  if (accept && type && !accept.split(",").some(isAccepted)) return `“${name}” is of the type ${type}. Files may be: ${accept}.`;
+  if (accept && type && !accept.split(",").some(isAccepted)) return t("“{name}” is of the type {type}. Files may be: {accept}.", { name, type, accept });
   return "";
 }
 
@@ -68,7 +69,7 @@ function send(uploads, item) {
     item.bar?.setAttribute("value", item.progress);
   };
   request.onload = () => finish(uploads, item, request);
-  request.onerror = () => fail(uploads, item, "No connection.");
+  request.onerror = () => fail(uploads, item, t("No connection."));
   request.open("POST", uploads.region.dataset.url);
   request.send(form);
   uploads.update();
@@ -77,12 +78,12 @@ function send(uploads, item) {
 function finish(uploads, item, request) {
   const answer = readJson(request.responseText);
   if (request.status !== 201) {
-    fail(uploads, item, answer.error ?? "The server did not take the file. Reload the page, then try again.");
+    fail(uploads, item, answer.error ?? t("The server did not take the file. Reload the page, then try again."));
     return;
   }
   const { name, version, facts, url, is_image: isImage } = answer;
   Object.assign(item, { name, version, facts, url, isImage, state: "ready", file: null });
-  tell(`${name} is attached.`);
+  tell(t("{name} is attached.", { name }));
   uploads.onStored();
   uploads.update();
 }
@@ -90,12 +91,12 @@ function finish(uploads, item, request) {
 function fail(uploads, item, reason) {
   Object.assign(item, { state: "failed", reason });
   uploads.update();
-  uploads.onProblem(`“${item.name}” was not uploaded. ${reason}`);
+  uploads.onProblem(t("“{name}” was not uploaded. {reason}", { name: item.name, reason }));
 }
 
 async function remove(uploads, item) {
   discard(uploads, item);
-  tell(`${item.name} was removed.`);
+  tell(t("{name} was removed.", { name: item.name }));
   uploads.onProblem("");
   await uploads.remove(item);
   (uploads.region.querySelector("button") ?? document.getElementById("message")).focus();
@@ -106,19 +107,19 @@ function makeChip(uploads, item) {
   chip.dataset.state = item.state;
   if (item.isImage) chip.append(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
   const words = make("span", "upload-words");
-  words.append(make("span", "upload-name", item.name), make("small", "", item.state === "failed" ? "Not uploaded" : item.facts));
+  words.append(makeAuto("span", "upload-name", item.name), make("small", "", item.state === "failed" ? t("Not uploaded") : item.facts));
   chip.append(words);
   if (item.state === "uploading") chip.append((item.bar = makeBar(item)));
-  if (item.state === "failed") chip.append(makeButton("plain", "Retry", () => send(uploads, item)));
+  if (item.state === "failed") chip.append(makeButton("plain", t("Retry"), () => send(uploads, item)));
   const button = makeButton("icon", "×", () => remove(uploads, item));
-  button.setAttribute("aria-label", `Remove ${item.name}`);
+  button.setAttribute("aria-label", t("Remove {name}", { name: item.name }));
   chip.append(button);
   return chip;
 }
 
 function makeBar(item) {
   const bar = document.createElement("progress");
-  bar.setAttribute("aria-label", `Upload of ${item.name}`);
+  bar.setAttribute("aria-label", t("Upload of {name}", { name: item.name }));
   bar.setAttribute("value", item.progress);
   return bar;
 }
@@ -136,6 +137,7 @@ function readJson(text) {
 }
 
 function inWords(bytes) {
-  if (bytes < KILOBYTE) return `${bytes} bytes`;
-  return bytes < MEGABYTE ? `${(bytes / KILOBYTE).toFixed(1)} KB` : `${(bytes / MEGABYTE).toFixed(1)} MB`;
+  if (bytes < KILOBYTE) return plural("{count} byte", "{count} bytes", bytes);
+  const rounded = (size) => size.toLocaleString(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return bytes < MEGABYTE ? t("{size} KB", { size: rounded(bytes / KILOBYTE) }) : t("{size} MB", { size: rounded(bytes / MEGABYTE) });
 }

@@ -1,5 +1,7 @@
 // Files of the message that is being written. `upload_files.js` sends and shows them, and is loaded with the first file.
 
+import { t } from "./language.js";
+
 export class Uploads {
   #lists = new Map(); // by the name of the slot of the text that they belong to: the draft, or an edited message
   #slot = null;
@@ -39,7 +41,7 @@ export class Uploads {
     const waiting = this.items.find(({ state }) => state !== "ready");
     if (waiting) {
       const isFailed = waiting.state === "failed";
-      this.onProblem(isFailed ? "Remove the file that was not uploaded, or try again." : "Wait until the files are uploaded.");
+      this.onProblem(isFailed ? t("Remove the file that was not uploaded, or try again.") : t("Wait until the files are uploaded."));
       return null;
     }
     const files = this.items;

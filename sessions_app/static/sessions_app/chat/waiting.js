@@ -1,5 +1,6 @@
 // Sign of work: what the agent is doing and for how long. Screen readers are told once for each message.
 
+import { t } from "./language.js";
 import { formatDuration } from "./times.js";
 
 const LONGEST_SECONDS = 3600;
@@ -41,9 +42,9 @@ export class Waiting {
   }
 
   #describe({ status }) {
-    if (status === "queued") return "Waiting to start…";
+    if (status === "queued") return t("Waiting to start…");
     const calls = this.conversation.findAll('.tool[data-call-id][data-state="open"]:not([data-long-running])');
-    return calls.at(-1)?.querySelector(".tool-running").textContent ?? "Thinking…";
+    return calls.at(-1)?.querySelector(".tool-running").textContent ?? t("Thinking…");
   }
 
   // The newest event began the wait, unless the clocks of server and browser differ too much.
