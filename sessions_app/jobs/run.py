@@ -200,10 +200,8 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
     """Queue the job for a retry after `seconds`. Until then `sent_at` is in the future and the sweep skips it."""
     due = Now() + timedelta(seconds=seconds)
-    texts = {
-        "error": storable(gettext_noop("{0} It will be retried.").format(_sentence(error))),
-        "error_detail": describe(error),
-    }
+    sentence = gettext_noop("{0} It will be retried.").format(_sentence(error))
+    texts = {"error": storable(sentence), "error_detail": describe(error)}
     if _this_attempt(job).update(status=JobStatus.QUEUED, sent_at=due, **texts):
         job.refresh_from_db()
         publish_job(job)

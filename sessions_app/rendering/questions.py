@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from pydantic import ValidationError
 
 from runtime import types
@@ -125,7 +125,7 @@ def payload_fields(payload: Any) -> list[Field]:
     values = payload if isinstance(payload, Mapping) else {"": payload}
     types_of = ((name, _input_type(values[name])) for name in sorted(values))
     return [
-        Field(name, label(name) or gettext("Answer"), input_type, _input_value(values[name]))
+        Field(name, label(name) or pgettext("noun", "Answer"), input_type, _input_value(values[name]))
         for name, input_type in types_of
         if input_type
     ]

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, tzinfo
 from celery.schedules import crontab
 from django.utils.translation import gettext, gettext_lazy
 
+from sessions_app.timing.moments import Length
+
 DAYS = (
     *(gettext_lazy("Sunday"), gettext_lazy("Monday"), gettext_lazy("Tuesday"), gettext_lazy("Wednesday")),
     *(gettext_lazy("Thursday"), gettext_lazy("Friday"), gettext_lazy("Saturday")),
@@ -44,7 +46,7 @@ class WallClockCrontab(crontab):
 
     @property
     def words(self) -> str:
-        """Description such as "every weekday at 09:00" in the active language; empty for a crontab that needs a long one."""
+        """The schedule in the active language, such as "every weekday at 09:00"; empty when that would be long."""
         times = [f"{hour:02}:{minute:02}" for hour in sorted(self.hour) for minute in sorted(self.minute)]
         days = self._describe_days()
         if not days or len(times) > MAX_LISTED_TIMES:
@@ -60,7 +62,7 @@ class WallClockCrontab(crontab):
             day = {"day": min(self.day_of_month)}
             return gettext("on day %(day)s of every month") % day if is_single_day else ""
         if is_any_weekday:
-            return gettext("every day")
+            return Length(1, "day").every
         if self.day_of_week == WEEKDAYS:
             return gettext("every weekday")
         return gettext("every %(days)s") % {

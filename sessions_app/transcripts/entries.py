@@ -231,8 +231,5 @@ def _handover(agent: str, other: str) -> str:
 def _file_pieces(files: Iterable[FileLink]) -> Iterator[Piece]:
     for file in files:
         version = gettext("version %(number)s") % {"number": file.version + 1}
-        yield Piece(
-            "file",
-            f"{file.name} ({version})" if file.version else file.name,
-            picture_url=file.url if file.is_image else "",
-        )
+        text = f"{file.name} ({version})" if file.version else file.name
+        yield Piece("file", text, picture_url=file.url if file.is_image else "")

@@ -80,9 +80,9 @@ def _of_templates() -> Iterator[Message]:
             yield from (Message(path, text) for _, text in TEMPLATE_GETTEXT.findall(source))
 
 
-def _nodes(parent: Template | Node) -> Iterator[Node]:
-    yield from parent.nodelist.get_nodes_by_type(TranslateNode)
-    yield from parent.nodelist.get_nodes_by_type(BlockTranslateNode)
+def _nodes(template: Template) -> Iterator[Node]:
+    for kind in (TranslateNode, BlockTranslateNode):
+        yield from template.nodelist.get_nodes_by_type(kind)
 
 
 def _of_python(path: str, tree: ast.Module) -> Iterator[Message]:
