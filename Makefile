@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without compiled modules the start of each process takes twice the CPU time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run stop test lint format bench chaos tour wheel
+.PHONY: run stop test lint format translations bench chaos tour wheel
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m adk_site.dev
@@ -33,6 +33,9 @@ lint: $(INSTALLED)
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+translations: $(INSTALLED)
+	$(BIN)/python -m tests.catalogues
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks

@@ -12,10 +12,24 @@ import re
 from functools import cache
 from pathlib import Path
 
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext, gettext_noop
 
 LOCALE = Path(__file__).parent / "locale"
 PLACEHOLDER = re.compile(r"\\\{\d\\\}")
+OF_THE_RUNTIME = (
+    gettext_noop("The model is overloaded. Try again in a moment."),
+    gettext_noop("The model cannot be used at the moment. Tell the people who run this site."),
+    gettext_noop("The model did not answer in time. Try again in a moment."),
+    gettext_noop("The model refused the request. Try again, or begin a new conversation."),
+    gettext_noop("The model's server sent a response that cannot be read. Try again in a moment."),
+    gettext_noop("The connection to the model broke in the middle of its answer."),
+    gettext_noop("The model could not answer. Try again in a moment."),
+    gettext_noop("The model stopped its answer: {0}."),
+    gettext_noop("The model refused the request: {0}."),
+    gettext_noop("The model sent a response without an answer."),
+    gettext_noop("The model cannot read files of the type {0}. Begin a new conversation without this file."),
+)
+"""Sentences of `runtime/models/`, which knows no catalogues."""
 LONGEST_SENTENCE = 2_000
 """Longer texts are of agents and their tools: no pattern is tried on them."""
 

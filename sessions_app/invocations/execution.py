@@ -50,12 +50,17 @@ from sessions_app.services.session_service import CommittedEvent, DjangoSessionS
 from sessions_app.toolset_use import using
 
 EXCESS = {
-    "person": "As many of your messages as may be answered at once are being answered already. "
-    "Wait until one of them is complete, then send this again.",
-    "app": "As many people as can be answered at once are being answered already. Send this again in a moment.",
+    "person": gettext_noop(
+        "As many of your messages as may be answered at once are being answered already. "
+        "Wait until one of them is complete, then send this again."
+    ),
+    "app": gettext_noop(
+        "As many people as can be answered at once are being answered already. Send this again in a moment."
+    ),
 }
 """Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
-USED_UP = "You have used today's {amount}. Try again after midnight ({zone})."
+USED_UP_TOKENS = gettext_noop("You have used today's {0} tokens. Try again after midnight ({1}).")
+USED_UP_COST = gettext_noop("You have used today's {0} of cost. Try again after midnight ({1}).")
 
 
 class Execution:
@@ -254,7 +259,8 @@ class Execution:
 
 def _excess_message(excess: str) -> str:
     """Return the sentence for the person, by the limit that a claim exceeds."""
-    amounts = {"tokens": f"{conf().tokens_per_person} tokens", "cost": f"{conf().cost_per_person:g} of cost"}
-    if excess in amounts:
-        return USED_UP.format(amount=amounts[excess], zone=settings.TIME_ZONE)
+    if excess == "tokens":
+        return USED_UP_TOKENS.format(conf().tokens_per_person, settings.TIME_ZONE)
+    if excess == "cost":
+        return USED_UP_COST.format(f"{conf().cost_per_person:g}", settings.TIME_ZONE)
     return EXCESS[excess]
