@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 
 from celery.schedules import crontab
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from sessions_app.timing.moments import Length
 
@@ -74,4 +74,4 @@ def _join(items: list[str]) -> str:
     *others, last = items
     if not others:
         return last
-    return gettext("%(items)s and %(last)s") % {"items": ", ".join(others), "last": last}
+    return gettext("%(items)s and %(last)s") % {"items": pgettext("list", ", ").join(others), "last": last}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -24,6 +25,9 @@ PLURAL_RULES = {
     ),
 }
 """By language the rule of gettext, and the categories of `Intl.PluralRules` in the order of its forms."""
+
+WITHOUT_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+"""In place of the time of writing, so that the same sentences give the same file."""
 
 
 def po_file(language: str) -> Path:
@@ -91,8 +95,9 @@ msgstr ""
 
 def mo_bytes(language: str) -> bytes:
     """Return the `.mo` file of a language's `.po` file."""
-    file = io.BytesIO()
-    write_mo(file, read(language))
+    file, catalogue = io.BytesIO(), read(language)
+    catalogue.creation_date = WITHOUT_TIME
+    write_mo(file, catalogue)
     return file.getvalue()
 
 

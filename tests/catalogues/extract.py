@@ -73,7 +73,8 @@ def _of_templates() -> Iterator[Message]:
             path, source = str(file.relative_to(ROOT)), file.read_text()
             for node in _nodes(engine.from_string(source)):
                 if isinstance(node, TranslateNode):
-                    yield Message(path, str(node.filter_expression.var.literal))
+                    context = str(node.message_context.var) if node.message_context else ""
+                    yield Message(path, str(node.filter_expression.var.literal), context=context)
                 elif isinstance(node, BlockTranslateNode):
                     plural = node.render_token_list(node.plural)[0] if node.plural else ""
                     yield Message(path, node.render_token_list(node.singular)[0], plural)

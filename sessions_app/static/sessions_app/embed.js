@@ -7,9 +7,9 @@ const STYLES = `
   button { display: grid; place-items: center; padding: 0; border: 0; border-radius: 50%; cursor: pointer; }
   button:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
   svg { width: 1.5rem; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
-  .open { position: fixed; z-index: 1000; inset: auto 1.25rem 1.25rem auto; width: 3.5rem; height: 3.5rem; background: var(--accent); color: var(--adk-chat-on-accent, light-dark(#fff, #06201d)); box-shadow: 0 2px 12px #0004; }
-  .close { position: absolute; inset: 0.4rem 0.4rem auto auto; width: 2.75rem; height: 2.75rem; background: none; color: var(--adk-chat-ink, light-dark(#1f2023, #ececee)); }
-  [popover] { inset: auto 1.25rem 5.75rem auto; width: min(25rem, 100vw - 2.5rem); height: min(42rem, 100dvh - 7rem); margin: 0; padding: 0; border: 0; overflow: visible; background: none; }
+  .open { position: fixed; z-index: 1000; inset-block: auto 1.25rem; inset-inline: auto 1.25rem; width: 3.5rem; height: 3.5rem; background: var(--accent); color: var(--adk-chat-on-accent, light-dark(#fff, #06201d)); box-shadow: 0 2px 12px #0004; }
+  .close { position: absolute; inset-block: 0.4rem auto; inset-inline: auto 0.4rem; width: 2.75rem; height: 2.75rem; background: none; color: var(--adk-chat-ink, light-dark(#1f2023, #ececee)); }
+  [popover] { inset-block: auto 5.75rem; inset-inline: auto 1.25rem; width: min(25rem, 100vw - 2.5rem); height: min(42rem, 100dvh - 7rem); margin: 0; padding: 0; border: 0; overflow: visible; background: none; }
   [popover] iframe { --adk-chat-room: 2.75rem; box-shadow: 0 8px 32px #0003; }
   @media (max-width: 30rem) {
     [popover] { inset: 0; width: 100vw; height: 100dvh; max-width: none; max-height: none; }

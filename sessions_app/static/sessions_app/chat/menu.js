@@ -61,7 +61,8 @@ export class ItemMenu {
     const { width, height } = this.popup.getBoundingClientRect();
     const isRoomBelow = anchor.bottom + height + EDGE < innerHeight;
     this.popup.style.top = `${Math.max(EDGE, isRoomBelow ? anchor.bottom : anchor.top - height)}px`;
-    this.popup.style.left = `${Math.max(EDGE, Math.min(anchor.right - width, innerWidth - width - EDGE))}px`;
+    const left = document.dir === "rtl" ? anchor.left : anchor.right - width;
+    this.popup.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`;
   }
 
   #simple(label, what) {

@@ -1,0 +1,152 @@
+"""Contract: people chat in German, Spanish and Arabic, in their theme and their time zone, on a phone, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import PERSON
+from tests.browser.model import Model
+from tests.browser.test_fits_everybody import TOO_SMALL, serious_problems
+from tests.model_server import Call, Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 860}
+ENGLISH = re.compile(
+    r"\b(Approve|Reject|Cancel|Running|Waiting|Thinking|New chat|Search|Send|Write a message|You|Files|Sign out)\b"
+)
+OUTSIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((element) => element.checkVisibility() && !element.closest("pre, .scroll, .item-title, .visually-hidden, .skip, .trouble"))
+  .filter((element) => { const { left, right } = element.getBoundingClientRect(); return right > innerWidth + 1 || left < -1; })
+  .map((element) => element.outerHTML.slice(0, 150))"""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a person reads in one language."""
+
+    locale: str
+    direction: str
+    approve: str
+    approved: str
+    cancel: str
+    cancelled: str
+
+
+LANGUAGES = {
+    "de": Words("de-DE", "ltr", "Genehmigen", "Von Ihnen genehmigt", "Abbrechen", "Abgebrochen"),
+    "es": Words("es-MX", "ltr", "Aprobar", "Aprobado por usted", "Cancelar", "Cancelado"),
+    "ar": Words("ar-EG", "rtl", "موافقة", "وافقت عليه أنت", "إلغاء", "أُلغيت"),
+}
+
+
+@pytest.fixture(params=list(LANGUAGES))
+def language(request: pytest.FixtureRequest) -> str:
+    code: str = request.param
+    return code
+
+
+@pytest.fixture
+def phone(
+    browser: Browser, site: Stack, signed_in: Callable[[str], StorageState], language: str
+) -> Iterator[ChatPage]:
+    """A tab on the phone of a person in Tokyo whose browser asks for the language."""
+    context = browser.new_context(
+        storage_state=signed_in(PERSON),
+        locale=LANGUAGES[language].locale,
+        timezone_id="Asia/Tokyo",
+        viewport=PHONE,  # type: ignore[arg-type]
+        reduced_motion="reduce",
+    )
+    tab = ChatPage(context.new_page(), site.base_url)
+    yield tab
+    context.close()
+    assert tab.errors == []
+
+
+def choose(page: Page, field: str, value: str) -> None:
+    """Choose a value in the menu of languages and themes, by keyboard as by mouse."""
+    if page.locator("#side").count():
+        page.locator(".bar button[popovertarget=side]").click()
+    menu = page.locator(".preferences")
+    menu.locator("summary").press("Enter")
+    menu.locator(f"select[name={field}]").select_option(value)
+    menu.locator("button").click()
+    page.wait_for_load_state()
+
+
+def play(model: Model) -> None:
+    """Script a tool and a job that asks something, then an approval."""
+    model.play(
+        Turn(calls=[Call(name="remember_name", args={"name": "عمر"})]),
+        Turn(
+            calls=[Call(name="write_report", args={"topic": "sales", "group_by": "region", "precise": True})]
+        ),
+        Turn(text=["تم. **Done** with `code`."]),
+        Turn(text=["As you wish."]),
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+        Turn(text=["The money is on its way."]),
+    )
+
+
+def SHOT(page, name):
+    page.screenshot(path=f"/tmp/shots/{name}-360.png")
+    page.set_viewport_size(DESK)
+    page.screenshot(path=f"/tmp/shots/{name}-wide.png")
+    page.set_viewport_size(PHONE)
+
+
+def say(tab: ChatPage, text: str) -> None:
+    """Send a message, in whichever language the field has its label."""
+    tab.page.locator("#message").fill(text)
+    tab.page.locator("#message").press("Enter")
+
+
+def assert_fits(page: Page) -> None:
+    """Assert that nothing is outside of the window, that controls are large enough, and that axe is content."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate(OUTSIDE) == []
+    assert page.evaluate(TOO_SMALL) == []
+    assert serious_problems(page) == []
+
+
+def test_a_whole_conversation_is_in_the_language_of_the_person(
+    phone: ChatPage, model: Model, language: str
+) -> None:
+    page, words = phone.page, LANGUAGES[language]
+    play(model)
+    page.goto(phone.address("/chat/new/help_desk/"))
+    root = page.locator("html")
+    expect(root).to_have_attribute("lang", language)
+    expect(root).to_have_attribute("dir", words.direction)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "connected")
+    say(phone, "مرحبا, hello")
+    page.locator(".job").get_by_role("button", name=words.approve).click()
+    page.locator(".job").get_by_role("button", name=words.cancel).click()
+    phone.wait_for_answer("As you wish.")
+    expect(page.locator(".job-status")).to_have_text(words.cancelled)
+    say(phone, "Refund 1001")
+    page.locator(".question").get_by_role("button", name=words.approve).click()
+    phone.wait_for_answer("The money is on its way.")
+    expect(page.locator(".verdict")).to_contain_text(words.approved)
+    live = page.locator("#log").inner_text()
+    SHOT(page, f"{language}-light")
+    assert_fits(page)
+    choose(page, "theme", "dark")
+    expect(root).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    expect(page.locator("#connection")).to_have_attribute("data-state", "connected")
+    SHOT(page, f"{language}-dark")
+    assert_fits(page)
+    assert not ENGLISH.search(page.locator("#log").inner_text()), page.locator("#log").inner_text()
+    assert not ENGLISH.search(live), live
+    hour = (datetime.now(UTC) + timedelta(hours=9)).hour
