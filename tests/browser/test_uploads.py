@@ -21,12 +21,15 @@ from tests.model_server import Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 UPLOADS = re.compile(r"/files/(\?.*)?$")
-DROP = """(files) => {
+DROP = """async (files) => {
   const data = new DataTransfer();
   for (const { name, text, size } of files)
     data.items.add(new File([text ?? new Uint8Array(size)], name, { type: "text/plain" }));
-  for (const type of ["dragover", "drop"])
+  const fire = (type) =>
     document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+  fire("dragenter");
+  while (fire("dragover")) await new Promise((resolve) => setTimeout(resolve, 10)); // as a hand does, until it is taken
+  fire("drop");
 }"""
 PASTE = """({ text, image }) => {
   const data = new DataTransfer();

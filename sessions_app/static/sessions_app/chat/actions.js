@@ -1,10 +1,10 @@
-// Actions under answers and messages: copy, regenerate, feedback, and what an answer cost for those who may know.
+// Actions under answers and messages: copy, regenerate, feedback, and the cost.
 
 import { make, makeButton } from "./dom.js";
-import { locale, plural, t } from "./language.js";
+import { t } from "./language.js";
 
 const COPIED_MILLISECONDS = 2000;
-const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
+const loadCopy = () => import("./copy.js");
 
 export class Actions {
   #opinions = new Map(); // by the seq of the answer
@@ -23,10 +23,12 @@ export class Actions {
       const button = event.target.closest(".actions [data-act]");
       if (!button) return;
       const article = button.closest("article");
-      if (button.dataset.act === "copy") this.#copy(article, button);
+      if (button.dataset.act === "copy") loadCopy().then(({ copyAnswer }) => copyAnswer(article, button, this));
       else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
       else this.#rate(article, button.dataset.act);
     });
+    // Loaded before the button is pressed: browsers copy only at once after a press.
+    for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadCopy, { once: true });
     this.update();
   }
 
@@ -76,36 +78,8 @@ export class Actions {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
     bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
-    bar.querySelector(".cost").textContent = describeCost(articles);
+    if (articles.some(({ dataset }) => dataset.tokens || dataset.cost)) import("./cost.js").then(({ showCost }) => showCost(bar, articles));
   }
-
-  // As Markdown for plain text fields, and as rich text for documents.
-  async #copy(article, button) {
-    const text = fetch(`${this.url}${article.dataset.seq}/text/`).then(readText);
-    const types = { "text/plain": text.then((markdown) => new Blob([markdown], { type: "text/plain" })) };
-    types["text/html"] = new Blob([richText(article)], { type: "text/html" });
-    try {
-      await navigator.clipboard.write([new ClipboardItem(types)]);
-      showCopied(button);
-      this.tell(t("Copied."));
-    } catch {
-      this.onTrouble(t("The answer could not be copied. Try again."));
-    }
-  }
-}
-
-function readText(response) {
-  if (!response.ok) throw new Error(`${response.status}`);
-  return response.text();
-}
-
-function richText(article) {
-  const texts = [...article.querySelectorAll(":scope > .prose")].map((text) => text.cloneNode(true));
-  for (const text of texts) {
-    text.querySelectorAll(".code-head").forEach((head) => head.remove());
-    for (const code of text.querySelectorAll("pre code")) code.textContent = code.textContent; // without its colours
-  }
-  return texts.map((text) => text.innerHTML).join("");
 }
 
 function addCopy(bar) {
@@ -117,15 +91,4 @@ function addCopy(bar) {
   button.dataset.copy = "";
   button.append(make("span", "visually-hidden", ` ${t("this message")}`));
   bar.prepend(button);
-}
-
-function showCopied(button) {
-  button.dataset.done = "";
-  setTimeout(() => delete button.dataset.done, COPIED_MILLISECONDS);
-}
-
-function describeCost(articles) {
-  const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
-  const [tokens, price] = [sum("tokens"), sum("cost")];
-  return [tokens && plural("{count} token", "{count} tokens", tokens), price && t("cost {price}", { price: cost.format(price) })].filter(Boolean).join(", ");
 }

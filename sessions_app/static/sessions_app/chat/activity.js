@@ -1,7 +1,5 @@
 // Activity of all chats of the person: what waits for the person, runs and comes. The server renders it for the panel.
 
-import { t } from "./language.js";
-
 const NEWS_DELAY = 300;
 let panel = null;
 let url = "";
@@ -12,7 +10,7 @@ export function setUpActivity(button) {
   url = button.dataset.url;
   button.addEventListener("click", async () => {
     panel = await import("./panel.js");
-    panel.showPanel(url, { label: t("Activity"), trouble: t("The activity cannot be read now. Try again in a moment.") });
+    panel.showPanel(url, panel.ACTIVITY);
   });
 }
 

@@ -1,5 +1,6 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
+import { t } from "./language.js";
 import { loadStyles } from "./styles.js";
 
 await loadStyles("onDemand");
@@ -9,9 +10,9 @@ const EDITED = "edit";
 export class Edit {
   #article = null;
 
-  /** @param onLost - Callback when the edited message was replaced in another tab. */
-  constructor(bar, { storage, conversation, composer, onLost }) {
-    Object.assign(this, { bar, storage, composer, onLost });
+  /** @param onTrouble - Callback with a sentence when the edited message was replaced in another tab. */
+  constructor(bar, { storage, conversation, composer, onTrouble }) {
+    Object.assign(this, { bar, storage, composer, onTrouble });
     bar.querySelector("button").addEventListener("click", () => this.#cancel());
     bar.parentElement.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && this.#article) this.#cancel();
@@ -30,7 +31,7 @@ export class Edit {
   handleRewind() {
     if (!this.#article || this.#article.isConnected) return;
     this.#end({ keepsText: true });
-    this.onLost();
+    this.onTrouble(t("The message that you were editing was removed. Your text will be sent as a new message."));
   }
 
   /** Begin to edit the message of an article. */

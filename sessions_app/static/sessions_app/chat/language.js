@@ -1,24 +1,24 @@
-// Sentences in the language of the page. The English sentences are the keys of a catalogue, `sentences/<language>.js`.
+// Sentences in the language of the page; the English ones are the keys of the catalogue, `sentences/<language>.js`.
 
 const { lang } = document.documentElement;
 const { sentences = {} } = globalThis;
 const rules = new Intl.PluralRules(lang);
 
-/** Locale of times and numbers: the person's own one for this language, such as that of a country. */
+/** Locale of times and numbers: the language of the page in the person's country. */
 export const locale = navigator.languages.find((name) => name.split("-")[0] === lang) ?? lang;
 const number = new Intl.NumberFormat(locale);
 
-/** Return the sentence in the language of the page, with the values in place of their names in braces. */
+/** Return the sentence, with the values in place of their names in braces. */
 export function t(sentence, values) {
   return fill(sentences[sentence] ?? sentence, values);
 }
 
-/** Return the form of the sentence for a number, which is the value `count`. */
+/** Return the form of the sentence for the number `{count}`. */
 export function plural(one, other, count, values) {
   const forms = sentences[one] ?? { one, other };
   return fill(forms[rules.select(count)] ?? forms.other, { count: number.format(count), ...values });
 }
 
-function fill(sentence, values = {}) {
-  return sentence.replace(/{(\w+)}/g, (whole, name) => values[name] ?? whole);
+function fill(sentence, values) {
+  return sentence.replace(/{(\w+)}/g, (_, name) => values[name]);
 }

@@ -18,18 +18,6 @@ import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 import { listenForFiles, Uploads } from "./uploads.js";
 
-const CONNECTION_LABELS = {
-  connected: t("Connected"),
-  reconnecting: t("Reconnecting…"),
-  offline: t("Offline"),
-  gone: t("Chat not found"),
-  "signed-out": t("Signed out"),
-};
-const CLOSED_NOTICES = {
-  gone: t("This chat no longer exists. It may have been deleted in another tab."),
-  "signed-out": t("You are signed out. Reload the page to sign in."),
-};
-
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
 const { session, socket: socketPath, events: eventsUrl } = main.dataset;
@@ -117,8 +105,7 @@ const loadSchedules = once(async () => {
 let edit = null;
 const loadEdit = once(async () => {
   const { Edit } = await import("./edit.js");
-  const onLost = () => showNotice(t("The message that you were editing was removed. Your text will be sent as a new message."));
-  edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, onLost });
+  edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, onTrouble: showNotice });
 });
 
 const handlers = {
@@ -189,11 +176,12 @@ function onFrame(frame) {
 
 function onState(state) {
   byId("connection").dataset.state = state;
-  byId("connection").textContent = CONNECTION_LABELS[state];
-  byId("reconnect").hidden = Boolean(CLOSED_NOTICES[state]);
-  if (CLOSED_NOTICES[state]) {
+  const words = byId("connection-words").content.querySelector(`[data-state=${state}]`);
+  byId("connection").textContent = words.textContent;
+  byId("reconnect").hidden = "notice" in words.dataset;
+  if (byId("reconnect").hidden) {
     freezeStorage();
-    showNotice(CLOSED_NOTICES[state]);
+    showNotice(words.dataset.notice);
     composer.close();
   }
 }

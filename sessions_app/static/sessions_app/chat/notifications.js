@@ -1,9 +1,18 @@
 // Notifications of the browser, shown while the tab is hidden to a person who wants them.
 
-import { Choices } from "./storage.js";
+import { ChatStorage } from "./storage.js";
 
+const CHOICE_PREFIX = "choice:";
 const CHOICE = "notifications";
 let shown = null;
+
+/** Choices of a person, by the person's id. They outlive the sign-out, so that nobody is asked again. */
+class Choices extends ChatStorage {
+  constructor(person) {
+    super({ person, session: "" }, localStorage);
+    this.prefix = `${CHOICE_PREFIX}${person}:`;
+  }
+}
 
 /** True when the person can still be asked: there is no choice yet, and the browser does not forbid notifications. */
 export function isUndecided(person) {

@@ -8,12 +8,13 @@ import { showElapsed, showLocalTimes } from "./times.js";
 
 await loadStyles("onDemand");
 
-const LOST_FILE = t("This cannot be shown. The file may have been deleted.");
+const FILE = { label: t("Files"), trouble: t("This cannot be shown. The file may have been deleted.") };
+export const ACTIVITY = { label: t("Activity"), trouble: t("The activity cannot be read now. Try again in a moment.") };
 let panel = null;
 let shownUrl = "";
 
 /** Show the part of the page at `url` in the panel; `trouble` is the sentence for the case that it cannot be read. */
-export async function showPanel(url, { label = t("Files"), trouble = LOST_FILE } = {}) {
+export async function showPanel(url, { label, trouble } = FILE) {
   panel ??= makePanel();
   panel.setAttribute("aria-label", label);
   shownUrl = url;

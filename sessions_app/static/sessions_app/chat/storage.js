@@ -1,7 +1,6 @@
-// What the browser keeps: text that is not sent yet, for each person and chat until the person signs out; and choices.
+// What the browser keeps: text that is not sent yet, for each person and chat until the person signs out.
 
 const PREFIX = "chat:";
-const CHOICE_PREFIX = "choice:";
 let isFrozen = false;
 
 export class ChatStorage {
@@ -31,14 +30,6 @@ export class ChatStorage {
   names(start) {
     const keys = Object.keys(this.area).filter((key) => key.startsWith(this.prefix + start));
     return keys.map((key) => key.slice(this.prefix.length));
-  }
-}
-
-/** Choices of a person, by the person's id. They outlive the sign-out, so that nobody is asked again. */
-export class Choices extends ChatStorage {
-  constructor(person) {
-    super({ person, session: "" }, localStorage);
-    this.prefix = `${CHOICE_PREFIX}${person}:`;
   }
 }
 

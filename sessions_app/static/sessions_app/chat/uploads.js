@@ -101,21 +101,8 @@ export function listenForFiles(uploads, { button, input, field, offer }) {
     input.value = "";
     field.focus();
   });
-  const hasFiles = (event) => !field.disabled && event.dataTransfer?.types.includes("Files");
-  const setDropping = (isDropping) => document.body.toggleAttribute("data-dropping", isDropping);
-  addEventListener("dragover", (event) => {
-    if (!hasFiles(event)) return;
-    event.preventDefault();
-    setDropping(true);
-  });
-  addEventListener("dragleave", (event) => event.relatedTarget === null && setDropping(false));
-  addEventListener("drop", (event) => {
-    setDropping(false);
-    if (!hasFiles(event)) return;
-    event.preventDefault();
-    uploads.add([...event.dataTransfer.files]);
-    field.focus();
-  });
+  // Loaded when something is dragged in, before it can be dropped.
+  addEventListener("dragenter", async () => (await import("./drop.js")).takeDroppedFiles(uploads, field), { once: true });
   field.addEventListener("paste", (event) => handlePaste(event, uploads, field, offer));
 }
 

@@ -1,7 +1,10 @@
 // Sign of work: what the agent is doing and for how long. Screen readers are told once for each message.
 
 import { t } from "./language.js";
+import { loadStyles } from "./styles.js";
 import { formatDuration } from "./times.js";
+
+await loadStyles("onDemand");
 
 const LONGEST_SECONDS = 3600;
 const LONG_MILLISECONDS = 20000;

@@ -1,0 +1,13 @@
+// Tokens and cost of an answer, for people who see details.
+
+import { locale, plural, t } from "./language.js";
+
+const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
+
+/** Show what the articles of an answer cost together. */
+export function showCost(bar, articles) {
+  const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
+  const [tokens, price] = [sum("tokens"), sum("cost")];
+  const words = [tokens && plural("{count} token", "{count} tokens", tokens), price && t("cost {price}", { price: cost.format(price) })];
+  bar.querySelector(".cost").textContent = words.filter(Boolean).join(", ");
+}
