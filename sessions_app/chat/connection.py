@@ -11,13 +11,15 @@ from sessions_app.chat import protocol
 from sessions_app.chat.viewer import Viewer
 from sessions_app.client_address import client_network
 from sessions_app.db import event_log
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError
-from sessions_app.languages import activate_for_connection
+from sessions_app.languages import activate_for_connection, browser_time_zone
 from sessions_app.limits import allowance
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
 from sessions_app.ownership import User, may_create_session
+from sessions_app.services.shared_state import remember_time_zone
 
 
 class Connection:
@@ -58,8 +60,13 @@ class Connection:
             return
         if self.new_app and await may_create_session(self.new_app, self.session_id):
             self.viewer.expect_session(self.new_app)
-        elif await event_log.session_status(self.session_id, self.user.pk) is None:
+            await self._remember_time_zone(self.new_app)
+            return
+        session_status = await event_log.session_status(self.session_id, self.user.pk)
+        if session_status is None:
             await self.viewer.end(protocol.CLOSE_NOT_FOUND)
+        else:
+            await self._remember_time_zone(session_status.app_name)
 
     def leave(self) -> None:
         """Stop watching and give the place back. Running invocations go on."""
@@ -81,6 +88,11 @@ class Connection:
     async def is_signed_in(self) -> bool:
         """True when the sign-in was valid at the last tick or is valid now."""
         return await self._sign_ins.is_valid(self._sign_in)
+
+    async def _remember_time_zone(self, app_name: str) -> None:
+        """Store the browser's time zone, in which scheduled tasks are computed."""
+        if zone := browser_time_zone(self._scope.get("cookies", {})):
+            await in_thread(remember_time_zone, app_name, self.user.pk, zone)
 
     async def _is_within_open_sockets(self) -> bool:
         """Return False when too many sockets are open, after an `error` frame and a close code."""

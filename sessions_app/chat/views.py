@@ -26,6 +26,7 @@ from sessions_app.ownership import User, may_create_session, own_session_or_404
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import may_see_details
 from sessions_app.sentences import in_language
+from sessions_app.services.shared_state import BROWSER_TIME_ZONE_KEY
 from sessions_app.session_list.listing import list_sessions
 
 
@@ -131,6 +132,7 @@ async def _visible_state(session: Session) -> list[tuple[str, str]]:
     state: dict[str, Any] = (
         {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
     )
+    state.pop(BROWSER_TIME_ZONE_KEY, None)
     items = sorted({**session.state, **state}.items())
     return [(key, one_line(value)) for key, value in items if value is not None]
 

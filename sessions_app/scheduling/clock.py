@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from runtime.context import ReadonlyContext
+from sessions_app.services.shared_state import BROWSER_TIME_ZONE_KEY
 from sessions_app.timing import zone_of
 
 TIME_ZONE_KEY = "user:time_zone"
@@ -25,9 +26,11 @@ def current_time_instruction(context: ReadonlyContext) -> str:
 
 
 def zone_for(state: Mapping[str, Any], time_zone: str | None = None) -> ZoneInfo:
-    """Return the zone `time_zone`, or that of `user:time_zone` in the state, or the site's.
+    """Return the zone `time_zone`, or that of `user:time_zone` in the state, or the browser's, or the site's.
 
     Raises:
         InvalidInputError: There is no such time zone.
     """
-    return zone_of(str(time_zone or state.get(TIME_ZONE_KEY) or settings.TIME_ZONE))
+    return zone_of(
+        str(time_zone or state.get(TIME_ZONE_KEY) or state.get(BROWSER_TIME_ZONE_KEY) or settings.TIME_ZONE)
+    )

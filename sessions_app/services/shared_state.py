@@ -1,4 +1,4 @@
-"""App and user state outside the hot path: creating and listing sessions."""
+"""App and user state outside the hot path: creating and listing sessions, and the time zone of a browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,23 @@ from typing import Any
 from django.db import connection
 
 from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import State
 from sessions_app.models import AppState, UserState
+
+BROWSER_TIME_ZONE = "browser_time_zone"
+BROWSER_TIME_ZONE_KEY = f"{State.USER_PREFIX}{BROWSER_TIME_ZONE}"
+"""Key of the state with the time zone of the browser in which the person has used a chat with the app last."""
+
+
+def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:
+    """Store the browser's time zone in the user's state; most times it is there already, and nothing is written."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
+            "ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state "
+            "WHERE NOT t.state @> EXCLUDED.state",
+            [app_name, user, json.dumps({BROWSER_TIME_ZONE: time_zone})],
+        )
 
 
 def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:

@@ -6,6 +6,7 @@ New sentences are empty in the `.po` files: translate them there, and run the co
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import django
 
@@ -37,8 +38,8 @@ def main() -> None:
         print(f"{language}: {len(missing)} sentences have no translation", *missing, sep="\n  ")
 
 
-def _forms(string: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return string if isinstance(string, tuple) else (string or "",)
+def _forms(string: str | Sequence[str] | None) -> Sequence[str]:
+    return (string or "",) if isinstance(string, str | None) else string
 
 
 main()

@@ -53,6 +53,8 @@ GET    login     200    200   200   200       -          /
 POST   405       405    405   405   405       -          /
 GET    login     302    302   302   302       -          /start/
 POST   405       405    405   405   405       -          /start/
+GET    405       405    405   405   405       -          /preferences/
+POST   302       302    302   302   302       -          /preferences/
 GET    login     200    200   200   200       -          /chats/
 POST   405       405    405   405   405       -          /chats/
 GET    login     200    200   200   200       -          /activity/
