@@ -2,6 +2,7 @@
 
 import { Actions } from "./actions.js";
 import { refreshActivity, setUpActivity } from "./activity.js";
+import { showEnd } from "./calls.js";
 import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
@@ -164,6 +165,10 @@ const handlers = {
   },
   schedule(frame) {
     loadSchedules().then((panel) => panel.update(frame));
+  },
+  call({ id, state, seconds }) {
+    const card = conversation.find(`.tool[data-call-id="${CSS.escape(id)}"]`);
+    if (card && !("longRunning" in card.dataset)) showEnd(card, state, seconds);
   },
   sessions() {
     chats?.refresh();
