@@ -36,7 +36,7 @@ class NoticeFrame(ServerFrame):
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:
         """Return the fields of the message in the language and the time zone of the reader."""
-        raise NotImplementedError
+        return vars(self)
 
     def json_for(self, reader: Reader) -> str:
         """Return the websocket message for the reader, without the fields that are None."""
@@ -204,11 +204,29 @@ class ScheduleFrame(NoticeFrame):
             return {**fields, "how_often": row.how_often, "html": render_schedule(row)}
 
 
-Notice = InvocationFrame | JobFrame | ScheduleFrame
+@dataclass(frozen=True)
+class CallFrame(NoticeFrame):
+    """The end of a call while other calls of its step still run. The event that answers them all follows.
+
+    Attributes:
+        id: id of the call.
+        state: `ok`, `failed` or `declined`, as in the HTML of the event.
+    """
+
+    type = "call"
+    is_active: ClassVar[bool] = False
+    """Calls are not counted among the active invocations and jobs of a session."""
+
+    id: str
+    state: str
+    seconds: float
+
+
+Notice = InvocationFrame | JobFrame | ScheduleFrame | CallFrame
 """A change of something other than the log."""
 
 NOTICE_TYPES: dict[str, type[Notice]] = {
-    notice.type: notice for notice in (InvocationFrame, JobFrame, ScheduleFrame)
+    notice.type: notice for notice in (InvocationFrame, JobFrame, ScheduleFrame, CallFrame)
 }
 
 

@@ -1,10 +1,12 @@
-"""Notices made from rows: an invocation, a job, a scheduled task."""
+"""Notices of an invocation, a job, a scheduled task, the end of a call."""
 
 from __future__ import annotations
 
+from runtime.run_config import CallEnd
 from sessions_app.live.columns import columns_of
-from sessions_app.live.frames import InvocationFrame, JobFrame, ScheduleFrame
+from sessions_app.live.frames import CallFrame, InvocationFrame, JobFrame, ScheduleFrame
 from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.rendering.blocks import state_of
 
 CARD_OF_JOB = (
     *("id", "session_id", "call_id", "tool_name", "attempts", "progress_done", "progress_total"),
@@ -44,3 +46,8 @@ def schedule_notice(task: ScheduledTask) -> ScheduleFrame:
         next_at=task.next_at.isoformat() if task.next_at else None,
         columns=columns_of(task, CARD_OF_TASK),
     )
+
+
+def call_notice(end: CallEnd) -> CallFrame:
+    """Return the notice of the end of a call."""
+    return CallFrame(end.call.id or "", state_of(end.response), round(end.seconds, 3))

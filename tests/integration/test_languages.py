@@ -33,7 +33,7 @@ HOSTILE = [
     "de;es",
     "%00",
     "Mars/Olympus",
-    "٣",
+    "é",
 ]
 
 

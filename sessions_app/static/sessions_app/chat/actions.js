@@ -1,10 +1,9 @@
-// Actions under answers and messages: copy, regenerate, feedback, and the cost.
+// Actions under answers and messages: copy, regenerate, feedback, and the cost of an answer for those who may know it.
 
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 
 const COPIED_MILLISECONDS = 2000;
-const loadCopy = () => import("./copy.js");
 
 export class Actions {
   #opinions = new Map(); // by the seq of the answer
@@ -23,12 +22,10 @@ export class Actions {
       const button = event.target.closest(".actions [data-act]");
       if (!button) return;
       const article = button.closest("article");
-      if (button.dataset.act === "copy") loadCopy().then(({ copyAnswer }) => copyAnswer(article, button, this));
+      if (button.dataset.act === "copy") this.#copy(article, button);
       else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
       else this.#rate(article, button.dataset.act);
     });
-    // Loaded before the button is pressed: browsers copy only at once after a press.
-    for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadCopy, { once: true });
     this.update();
   }
 
@@ -78,7 +75,23 @@ export class Actions {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
     bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
-    if (articles.some(({ dataset }) => dataset.tokens || dataset.cost)) import("./cost.js").then(({ showCost }) => showCost(bar, articles));
+    if (articles.some(({ dataset }) => dataset.tokens)) import("./cost.js").then(({ show }) => show(articles, bar));
+  }
+
+  // As Markdown for plain text fields, and as rich text for documents.
+  async #copy(article, button) {
+    const forms = import("./answer_forms.js");
+    const types = {
+      "text/plain": forms.then(({ markdown }) => markdown(`${this.url}${article.dataset.seq}/text/`)),
+      "text/html": forms.then(({ richText }) => richText(article)),
+    };
+    try {
+      await navigator.clipboard.write([new ClipboardItem(types)]); // at once: some browsers allow it only in the click
+      showCopied(button);
+      this.tell(t("Copied."));
+    } catch {
+      this.onTrouble(t("The answer could not be copied. Try again."));
+    }
   }
 }
 
@@ -91,4 +104,9 @@ function addCopy(bar) {
   button.dataset.copy = "";
   button.append(make("span", "visually-hidden", ` ${t("this message")}`));
   bar.prepend(button);
+}
+
+function showCopied(button) {
+  button.dataset.done = "";
+  setTimeout(() => delete button.dataset.done, COPIED_MILLISECONDS);
 }

@@ -1,11 +1,11 @@
-// Tokens and cost of an answer, for people who see details.
+// Tokens and cost of an answer, for the people who may know them.
 
 import { locale, plural, t } from "./language.js";
 
 const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
-/** Show what the articles of an answer cost together. */
-export function showCost(bar, articles) {
+/** Show in the bar under an answer what the articles of its invocation have used together. */
+export function show(articles, bar) {
   const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
   const [tokens, price] = [sum("tokens"), sum("cost")];
   const words = [tokens && plural("{count} token", "{count} tokens", tokens), price && t("cost {price}", { price: cost.format(price) })];
