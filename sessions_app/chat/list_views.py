@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
-from sessions_app.chat.refusals import refusal
+from sessions_app.chat.error_responses import error_response
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.ownership import User
@@ -29,7 +29,7 @@ async def session_list(request: HttpRequest) -> HttpResponse:
     try:
         page = await session_page_of(person, request)
     except InvalidInputError as error:
-        return refusal(error)
+        return error_response(error)
     context = {"list": page, "is_archive": "archived" in request.GET}
     return render(request, "chat/session_list.html", context)
 
@@ -63,5 +63,5 @@ async def change_session(request: HttpRequest, session_id: UUID, change: str) ->
     try:
         await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
-        return refusal(error)
+        return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
