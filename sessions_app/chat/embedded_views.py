@@ -33,16 +33,16 @@ async def session_page(request: HttpRequest, app_name: str, session_id: UUID) ->
     if page := await _page_without_chat(request, app_name):
         return page
     person = await request.auser()
-    is_new = await may_create_session(app_name, session_id)
     try:
         session = (
             unsaved_session(person, session_id, app_name)
-            if is_new
+            if await may_create_session(app_name, session_id)
             else await _own_session_with(app_name, person, session_id)
         )
     except NotFoundError:
         return redirect("chat:embedded_new", app_name)
-    return _render_framed(request, "chat/embedded.html", await context_of_session(person, session, is_new))
+    context = await context_of_session(person, session, is_new=not session.has_begun)
+    return _render_framed(request, "chat/embedded.html", context)
 
 
 async def _own_session_with(app_name: str, person: User, session_id: UUID) -> Session:

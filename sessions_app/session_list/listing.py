@@ -45,7 +45,7 @@ def list_sessions(person: User, *, before: str = "", archived: bool = False, row
         InvalidInputError: the cursor is none that a page had, or `rows` no number.
     """
     length = _length(rows)
-    listed = with_activity(Session.objects.owned_by(person).filter(archived_at__isnull=not archived))
+    listed = with_activity(Session.objects.owned_by(person).begun().filter(archived_at__isnull=not archived))
     pinned = [] if before or archived else list(listed.filter(is_pinned=True).newest_first()[:MOST_PINNED])
     rest = listed if archived else listed.filter(is_pinned=False)
     if before:

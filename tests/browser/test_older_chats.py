@@ -27,6 +27,8 @@ MAKE_CHATS = """async (count) => {
         const address = `/chat/${crypto.randomUUID()}/files/?new=help_desk`;
         const response = await fetch(address, { method: "POST", body: fields });
         if (!response.ok) throw new Error(await response.text());
+        fields.set("title", `Chat ${made}`);
+        await fetch(address.replace("files/", "rename/"), { method: "POST", body: fields });
     }
 }"""
 CHANGE_CHAT = """([id, change]) => {

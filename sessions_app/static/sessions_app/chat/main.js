@@ -57,7 +57,7 @@ const outbox = new Outbox(byId("outbox"), storage, {
   onCancel: (id) => socket.send("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
-const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat.begin() });
+const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat.noteUnsent() });
 const composer = new Composer(byId("composer"), newChat.draftStorage(storage), {
   files: uploads,
   onSend: (text, files) => send(text, edit?.finish(), files),
@@ -288,7 +288,7 @@ async function loadEarlier() {
 }
 
 function deliverMessage(message) {
-  newChat.noteMessage();
+  newChat.noteUnsent();
   return socket.isReady && socket.send("message", message);
 }
 
