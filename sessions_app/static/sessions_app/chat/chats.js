@@ -37,9 +37,9 @@ export class Chats {
     this.#decorate();
   }
 
-  /** Read the list again soon; a hidden page does so when it is shown. */
-  refresh() {
-    if (!document.hidden) this.#schedule(NEWS_DELAY);
+  /** Read the list again soon, or at once; a hidden page does so when it is shown. */
+  refresh(delay = NEWS_DELAY) {
+    if (!document.hidden) this.#schedule(delay);
   }
 
   #schedule(delay) {

@@ -338,7 +338,7 @@ function handleBegin() {
   socket.url.search = "";
   composer.moveDraft(storage);
   byId("files").hidden = false;
-  chats?.refresh();
+  chats?.refresh(0);
 }
 
 // Tell the server how far the person has seen the chat, so that other tabs do not show it as unread.
