@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from runtime.errors import AdkError
 from sessions_app.chat import protocol
@@ -14,21 +15,27 @@ from sessions_app.ownership import User
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why a frame is not read, and the code with which its socket is closed."""
+class ExceededLimit:
+    """A limit that a frame exceeds.
+
+    Attributes:
+        close_code: code with which the socket of the frame is closed.
+        status: status of the response to a frame that came by HTTP.
+    """
 
     error: AdkError
     close_code: int
+    status: HTTPStatus
 
 
-def refusal_of(text: str, user: User, network: str) -> Refusal | None:
-    """Count a frame; return why it is above the rate or size limit, or None when it may be read."""
+def exceeded_limit(text: str, user: User, network: str) -> ExceededLimit | None:
+    """Count a frame; return the limit on rate or size that it exceeds, or None when the frame may be read."""
     if exceeded := rates().count(allowance.frames(user.pk, network)):
         too_many = LimitExceededError(
             f"More than {exceeded.allowance.most} frames in a minute. Wait a minute."
         )
-        return Refusal(too_many, protocol.CLOSE_TOO_MANY)
+        return ExceededLimit(too_many, protocol.CLOSE_TOO_MANY, HTTPStatus.TOO_MANY_REQUESTS)
     if len(text) > conf().frame_limit:
         too_large = InvalidInputError(f"The frame is larger than {conf().frame_limit} characters.")
-        return Refusal(too_large, protocol.CLOSE_TOO_LARGE)
+        return ExceededLimit(too_large, protocol.CLOSE_TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     return None

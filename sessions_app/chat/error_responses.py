@@ -1,4 +1,4 @@
-"""Refusals over HTTP: the sentence of an error as JSON."""
+"""Responses to requests that a use case refuses: the sentence of the error as JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from sessions_app.chat.protocol import http_status
 from sessions_app.sentences import in_language
 
 
-def refusal(error: AdkError) -> JsonResponse:
-    """Return the response to a request that a use case refuses: the sentence in the person's language under `error`."""
+def error_response(error: AdkError) -> JsonResponse:
+    """Return the response with the sentence of an error in the person's language under `error`."""
     return JsonResponse({"error": in_language(str(error))}, status=http_status(error))
