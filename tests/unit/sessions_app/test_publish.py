@@ -13,6 +13,7 @@ from sessions_app.codec import event_to_json
 from sessions_app.live.hub import Hub
 from sessions_app.live.publish import publish_committed
 from sessions_app.rendering import event_html
+from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
 
@@ -40,7 +41,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Mock:
 
 
 def test_an_event_is_rendered_once_for_all_watchers(hub: Hub, outbox: Mock, rendered: Mock) -> None:
-    tabs = [Mock(), Mock()]
+    tabs = [Mock(reader=SITE_READER), Mock(reader=SITE_READER)]
     for tab in tabs:
         hub.watch(COMMITTED.session_id, tab)
     publish_committed(hub, COMMITTED, rewound_from=3)
@@ -68,7 +69,7 @@ def test_a_failure_is_logged_and_other_processes_still_learn_of_the_event(
     hub: Hub, outbox: Mock, rendered: Mock, caplog: pytest.LogCaptureFixture
 ) -> None:
     rendered.side_effect = ValueError("broken template")
-    hub.watch(COMMITTED.session_id, Mock())
+    hub.watch(COMMITTED.session_id, Mock(reader=SITE_READER))
     publish_committed(hub, COMMITTED)
     assert f"Event 7 of session {COMMITTED.session_id} was not shown live" in caplog.text
     outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
