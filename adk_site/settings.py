@@ -156,6 +156,8 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en", "English"), ("de", "German"), ("es", "Spanish"), ("ar", "Arabic")]
+# Before the words of Django's own apps, which translate "Save" and the like in their way.
+LOCALE_PATHS = [BASE_DIR / "sessions_app/locale"]
 LANGUAGE_COOKIE_AGE = 365 * 86_400
 LANGUAGE_COOKIE_SECURE = not DEV
 LANGUAGE_COOKIE_HTTPONLY = True
