@@ -90,13 +90,10 @@ async def begin_session(
     """
     client_ids.refuse_reserved(client_id)
     _validated_text(text, files)
-    if files:
-        try:
-            await own_session(user, session_id)
-        except NotFoundError as error:
-            raise NotFoundError("The files of the message are no longer here. Attach them again.") from error
-    else:
+    if not files:
         await create_session(user, app_name, network, session_id=session_id)
+    elif not await in_thread(Session.objects.owned_by(user).filter(pk=session_id).exists):
+        raise NotFoundError("The files of the message are no longer here. Attach them again.")
 
 
 async def _count_new_session(user: User, network: str) -> None:
