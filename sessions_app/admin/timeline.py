@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from sessions_app.history.rewinds import RewoundRange
+from runtime.events.effective_path import EffectivePath
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.rendering.audit_values import excerpt, format_call, format_duration, format_json, truncate
@@ -30,20 +30,19 @@ class EventLinks:
         responses: Seqs of the events with a response, by call id; a long-running call may have several.
         jobs: Jobs by call id.
         artifacts: Artifacts by file name and version.
-        rewound: Ranges of events that were rewound.
+        path: The effective events of the session.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
     responses: Mapping[str, list[int]] = field(default_factory=dict)
     jobs: Mapping[str, ToolJob] = field(default_factory=dict)
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
-    rewound: Sequence[RewoundRange] = field(default=())
+    path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
 
     def rewound_by(self, seq: int) -> int | None:
         """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
-        return next(
-            (rewound.last for rewound in self.rewound if seq in rewound and seq != rewound.last), None
-        )
+        rewind = self.path.undone_by(seq)
+        return rewind.position if rewind else None
 
 
 @dataclass(frozen=True)
