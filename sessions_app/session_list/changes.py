@@ -70,6 +70,20 @@ def forget_title_of_first_message(session: Session) -> None:
         titled.update(title="", title_source=TitleSource.MESSAGE)
 
 
+def take_title_of_first_message(session: Session) -> bool:
+    """Take the title from the first message after a switch to another first one. A person's title stays.
+
+    Return False when the title stays.
+    """
+    rewinds = find_rewinds(session.pk)
+    step = rewinds.path.steps[-1] if rewinds.path.steps else None
+    first = session.events.filter(rewinds.in_effect).order_by("seq").first()
+    if step is None or first is None or not first.text or step.first_change != first.seq:
+        return False
+    untitled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
+    return bool(untitled.update(title=title_from(first.text), title_source=TitleSource.MESSAGE))
+
+
 def title_from(text: str) -> str:
     """Return a session's title: its first message on one line, cut after a word at 80 characters."""
     line = " ".join(text.split())
