@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Self
 
@@ -12,6 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from runtime import types
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CallEnd:
+    """End of a call while other calls of its step may still run."""
+
+    call: types.FunctionCall
+    response: Mapping[str, Any]
+    seconds: float
 
 
 class StreamingMode(Enum):
@@ -70,6 +81,9 @@ class RunConfig(_IgnoredSettings):
         records_failure: True when an exception of an agent leaves an error event (contract L5). With False, the caller
             records the failure.
         save_input_blobs_as_artifacts: Store files of the user's message as artifacts; the message keeps their names.
+        on_call_end: Callback at the end of each call, if a step has several: one event answers them all when the last
+            one has ended. That event keeps the durations (`runtime.events.call_times`). A call that waits for a
+            person has not ended.
         custom_metadata: Metadata added to every event of the invocation.
         model_input_context: Contents sent to the model before the user's message, and stored nowhere.
         http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
@@ -85,6 +99,7 @@ class RunConfig(_IgnoredSettings):
     max_llm_calls: int = 500
     llm_calls_before: int = 0
     records_failure: bool = True
+    on_call_end: Callable[[CallEnd], None] | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
     model_input_context: list[types.Content] | None = None
@@ -96,7 +111,9 @@ class RunConfig(_IgnoredSettings):
 
         The caller counts the model calls of both, with those of earlier attempts.
         """
-        return self.model_copy(update={"streaming_mode": StreamingMode.NONE, "llm_calls_before": 0})
+        return self.model_copy(
+            update={"streaming_mode": StreamingMode.NONE, "llm_calls_before": 0, "on_call_end": None}
+        )
 
     @field_validator("streaming_mode")
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtime import types
@@ -19,11 +19,13 @@ from runtime.engine.human_input.answers import Confirmations
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import StrayCancellationError, ToolNotFoundError
 from runtime.events.allowances import with_used_allowances
+from runtime.events.call_times import with_call_seconds
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
+from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import as_response
-from runtime.tools.tool_threads import one_after_another
+from runtime.tools.tool_threads import CallClock, one_after_another
 
 Tools = Mapping[str, BaseTool]
 
@@ -36,6 +38,7 @@ class CallResult:
         response: None while a long-running tool has returned nothing.
         display_text: Text for the person, when no model sums up the response.
         allowed_at: Time of the allowance by which the call ran without a question; None without one.
+        seconds: Duration; None when it is not recorded.
     """
 
     call: types.FunctionCall
@@ -43,6 +46,12 @@ class CallResult:
     response: dict[str, Any] | None
     display_text: str | None = None
     allowed_at: float | None = None
+    seconds: float | None = None
+
+    @property
+    def waits_for_person(self) -> bool:
+        """True when the call waits for a confirmation or a credential."""
+        return bool(self.actions.requested_tool_confirmations or self.actions.requested_auth_configs)
 
     def response_parts(self) -> list[types.Part]:
         """Return the parts of the function response event: the response, if there is one, and the text."""
@@ -67,7 +76,11 @@ class Batch:
         if not parts and actions == EventActions():
             return None
         used = {result.call.id or "": result.allowed_at for result in self.results if result.allowed_at}
-        return with_used_allowances(function_response_event(ctx, parts, actions), used)
+        event = with_used_allowances(function_response_event(ctx, parts, actions), used)
+        seconds = {
+            result.call.id or "": result.seconds for result in self.results if result.seconds is not None
+        }
+        return with_call_seconds(event, seconds) if seconds else event
 
     def has_silent_calls(self, tools: Tools) -> bool:
         """True when a long-running call has no response yet that the model could be told of."""
@@ -86,13 +99,32 @@ async def run_function_calls(
     Asynchronous tools run concurrently, synchronous ones one after another in call order.
     After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
     """
+    run = _run_measured if len(calls) > 1 and ctx.run_config.on_call_end else run_call
     with one_after_another():
-        settled = await settle(run_call(agent, ctx, call, tools, confirmations or {}) for call in calls)
+        settled = await settle(run(agent, ctx, call, tools, confirmations or {}) for call in calls)
     results = [value for value in settled if isinstance(value, CallResult)]
     failure = first_failure(settled) or _stray_cancellation(calls, settled)
     if failure:
         results = [result for result in results if not result.actions.controls_flow()]
     return Batch(results, failure)
+
+
+async def _run_measured(
+    agent: LlmAgentProtocol,
+    ctx: InvocationContext,
+    call: types.FunctionCall,
+    tools: Tools,
+    confirmations: Confirmations,
+) -> CallResult:
+    """Run one call, measure it and report its end, unless a person or a long-running tool goes on with it."""
+    clock = CallClock()
+    result = await run_call(agent, ctx, call, tools, confirmations)
+    if result.response is None or result.waits_for_person or is_long_running(call, tools):
+        return result
+    end = CallEnd(call, result.response, clock.seconds)
+    if ctx.run_config.on_call_end:
+        ctx.run_config.on_call_end(end)
+    return replace(result, seconds=end.seconds)
 
 
 async def run_call(

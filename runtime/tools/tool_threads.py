@@ -7,6 +7,7 @@ undo each other's changes.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -19,6 +20,24 @@ DEFAULT_TOOL_THREADS = 32
 _NAME = "adk tool"
 _executor = ThreadPoolExecutor(DEFAULT_TOOL_THREADS, _NAME)  # Starts no thread before the first call.
 _turn: ContextVar[asyncio.Lock | None] = ContextVar("turn of a synchronous tool", default=None)
+_clock: ContextVar[CallClock | None] = ContextVar("clock of the call of this task", default=None)
+
+
+class CallClock:
+    """Duration of a call, without its wait for the synchronous calls before it. Runs in a task of its own."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        _clock.set(self)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the call began."""
+        return time.monotonic() - self._begun
+
+    def restart(self) -> None:
+        """Count from now on."""
+        self._begun = time.monotonic()
 
 
 def set_tool_threads(number: int) -> None:
@@ -43,5 +62,8 @@ async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) 
     context = copy_context()
     context.run(_turn.set, None)  # A tool that runs other tools itself does not wait for its own end.
     call = partial(context.run, function, **arguments)
-    async with _turn.get() or nullcontext():
+    turn, clock = _turn.get(), _clock.get()
+    async with turn or nullcontext():
+        if turn and clock:
+            clock.restart()
         return await asyncio.get_running_loop().run_in_executor(_executor, call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import aclosing
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from runtime.apps.app import App
 from runtime.errors import SessionNotFoundError
 from runtime.events.calls import events_of_invocation, made_calls, pending_calls
 from runtime.events.event import Event
+from runtime.run_config import CallEnd
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
@@ -39,6 +41,7 @@ from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import call_notice
 from sessions_app.live.publish import publish_committed
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
@@ -48,6 +51,7 @@ from sessions_app.services.memory_service import DjangoMemoryService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 from sessions_app.toolset_use import using
 
+logger = logging.getLogger(__name__)
 EXCESS = {
     "person": "As many of your messages as may be answered at once are being answered already. "
     "Wait until one of them is complete, then send this again.",
@@ -153,6 +157,7 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
+            on_call_end=self._publish_call_end,
             records_failure=False,  # The ending of the invocation does, with a sentence of the site.
             custom_metadata=scheduled_mark(claim.client_id),
         )
@@ -233,6 +238,13 @@ class Execution:
                 invocation_id, is_thought = self.claim.invocation_id, bool(part.thought)
                 stream = StreamKey(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
                 self._hub.publish_text(self.claim.session_id, stream, part.text)
+
+    def _publish_call_end(self, end: CallEnd) -> None:
+        """Publish the end of a call; the tool's answer goes on whatever happens here."""
+        try:
+            self._hub.publish_notice(self.claim.session_id, call_notice(end))
+        except Exception:
+            logger.exception("The end of call %s was not shown live", end.call.id)
 
     def _record(self, event: Event) -> None:
         """Keep an event for the outcome, and raise LimitExceededError when it exceeds a limit on use."""

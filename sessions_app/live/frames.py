@@ -157,11 +157,29 @@ class ScheduleFrame(ServerFrame):
     html: str
 
 
-Notice = InvocationFrame | JobFrame | ScheduleFrame
+@dataclass(frozen=True)
+class CallFrame(ServerFrame):
+    """The end of a call while other calls of its step still run. The event that answers them all follows.
+
+    Attributes:
+        id: id of the call.
+        state: `ok`, `failed` or `declined`, as in the HTML of the event.
+    """
+
+    type = "call"
+    is_active: ClassVar[bool] = False
+    """Calls are not counted among the active invocations and jobs of a session."""
+
+    id: str
+    state: str
+    seconds: float
+
+
+Notice = InvocationFrame | JobFrame | ScheduleFrame | CallFrame
 """A change of something other than the log."""
 
 NOTICE_TYPES: dict[str, type[Notice]] = {
-    notice.type: notice for notice in (InvocationFrame, JobFrame, ScheduleFrame)
+    notice.type: notice for notice in (InvocationFrame, JobFrame, ScheduleFrame, CallFrame)
 }
 
 

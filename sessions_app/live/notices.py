@@ -1,10 +1,12 @@
-"""Notices made from rows: an invocation, a job, a scheduled task."""
+"""Notices of an invocation, a job, a scheduled task, the end of a call."""
 
 from __future__ import annotations
 
-from sessions_app.live.frames import InvocationFrame, JobFrame, ScheduleFrame
+from runtime.run_config import CallEnd
+from sessions_app.live.frames import CallFrame, InvocationFrame, JobFrame, ScheduleFrame
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering import render_job, render_schedule
+from sessions_app.rendering.blocks import state_of
 
 
 def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> InvocationFrame:
@@ -38,3 +40,8 @@ def schedule_notice(task: ScheduledTask) -> ScheduleFrame:
         how_often=task.how_often,
         html=render_schedule(task),
     )
+
+
+def call_notice(end: CallEnd) -> CallFrame:
+    """Return the notice of the end of a call."""
+    return CallFrame(end.call.id or "", state_of(end.response), round(end.seconds, 3))

@@ -14,6 +14,7 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
 from runtime.events.allowances import offers_allowance, used_allowance
+from runtime.events.call_times import call_seconds
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
@@ -125,6 +126,7 @@ class ResponseBlock:
         state: `ok`, `failed`, `declined` when a person rejected the call, or `interrupted` when the invocation ended
             during it: it may have had effects.
         allowed_at: time at which the user had allowed the call, earlier in the session; None without an allowance.
+        seconds: duration of the call; None when the times of the events tell it.
     """
 
     kind: ClassVar = "response"
@@ -134,6 +136,7 @@ class ResponseBlock:
     hidden: int | None
     state: str
     allowed_at: datetime | None
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -334,8 +337,9 @@ def _response_block(response: types.FunctionResponse, view: SessionView, event: 
         name=response.name or "",
         text=text,
         hidden=hidden,
-        state=_state(content),
+        state=state_of(content),
         allowed_at=datetime.fromtimestamp(allowed_at, UTC) if allowed_at else None,
+        seconds=call_seconds(event, response.id or ""),
     )
 
 
@@ -348,7 +352,8 @@ def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
     return text, None if is_cut else 0
 
 
-def _state(response: Mapping[str, Any]) -> str:
+def state_of(response: Mapping[str, Any]) -> str:
+    """Return the state of an answered call: see `ResponseBlock`."""
     error = response.get("error")
     if isinstance(error, str) and error in STATES_OF_ERRORS:
         return STATES_OF_ERRORS[error]

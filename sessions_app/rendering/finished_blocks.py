@@ -1,7 +1,7 @@
 """Finished blocks of a Markdown text that still grows: those that more text cannot change.
 
 They are rendered one after the other, so the HTML of a text costs as much as it would at the end. It may differ from
-the HTML of the whole text in links whose definition comes later.
+the HTML of the whole text in links and named footnotes whose definition comes later.
 """
 
 from __future__ import annotations

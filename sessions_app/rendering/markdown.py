@@ -20,6 +20,7 @@ from markdown_it.utils import OptionsDict
 
 from sessions_app.codec import storable
 from sessions_app.rendering.bare_urls import link_bare_urls
+from sessions_app.rendering.footnotes import show_footnotes
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
 from sessions_app.rendering.task_lists import show_task_lists
@@ -31,7 +32,7 @@ ENDED_BY_A_BLANK_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 
 _cleaner = nh3.Cleaner(
     tags={
-        *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div"),
+        *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div", "sup"),
         *("ul", "ol", "li", "h2", "h3", "h4", "h5", "h6"),
         *("table", "thead", "tbody", "tr", "th", "td"),
         *TAGS,
@@ -46,6 +47,7 @@ _cleaner = nh3.Cleaner(
     allowed_classes={
         "div": {"scroll"},
         "li": {"task"},
+        "p": {"footnote"},
         "th": {"left", "center", "right"},
         "td": {"left", "center", "right"},
         "mtd": {"left", "center", "right"},
@@ -135,6 +137,7 @@ def _make_markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     link_bare_urls(markdown)
     show_task_lists(markdown)
+    show_footnotes(markdown)
     show_mathematics(markdown)
     rules = {
         "fence": _fence,

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from adk_site.demo.orders import find_order
 from adk_site.demo.writing import invoice_csv
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
@@ -91,6 +91,31 @@ def test_each_of_several_parallel_calls_shows_its_own_result(chat: ChatPage, mod
         card.locator("summary").click()
         expect(card.locator(".args")).to_contain_text(str(number))
         expect(card.locator(".result")).to_contain_text(f"Order: {number}")
+
+
+def test_each_of_several_parallel_calls_ends_by_itself(
+    open_tab: OpenTab, model: Model, tmp_path: Path
+) -> None:
+    chat = open_tab(STAFF)
+    chat.page.goto(chat.base_url)
+    chat.new_chat("Questions")
+    awaited, missing = tmp_path / "awaited", tmp_path / "missing"
+    calls = [Call(name="wait_for_file", args={"path": str(path)}) for path in (awaited, missing)]
+    failing = Call(name="wait_for_stone", args={})
+    model.play(Turn(calls=[*calls, failing]), Turn(text=["All are there."]))
+    chat.send("Wait for the files")
+    cards = chat.tool("wait_for_file")
+    expect(chat.tool("wait_for_stone")).to_have_attribute("data-state", "failed")
+    awaited.touch()
+    expect(cards.nth(0)).to_have_attribute("data-state", "ok")
+    expect(cards.nth(1)).to_have_attribute("data-state", "open")
+    expect(cards.nth(0).locator(".tool-outcome")).to_have_text(re.compile(r"^\d+ m?s$"))
+    missing.touch()
+    chat.wait_for_answer("All are there.")
+    before_reload = [card.inner_text() for card in cards.all()]
+    assert len(set(before_reload)) == 2
+    chat.reload()
+    assert [card.inner_text() for card in cards.all()] == before_reload
 
 
 def test_a_file_that_a_tool_wrote_downloads_completely_under_its_name(

@@ -12,8 +12,9 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event
+from runtime.events.call_times import call_seconds
 from runtime.models import LlmRequest, LlmResponse
-from runtime.run_config import RunConfig, StreamingMode
+from runtime.run_config import CallEnd, RunConfig, StreamingMode
 from runtime.tools import BaseTool, FunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, text_content
 from tests.unit.runtime.conversation import Conversation, outline
@@ -437,3 +438,42 @@ async def test_a_tool_object_is_used_unchanged() -> None:
     """Contract A2."""
     events = await Conversation(clerk(call("add", a=1), "ok", tools=[FunctionTool(add)])).say("go")
     assert answers(events[1]) == {"add": {"result": 2}}
+
+
+async def test_a_step_of_several_calls_reports_each_end_and_records_the_durations() -> None:
+    """Contract L10: the duration of a synchronous call is without its wait for the call before it."""
+    ends: list[str] = []
+    others_ended = asyncio.Event()
+
+    async def last() -> str:
+        """Wait for the other calls."""
+        await others_ended.wait()
+        return "waited"
+
+    def slow() -> None:
+        """Take some time."""
+        time.sleep(0.05)
+
+    def quick() -> None:
+        """Take no time."""
+
+    def note(end: CallEnd) -> None:
+        ends.append(end.call.name or "")
+        if len(ends) == 3:
+            others_ended.set()
+
+    steps = [call("last", "1"), call("slow", "2"), call("quick", "3"), call("unknown", "4")]
+    agent = clerk(steps, "done", tools=[last, slow, quick])
+    answered = (await Conversation(agent).say("go", run_config=RunConfig(on_call_end=note)))[1]
+    assert sorted(ends[:3]) == ["quick", "slow", "unknown"] and ends[3] == "last"
+    seconds = [call_seconds(answered, call_id) or 0.0 for call_id in ("1", "2", "3")]
+    assert seconds[0] >= seconds[1] > seconds[2]
+    assert call_seconds(answered, "4") is not None
+
+
+@pytest.mark.parametrize("config", [RunConfig(), RunConfig(on_call_end=lambda end: pytest.fail(str(end)))])
+async def test_a_single_call_and_a_caller_who_does_not_ask_have_no_durations(config: RunConfig) -> None:
+    names = ["nothing"] if config.on_call_end else ["nothing", "add"]
+    agent = clerk([call(name) for name in names], "done", tools=[nothing, add])
+    answered = (await Conversation(agent).say("go", run_config=config))[1]
+    assert answered.custom_metadata is None

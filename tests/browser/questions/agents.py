@@ -1,7 +1,9 @@
-"""The agent `questions`: each of its tools asks the person something before it answers."""
+"""The agent `questions`: its tools ask the person something, or wait for the test, before they answer."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -87,6 +89,13 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+async def wait_for_file(path: str) -> str:
+    """Wait until a file exists."""
+    while not Path(path).exists():
+        await asyncio.sleep(0.02)
+    return "It is there."
+
+
 def _lengths(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _lengths(item) for name, item in value.items()}
@@ -102,6 +111,7 @@ root_agent = LlmAgent(
         take_leave,
         send_letter,
         count_stars,
+        wait_for_file,
         FunctionTool(pay, title="Pay {amount} euros", require_confirmation=True, may_allow_for_session=True),
     ],
 )

@@ -1,10 +1,8 @@
-// Actions under answers and messages: copy, regenerate, feedback, and what an answer cost for those who may know.
+// Actions under answers and messages: copy, regenerate, feedback, and the cost of an answer for those who may know it.
 
 import { make, makeButton } from "./dom.js";
 
 const COPIED_MILLISECONDS = 2000;
-const count = new Intl.NumberFormat();
-const cost = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
 
 export class Actions {
   #opinions = new Map(); // by the seq of the answer
@@ -76,36 +74,24 @@ export class Actions {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
     bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
-    bar.querySelector(".cost").textContent = describeCost(articles);
+    if (articles.some(({ dataset }) => dataset.tokens)) import("./cost.js").then(({ show }) => show(articles, bar));
   }
 
   // As Markdown for plain text fields, and as rich text for documents.
   async #copy(article, button) {
-    const text = fetch(`${this.url}${article.dataset.seq}/text/`).then(readText);
-    const types = { "text/plain": text.then((markdown) => new Blob([markdown], { type: "text/plain" })) };
-    types["text/html"] = new Blob([richText(article)], { type: "text/html" });
+    const forms = import("./answer_forms.js");
+    const types = {
+      "text/plain": forms.then(({ markdown }) => markdown(`${this.url}${article.dataset.seq}/text/`)),
+      "text/html": forms.then(({ richText }) => richText(article)),
+    };
     try {
-      await navigator.clipboard.write([new ClipboardItem(types)]);
+      await navigator.clipboard.write([new ClipboardItem(types)]); // at once: some browsers allow it only in the click
       showCopied(button);
       this.tell("Copied.");
     } catch {
       this.onTrouble("The answer could not be copied. Try again.");
     }
   }
-}
-
-function readText(response) {
-  if (!response.ok) throw new Error(`${response.status}`);
-  return response.text();
-}
-
-function richText(article) {
-  const texts = [...article.querySelectorAll(":scope > .prose")].map((text) => text.cloneNode(true));
-  for (const text of texts) {
-    text.querySelectorAll(".code-head").forEach((head) => head.remove());
-    for (const code of text.querySelectorAll("pre code")) code.textContent = code.textContent; // without its colours
-  }
-  return texts.map((text) => text.innerHTML).join("");
 }
 
 function addCopy(bar) {
@@ -122,10 +108,4 @@ function addCopy(bar) {
 function showCopied(button) {
   button.dataset.done = "";
   setTimeout(() => delete button.dataset.done, COPIED_MILLISECONDS);
-}
-
-function describeCost(articles) {
-  const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
-  const [tokens, price] = [sum("tokens"), sum("cost")];
-  return [tokens && `${count.format(tokens)} tokens`, price && `cost ${cost.format(price)}`].filter(Boolean).join(", ");
 }

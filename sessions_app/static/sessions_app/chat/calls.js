@@ -44,16 +44,20 @@ function placeResponse(card, response, approvals) {
   article.hidden = article.childElementCount === 0;
   // The first response of a long-running call says only that the call has started.
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
-  card.dataset.state = response.dataset.state;
   card.toggleAttribute("data-allowed", "allowed" in response.dataset);
-  card.querySelector(".tool-outcome").textContent = describeOutcome(card, article, approvals);
+  // Time that a person took to approve the call is not its duration.
+  const begun = approvals.get(card.dataset.callId) ?? card.closest("article").dataset.time;
+  showEnd(card, response.dataset.state, Number(response.dataset.seconds ?? article.dataset.time - begun));
 }
 
-// Time that a person took to approve the call is not its duration.
-function describeOutcome(card, article, approvals) {
+/** Show that a call has ended, after which time. */
+export function showEnd(card, state, seconds) {
+  card.dataset.state = state;
+  card.querySelector(".tool-outcome").textContent = describeOutcome(card, seconds);
+}
+
+function describeOutcome(card, seconds) {
   if (card.dataset.state in UNFINISHED) return UNFINISHED[card.dataset.state];
-  const begun = approvals.get(card.dataset.callId) ?? card.closest("article").dataset.time;
-  const seconds = article.dataset.time - begun;
   const short = "precise" in card.dataset ? `${Math.round(seconds * 1000)} ms` : "";
   const took = seconds < 1 ? short : formatDuration(Math.round(seconds));
   const allowed = "allowed" in card.dataset ? "Allowed earlier" : "";

@@ -2,6 +2,7 @@
 
 import { Actions } from "./actions.js";
 import { refreshActivity, setUpActivity } from "./activity.js";
+import { showEnd } from "./calls.js";
 import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
@@ -9,7 +10,6 @@ import { Conversation, embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
-import { NewChat } from "./new_chat.js";
 import { Outbox } from "./outbox.js";
 import { Scroll } from "./scroll.js";
 import { ChatSocket } from "./socket.js";
@@ -34,7 +34,7 @@ const main = byId("main");
 const { session, socket: socketPath, events: eventsUrl } = main.dataset;
 const storage = new ChatStorage(main.dataset, localStorage);
 const editStorage = new ChatStorage(main.dataset, sessionStorage);
-const newChat = new NewChat(main.dataset, { onBegin: handleBegin });
+const newChat = "new" in main.dataset ? new (await import("./new_chat.js")).NewChat(main.dataset, { onBegin: handleBegin }) : null;
 const takeFocus = () => composer.takeFocus(conversation.log);
 
 const GAP_REQUEST_INTERVAL = 1000;
@@ -57,8 +57,8 @@ const outbox = new Outbox(byId("outbox"), storage, {
   onCancel: (id) => socket.send("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
-const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat.begin() });
-const composer = new Composer(byId("composer"), newChat.draftStorage(storage), {
+const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat?.begin() });
+const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
   files: uploads,
   onSend: (text, files) => send(text, edit?.finish(), files),
   onStop: stop,
@@ -166,6 +166,10 @@ const handlers = {
   schedule(frame) {
     loadSchedules().then((panel) => panel.update(frame));
   },
+  call({ id, state, seconds }) {
+    const card = conversation.find(`.tool[data-call-id="${CSS.escape(id)}"]`);
+    if (card && !("longRunning" in card.dataset)) showEnd(card, state, seconds);
+  },
   sessions() {
     chats?.refresh();
   },
@@ -180,7 +184,7 @@ const handlers = {
 
 function onFrame(frame) {
   handlers[frame.type]?.(frame);
-  if (frame.type === "event" || frame.type === "invocation") newChat.begin();
+  if (frame.type === "event" || frame.type === "invocation") newChat?.begin();
   if (!["event", "partial", "pong"].includes(frame.type)) refreshActivity();
   showWork();
   reportSeen();
@@ -288,7 +292,7 @@ async function loadEarlier() {
 }
 
 function deliverMessage(message) {
-  newChat.noteMessage();
+  newChat?.noteMessage();
   return socket.isReady && socket.send("message", message);
 }
 
@@ -404,4 +408,4 @@ setInterval(() => showElapsed(document), 1000);
 showElapsed(document);
 showWork();
 scroll.toEnd();
-if (!newChat.returnToUnsent()) socket.start();
+if (!newChat?.returnToUnsent()) socket.start();

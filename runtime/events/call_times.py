@@ -1,0 +1,24 @@
+"""Durations of the calls of one step, which one event answers together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runtime.events.event import Event
+
+SECONDS_KEY = "adk_call_seconds"
+"""Key in `custom_metadata` of a function response event: durations of its calls in seconds, by call id."""
+
+
+def with_call_seconds(event: Event, seconds: Mapping[str, float]) -> Event:
+    """Record the durations of the calls that the event answers, by call id; return the event."""
+    rounded = {call_id: round(value, 3) for call_id, value in seconds.items()}
+    event.custom_metadata = {**(event.custom_metadata or {}), SECONDS_KEY: rounded}
+    return event
+
+
+def call_seconds(event: Event, call_id: str) -> float | None:
+    """Return the duration of a call that the event answers; None when it was not recorded."""
+    recorded = (event.custom_metadata or {}).get(SECONDS_KEY)
+    seconds = recorded.get(call_id) if isinstance(recorded, Mapping) else None
+    return float(seconds) if isinstance(seconds, int | float) else None
