@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
@@ -18,6 +18,7 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.feedback import feedback_of
+from sessions_app.history.alternatives import Fork, find_forks
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
@@ -39,6 +40,8 @@ class LogPage:
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
         feedback: the owner's opinions of these events, by `seq`.
         has_jobs: True when an event shows the card of a job.
+        forks: where the whole log has alternatives; of the newest page only.
+        was_rewound: True when the log has a rewind; of the newest page only.
     """
 
     articles: list[SafeString]
@@ -47,6 +50,8 @@ class LogPage:
     invocations: list[dict[str, Any]]
     feedback: dict[int, dict[str, str]]
     has_jobs: bool
+    forks: list[Fork] = field(default_factory=list)
+    was_rewound: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -77,7 +82,9 @@ async def newest_page(session: Session, reader: User) -> LogPage:
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
     since = oldest or session.created_at
     recent = Q(created_at__gte=since) & ~_is_rewound(session, rewinds)
-    return await _log_page(session, reader, events, Q(status__in=InvocationStatus.open()) | recent)
+    page = await _log_page(session, reader, events, Q(status__in=InvocationStatus.open()) | recent)
+    found = await in_thread(find_forks, session, rewinds)
+    return replace(page, forks=found, was_rewound=bool(rewinds.times))
 
 
 async def older_page(session: Session, reader: User, before: int) -> LogPage:

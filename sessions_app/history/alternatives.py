@@ -10,7 +10,7 @@ from operator import or_
 
 from django.db.models import Q
 
-from sessions_app.history.rewinds import Rewinds, find_rewinds
+from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import EventKind, Session
 
 
@@ -49,12 +49,14 @@ class Fork:
         return self.alternatives[self.number] if self.number < self.count else None
 
 
-def forks(session: Session) -> list[Fork]:
-    """Return the forks of the effective log up to `session.last_seq`, in order. One query without rewinds, else three.
+def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
+    """Return the forks of the effective log up to `session.last_seq`, in order. One query if there were rewinds.
 
     Only an alternative with a message counts: after a rewind, a job may have answered, and nothing else happened.
+
+    Args:
+        rewinds: the rewinds of this part of the log.
     """
-    rewinds = find_rewinds(session.pk, session.last_seq)
     starts = _starts(rewinds, session.last_seq)
     with_message = _with_message(session, rewinds, {start for seqs in starts.values() for start in seqs})
     found: list[Fork] = []

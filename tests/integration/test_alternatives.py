@@ -16,7 +16,8 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
 from sessions_app import agent_registry, use_cases
 from sessions_app.errors import ConflictError, NotFoundError
-from sessions_app.history.alternatives import forks
+from sessions_app.history.alternatives import find_forks
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.history.state_changes import replay
 from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
@@ -50,7 +51,8 @@ async def switch(person: User, session: Session, invocation_id: str) -> None:
 async def shown(session: Session) -> list[tuple[int, int, int]]:
     """Return position, number and count of the alternative at each fork of the conversation as it is now."""
     await session.arefresh_from_db()
-    found = await sync_to_async(forks)(session)
+    rewinds = await sync_to_async(find_rewinds)(session.pk, session.last_seq)
+    found = await sync_to_async(find_forks)(session, rewinds)
     return [(fork.seq, fork.number, fork.count) for fork in found]
 
 
