@@ -44,6 +44,12 @@ class EventLinks:
         rewind = self.path.undone_by(seq)
         return rewind.position if rewind else None
 
+    def undone_rewind(self, seq: int) -> int | None:
+        """Return the seq of the rewind that the rewind `seq` undoes; None for all other events."""
+        positions = {step.rewind.event_id: step.rewind.position for step in self.path.steps}
+        undoes = next((step.rewind.undoes for step in self.path.steps if step.rewind.position == seq), None)
+        return positions.get(undoes) if undoes else None
+
 
 @dataclass(frozen=True)
 class PartView:
@@ -76,6 +82,7 @@ class Row:
     Attributes:
         gap: Time since the previous event; empty for the first event.
         rewound_by: Seq of the rewind that undid the event; None when it is in effect.
+        undoes: Seq of the rewind that this rewind undoes; None for all other events.
         raw: The stored JSON.
     """
 
@@ -87,6 +94,7 @@ class Row:
     artifacts: list[ArtifactView]
     notes: list[str]
     rewound_by: int | None
+    undoes: int | None
     raw: str
 
 
@@ -138,8 +146,9 @@ def build_row(event: Event, *, raw: str, gap: timedelta | None, links: EventLink
         parts=parts,
         changes=changes,
         artifacts=artifacts,
-        notes=_notes(event.body, actions),
+        notes=_notes(event.body, actions, links.undone_rewind(event.seq)),
         rewound_by=links.rewound_by(event.seq),
+        undoes=links.undone_rewind(event.seq),
         raw=truncate(raw),
     )
 
@@ -202,12 +211,14 @@ def _summarize_part(part: PartView) -> str:
     return part.content if part.kind == "text" else part.title
 
 
-def _notes(body: Mapping[str, Any], actions: Mapping[str, Any]) -> list[str]:
+def _notes(body: Mapping[str, Any], actions: Mapping[str, Any], undoes: int | None) -> list[str]:
     """Return phrases for the event's actions and flags."""
     notes = []
     if actions.get("transferToAgent"):
         notes.append(_("transfers to %(agent)s") % {"agent": actions["transferToAgent"]})
-    if actions.get("rewindBeforeInvocationId"):
+    if undoes is not None:
+        notes.append(_("switches back to the version before the rewind #%(seq)d") % {"seq": undoes})
+    elif actions.get("rewindBeforeInvocationId"):
         notes.append(_("rewinds before %(invocation)s") % {"invocation": actions["rewindBeforeInvocationId"]})
     flags = {
         "escalate": _("escalates"),
