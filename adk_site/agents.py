@@ -138,7 +138,7 @@ def refund_order(tool_context: ToolContext, order_number: int | None = None) -> 
     """Refund an order: the person gets the money back.
 
     Args:
-        order_number: The number of the order; defaults to the order that was looked up last.
+        order_number: The number of the order; defaults to the last one of this conversation.
     """
     number = order_number or tool_context.state.get("order")
     order = find_order(number) if number else None

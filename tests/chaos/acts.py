@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from runtime.events.calls import REQUEST_CONFIRMATION
-from tests.chaos.browser import Frame
+from tests.chaos.connections import Frame
 from tests.chaos.page import ACTIVE, ENDED, Page
 
 CONFLICT, NOT_FOUND = "conflict", "not_found"

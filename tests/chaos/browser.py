@@ -1,24 +1,20 @@
-"""Websocket client that behaves like the page: it resends unacknowledged frames and resumes from its last sequence."""
+"""Client that behaves like the page: it resends unacknowledged frames and resumes from its last sequence."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidHandshake, WebSocketException
-
+from tests.chaos.connections import BROKEN, Connection, EventStream, Frame, WebSocket
 from tests.chaos.page import Page
 
 SILENCE_SECONDS = 6.0
 RETRY_SECONDS = 0.5
-
-Frame = dict[str, Any]
 
 
 class Act(Protocol):
@@ -46,28 +42,24 @@ class Browser:
     ports: list[int]
     random: Random
     page: Page = field(default_factory=Page)
-    reconnects: int = 0
+    reconnects: Counter[str] = field(default_factory=Counter)
 
     async def do(self, act: Act) -> None:
         """Perform the act, with as many connections as it takes."""
         while not act.is_over(self.page):
-            port = self.random.choice(self.ports)
-            address = f"ws://127.0.0.1:{port}/ws/chat/{self.session_id}/"
-            headers = {"Cookie": self.cookie, "Origin": f"http://127.0.0.1:{port}"}
+            kind = self.random.choice((WebSocket, EventStream))
+            ports = self.random.sample(self.ports, len(self.ports))
             try:
-                async with connect(
-                    address, additional_headers=headers, compression=None, open_timeout=5
-                ) as socket:
-                    await socket.send(_encode({"type": "hello", "after": self.page.seq}))
-                    await self._listen(socket, act)
-            except (OSError, TimeoutError, WebSocketException, InvalidHandshake):
-                self.reconnects += 1
+                async with kind.open(ports, self.session_id, self.cookie, self.page.seq) as connection:
+                    await self._listen(connection, act)
+            except BROKEN:
+                self.reconnects[kind.__name__] += 1
                 await asyncio.sleep(0.2)
 
-    async def _listen(self, socket: ClientConnection, act: Act) -> None:
+    async def _listen(self, connection: Connection, act: Act) -> None:
         is_ready, sent = False, list[Frame]()
         while not act.is_over(self.page):
-            frame = await self._receive(socket)
+            frame = await self._receive(connection)
             self.page.handle(frame)
             if frame["type"] == "ready":
                 is_ready, sent = True, []
@@ -79,18 +71,12 @@ class Browser:
             for outgoing in act.frames(self.page) if is_ready else ():
                 if outgoing not in sent:
                     sent.append(outgoing)
-                    await socket.send(_encode(outgoing))
+                    await connection.send(outgoing)
 
-    async def _receive(self, socket: ClientConnection) -> Frame:
+    async def _receive(self, connection: Connection) -> Frame:
         """Return the next frame. After a silence the server must answer a ping, else this raises TimeoutError."""
         try:
-            text = await asyncio.wait_for(socket.recv(), SILENCE_SECONDS)
+            return await asyncio.wait_for(connection.receive(), SILENCE_SECONDS)
         except TimeoutError:
-            await socket.send(_encode({"type": "ping"}))
-            text = await asyncio.wait_for(socket.recv(), SILENCE_SECONDS)
-        frame: Frame = json.loads(text)
-        return frame
-
-
-def _encode(frame: Frame) -> str:
-    return json.dumps({"v": 1, **frame})
+            await connection.send({"type": "ping"})
+            return await asyncio.wait_for(connection.receive(), SILENCE_SECONDS)

@@ -133,7 +133,8 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "waiting": await Invocation.objects.filter(status="waiting").acount(),
         "failed with a reason": await Invocation.objects.filter(status="failed").acount(),
         "answers over HTTP": await Event.objects.filter(prompt_tokens__isnull=False).acount(),
-        "reconnects": sum(person.browser.reconnects for person in people),
+        "reconnects of websockets": sum(person.browser.reconnects["WebSocket"] for person in people),
+        "reconnects of event streams": sum(person.browser.reconnects["EventStream"] for person in people),
     }
 
 

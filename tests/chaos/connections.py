@@ -1,0 +1,111 @@
+"""Connections of a tab: a websocket, or an event stream with a request for each frame that the tab sends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+from uuid import UUID
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+Frame = dict[str, Any]
+
+BROKEN = (OSError, TimeoutError, WebSocketException, httpx.HTTPError)
+"""Errors of a connection that has ended, or that nobody accepts."""
+CSRF_TOKEN = "c" * 32
+REQUEST_SECONDS = 10.0
+
+
+class Connection(Protocol):
+    """Frames to and from one process."""
+
+    async def send(self, frame: Frame) -> None: ...
+
+    async def receive(self) -> Frame: ...
+
+
+class WebSocket:
+    """A websocket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, ports: list[int], session_id: UUID, cookie: str, after: int
+    ) -> AsyncIterator[Connection]:
+        """Open a websocket to the first port, and ask for the events after a seq."""
+        address = f"ws://127.0.0.1:{ports[0]}/ws/chat/{session_id}/"
+        headers = {"Cookie": cookie, "Origin": f"http://127.0.0.1:{ports[0]}"}
+        async with connect(address, additional_headers=headers, compression=None, open_timeout=5) as socket:
+            opened = cls(socket)
+            await opened.send({"type": "hello", "after": after})
+            yield opened
+
+    async def send(self, frame: Frame) -> None:
+        await self._socket.send(_encode(frame))
+
+    async def receive(self) -> Frame:
+        frame: Frame = json.loads(await self._socket.recv())
+        return frame
+
+
+class EventStream:
+    """An event stream; the frames of the tab go to the last of the ports."""
+
+    def __init__(self, client: httpx.AsyncClient, frames: str) -> None:
+        self._client, self._frames = client, frames
+        self._received: asyncio.Queue[Frame | Exception] = asyncio.Queue()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, ports: list[int], session_id: UUID, cookie: str, after: int
+    ) -> AsyncIterator[Connection]:
+        """Read the stream of the first port, which sends the events after a seq."""
+        headers = {"Cookie": f"{cookie}; csrftoken={CSRF_TOKEN}", "X-CSRFToken": CSRF_TOKEN}
+        address = f"http://127.0.0.1:{ports[0]}/sse/chat/{session_id}/"
+        endless = httpx.Timeout(REQUEST_SECONDS, read=None)
+        async with (
+            httpx.AsyncClient(headers=headers, timeout=REQUEST_SECONDS) as client,
+            client.stream("GET", address, params={"after": after}, timeout=endless) as response,
+        ):
+            opened = cls(client, f"http://127.0.0.1:{ports[-1]}/chat/{session_id}/frames/")
+            reading = asyncio.create_task(opened._read(response), name="event stream of a tab")
+            try:
+                yield opened
+            finally:
+                reading.cancel()
+                await asyncio.wait([reading])
+
+    async def send(self, frame: Frame) -> None:
+        response = await self._client.post(self._frames, content=_encode(frame))
+        if response.headers.get("Content-Type") == "application/json":
+            self._received.put_nowait(response.json())
+        elif response.status_code != httpx.codes.NO_CONTENT:
+            raise httpx.HTTPError(f"a frame was answered with {response.status_code}")
+
+    async def receive(self) -> Frame:
+        received = await self._received.get()
+        if isinstance(received, Exception):
+            raise received
+        return received
+
+    async def _read(self, response: httpx.Response) -> None:
+        try:
+            async for line in response.aiter_lines():
+                if line.startswith("data: {"):
+                    self._received.put_nowait(json.loads(line.removeprefix("data: ")))
+            self._received.put_nowait(httpx.HTTPError("the stream has ended"))
+        except httpx.HTTPError as error:
+            self._received.put_nowait(error)
+
+
+def _encode(frame: Frame) -> str:
+    return json.dumps({"v": 1, **frame})
