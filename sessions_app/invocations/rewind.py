@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from uuid import UUID
 
@@ -75,6 +75,19 @@ def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
     return left_by
 
 
+async def finish_interrupted_rewind(session_id: UUID) -> None:
+    """Reconcile a session that ends with a rewind: the process that appended it may have died before. Idempotent.
+
+    Does nothing while an invocation runs or is queued.
+    """
+    session = await in_thread(Session.objects.filter(pk=session_id).first)
+    if session is None or await in_thread(_rewind_at_end, session) is None:
+        return
+    with suppress(ConflictError):
+        async with _hold_lease(session_id):
+            await reconcile_after_rewind(session)
+
+
 @asynccontextmanager
 async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
     """Hold the session's lease, so that no invocation begins. Afterwards run what was queued in the meantime."""
@@ -92,11 +105,16 @@ async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
     """Return True when a rewind to this place is the last event of the session, apart from changes of state."""
-    steps = (await in_thread(find_rewinds, session.pk)).path.steps
-    last = steps[-1].rewind if steps else None
-    if last is None or last.undoes is not None or last.invocation_id != invocation_id:
-        return False
-    return not await in_thread(session.events.after(last.position).exclude(kind=EventKind.STATE).exists)
+    last = await in_thread(_rewind_at_end, session)
+    return last is not None and last.undoes is None and last.invocation_id == invocation_id
+
+
+def _rewind_at_end(session: Session) -> Rewind | None:
+    """Return the last event of the session, apart from changes of state, if it is a rewind."""
+    steps = find_rewinds(session.pk).path.steps
+    if not steps or session.events.after(steps[-1].rewind.position).exclude(kind=EventKind.STATE).exists():
+        return None
+    return steps[-1].rewind
 
 
 async def _append_rewind(

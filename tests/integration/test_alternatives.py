@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -264,8 +265,17 @@ async def test_a_cancelled_job_stays_cancelled_and_tells_the_agent_when_its_call
     assert (await Invocation.objects.aget(invocation_id=one)).status == "completed"
 
 
-async def test_a_repeated_switch_finishes_one_whose_process_died(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+async def sweep(person: User, session: Session, invocation_id: str) -> None:
+    """Do what a sweep does for the session of a process that died with its lease."""
+    await rewind.finish_interrupted_rewind(session.pk)
+
+
+@pytest.mark.parametrize("finish", [switch, sweep])
+async def test_a_repeated_switch_or_a_sweep_finishes_one_whose_process_died(
+    person: User,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    finish: Callable[[User, Session, str], Awaitable[None]],
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     one = await ask(person, session, model, "one")
@@ -280,6 +290,6 @@ async def test_a_repeated_switch_finishes_one_whose_process_died(
         patch.setattr(rewind, "reconcile_after_rewind", crash)
         await switch(person, session, one)
     assert await shown(session) == [(1, 1, 2)]
-    await switch(person, session, one)
+    await finish(person, session, one)
     await job.arefresh_from_db()
     assert (job.status, await Event.objects.filter(session=session).rewinds().acount()) == ("cancelled", 2)
