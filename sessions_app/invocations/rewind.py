@@ -38,12 +38,11 @@ async def rewind_before(session: Session, invocation_id: str) -> None:
         ConflictError: an invocation runs or is queued.
     """
     async with _hold_lease(session.pk) as lease_token:
-        try:
-            if not await _was_just_rewound(session, invocation_id):
-                rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
-                await _append_rewind(session, lease_token, rewind)
-        finally:  # Also after a repeated rewind: the first one may have crashed before this.
-            await reconcile_after_rewind(session)
+        if await _was_just_rewound(session, invocation_id):
+            await reconcile_after_rewind(session)  # the first request may have crashed before this
+            return
+        rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
+        await _append_rewind(session, lease_token, rewind)
 
 
 async def switch_to(session: Session, seq: int) -> None:
@@ -58,12 +57,11 @@ async def switch_to(session: Session, seq: int) -> None:
     """
     async with _hold_lease(session.pk) as lease_token:
         left_by = await in_thread(_rewind_that_left, session, seq)
-        try:
-            if left_by is not None:
-                undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
-                await _append_rewind(session, lease_token, undo)
-        finally:  # Also when the event is in effect: an earlier request may have crashed before this.
-            await reconcile_after_rewind(session)
+        if left_by is None:
+            await reconcile_after_rewind(session)  # an earlier request may have crashed before this
+            return
+        undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
+        await _append_rewind(session, lease_token, undo)
 
 
 def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
@@ -120,7 +118,7 @@ def _rewind_at_end(session: Session) -> Rewind | None:
 async def _append_rewind(
     session: Session, lease_token: int, append: Callable[..., Awaitable[RuntimeEvent]]
 ) -> None:
-    """Call a method of the `Runner` that appends a rewind event, and show the event in open tabs."""
+    """Call a method of the `Runner` that appends a rewind event, reconcile, and show the event in open tabs."""
     committed: list[CommittedEvent] = []
     runner = Runner(
         app=get_app(session.app_name),
@@ -135,6 +133,7 @@ async def _append_rewind(
         ) from error
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
-    for commit in committed:  # After the append rather than in it, as this needs a query.
+    await reconcile_after_rewind(session)
+    for commit in committed:  # Last: a tab that sees the event reads the statuses as they are now.
         first_rewound = await rewound_from(session.pk, commit.seq)
         publish_committed(live().hub, commit, rewound_from=first_rewound)

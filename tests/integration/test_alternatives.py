@@ -23,6 +23,8 @@ from sessions_app.history.state_changes import replay
 from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.session_list.search import search_sessions
+from sessions_app.transcripts.batches import batches_of
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, edit, load_note, remember, write
 
@@ -116,6 +118,24 @@ async def test_an_inner_alternative_is_as_it_was_left(person: User, model: Scrip
     ]
     await ask(person, session, model, "more")
     assert said(model) == ["outer", "inner", "more"]
+
+
+async def test_search_and_exports_have_what_is_in_effect(person: User, model: ScriptedModel) -> None:
+    session = await use_cases.create_session(person, "shop")
+    await ask(person, session, model, "zero")
+    one = await ask(person, session, model, "apples")
+    await edit(person, session, model, "pears", one)
+    await switch(person, session, one)
+    await session.arefresh_from_db()
+    bodies = [event.body async for batch in batches_of(session) for event in batch.events]
+    assert [body["content"]["parts"][0]["text"] for body in bodies] == [
+        "zero",
+        "you said zero",
+        "apples",
+        "you said apples",
+    ]
+    assert await sync_to_async(search_sessions)(person, "apples") == [session]
+    assert await sync_to_async(search_sessions)(person, "pears") == []
 
 
 async def test_a_switch_gives_the_title_of_the_first_message_and_keeps_that_of_a_person(
