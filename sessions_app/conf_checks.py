@@ -36,18 +36,24 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
     named = {*apps, *settings.apps} - unserved
     problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
-    return [*_problems_of_title_model(settings.title_model), *problems]
+    return [*_problems_of_title_model(settings), *problems]
 
 
-def _problems_of_title_model(name: str) -> Iterator[CheckMessage]:
-    if name and not LLMRegistry.supports(name):
+def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
+    name = settings.title_model
+    if not name:
+        return
+    if not LLMRegistry.supports(name):
         message = f"settings.ADK['title_model'] names {name!r}, which no registered class of models supports."
         yield Error(
             message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E015"
         )
         return
-    for problem in LLMRegistry.new_llm(name).setup_problems() if name else []:
+    for problem in LLMRegistry.new_llm(name).setup_problems():
         yield Warning(f"{problem.problem} of titles.", hint=problem.remedy, id="sessions_app.W001")
+    if settings.cost_per_person and settings.price(name) is None:
+        message = f"The cost of people is limited, but {name}, the model of titles, has no price."
+        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
 
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:

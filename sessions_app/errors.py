@@ -1,6 +1,6 @@
 """Errors of the site, below the runtime's `AdkError`.
 
-`chat/protocol.py` maps them to error frames, `chat/refusals.py` to responses over HTTP.
+`chat/protocol.py` maps them to error frames, `chat/error_responses.py` to responses over HTTP.
 """
 
 from runtime.errors import AdkError

@@ -1,4 +1,4 @@
-"""URL patterns of the websockets, and of the event streams for browsers whose websockets are blocked."""
+"""ASGI applications of the websockets, and of HTTP with the event streams for browsers without websockets."""
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter

@@ -92,7 +92,10 @@ async def begin_session(
     client_ids.refuse_reserved(client_id)
     validated_text(text, has_files=bool(files))
     if files:
-        await own_session(user, session_id)
+        try:
+            await own_session(user, session_id)
+        except NotFoundError as error:
+            raise NotFoundError("The files of the message are no longer here. Attach them again.") from error
     else:
         await create_session(user, app_name, network, session_id=session_id)
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from runtime.errors import AdkError
 from runtime.events import Event
 from sessions_app import use_cases
-from sessions_app.chat.refusals import refusal
+from sessions_app.chat.error_responses import error_response
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import in_thread
 from sessions_app.ownership import own_session_or_404
@@ -41,7 +41,7 @@ async def feedback(request: HttpRequest, session_id: UUID, seq: int) -> HttpResp
     try:
         await use_cases.give_feedback(person, session_id, seq, rating, comment)
     except AdkError as error:
-        return refusal(error)
+        return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 

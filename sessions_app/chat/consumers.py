@@ -12,7 +12,7 @@ from runtime.errors import AdkError
 from sessions_app.chat import protocol
 from sessions_app.chat.connection import Connection
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
-from sessions_app.chat.frame_limits import refusal_of
+from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import log_failure
 from sessions_app.db.pool import UNAVAILABLE
@@ -96,8 +96,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     async def _is_within_limits(self, text: str) -> bool:
         """Return False for a frame above the size or rate limit, after an `error` frame and a close code."""
-        refusal = refusal_of(text, self._connection.user, self._connection.network)
-        if refusal is None:
+        exceeded = exceeded_limit(text, self._connection.user, self._connection.network)
+        if exceeded is None:
             return True
-        await self._viewer.end(refusal.close_code, protocol.error_frame(refusal.error).json())
+        await self._viewer.end(exceeded.close_code, protocol.error_frame(exceeded.error).json())
         return False

@@ -24,25 +24,25 @@ from sessions_app.ownership import User, may_create_session, own_session
 @require_GET
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponseBase:
     """Redirect to the page of a session that its first message will create."""
-    return await _refusal(request, app_name) or redirect("chat:embedded", app_name, uuid4())
+    return await _page_without_chat(request, app_name) or redirect("chat:embedded", app_name, uuid4())
 
 
 @require_GET
 async def session_page(request: HttpRequest, app_name: str, session_id: UUID) -> HttpResponseBase:
     """Return the person's session with the app, which need not exist yet; redirect to a new one from any other."""
-    if refusal := await _refusal(request, app_name):
-        return refusal
+    if page := await _page_without_chat(request, app_name):
+        return page
     person = await request.auser()
-    is_new = await may_create_session(app_name, session_id)
     try:
         session = (
             unsaved_session(person, session_id, app_name)
-            if is_new
+            if await may_create_session(app_name, session_id)
             else await _own_session_with(app_name, person, session_id)
         )
     except NotFoundError:
         return redirect("chat:embedded_new", app_name)
-    return _render_framed(request, "chat/embedded.html", await context_of_session(person, session, is_new))
+    context = await context_of_session(person, session, is_new=not session.has_begun)
+    return _render_framed(request, "chat/embedded.html", context)
 
 
 async def _own_session_with(app_name: str, person: User, session_id: UUID) -> Session:
@@ -52,7 +52,7 @@ async def _own_session_with(app_name: str, person: User, session_id: UUID) -> Se
     return session
 
 
-async def _refusal(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
+async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
     """Return the page for a person who is not signed in, or of an app that the site has not; None otherwise."""
     if not (await request.auser()).is_authenticated:
         return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})

@@ -14,7 +14,7 @@ from typing import Any
 from sessions_app.chat.connection import Connection
 from sessions_app.live.frames import PongFrame
 
-Message = MutableMapping[str, Any]
+AsgiMessage = MutableMapping[str, Any]
 HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
@@ -28,7 +28,9 @@ MOST_DIGITS = 18
 
 
 async def event_stream(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+    scope: AsgiMessage,
+    receive: Callable[[], Awaitable[AsgiMessage]],
+    send: Callable[[AsgiMessage], Awaitable[None]],
 ) -> None:
     """Serve the stream of a session, an ASGI application, until the browser leaves or the viewer closes the stream.
 
@@ -37,7 +39,8 @@ async def event_stream(
     end = asyncio.Event()
 
     async def send_frame(frame: str) -> None:
-        # Nothing is sent until there is room: frames that wait are shared by all viewers, encoded ones would not be.
+        # Sending nothing waits until the browser has room. A frame that waits is one text for all viewers of the
+        # session; encoded before the wait, each viewer would hold a copy.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         await send(
             {"type": "http.response.body", "body": b"data: %s\n\n" % frame.encode(), "more_body": True}
@@ -87,7 +90,7 @@ async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-async def _wait_until_gone(receive: Callable[[], Awaitable[Message]], end: asyncio.Event) -> None:
+async def _wait_until_gone(receive: Callable[[], Awaitable[AsgiMessage]], end: asyncio.Event) -> None:
     """Set the event when the browser has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runtime.errors import AdkError
 from sessions_app import use_cases
 from sessions_app.chat.downloads import find_artifact
-from sessions_app.chat.refusals import refusal
+from sessions_app.chat.error_responses import error_response
 from sessions_app.client_address import client_network
 from sessions_app.db.threads import fetch_rows
 from sessions_app.errors import InvalidInputError
@@ -50,7 +50,7 @@ async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
         file = (request.POST.get("name", ""), number)
         await use_cases.remove_upload(await request.auser(), session_id, file)
     except AdkError as error:
-        return refusal(error)
+        return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
@@ -83,7 +83,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
         network = client_network(request)
         row = await use_cases.upload_file(person, session_id, upload, network, new_app=new_app)
     except AdkError as error:
-        return refusal(error)
+        return error_response(error)
     link = file_link(session_id, row.filename, row.version)
     fields = {
         "name": row.filename,

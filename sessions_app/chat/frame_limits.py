@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from runtime.errors import AdkError
 from sessions_app.chat import protocol
@@ -14,19 +15,29 @@ from sessions_app.ownership import User
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why a frame is not read, and the code with which its socket is closed."""
+class ExceededLimit:
+    """A limit that a frame exceeds.
+
+    Attributes:
+        close_code: code with which the socket of the frame is closed.
+        status: status of the response to a frame that came by HTTP.
+    """
 
     error: AdkError
     close_code: int
+    status: HTTPStatus
 
 
-def refusal_of(text: str, user: User, network: str) -> Refusal | None:
-    """Count a frame; return why it is above the rate or size limit, or None when it may be read."""
+def exceeded_limit(text: str, user: User, network: str) -> ExceededLimit | None:
+    """Count a frame; return the limit on rate or size that it exceeds, or None when the frame may be read."""
     if exceeded := rates().count(allowance.frames(user.pk, network)):
         message = f"More than {exceeded.allowance.most} frames in a minute. Wait a minute."
-        return Refusal(LimitExceededError(message), protocol.CLOSE_TOO_MANY)
+        return ExceededLimit(
+            LimitExceededError(message), protocol.CLOSE_TOO_MANY, HTTPStatus.TOO_MANY_REQUESTS
+        )
     if len(text) > conf().frame_limit:
         message = f"The frame is larger than {conf().frame_limit} characters."
-        return Refusal(InvalidInputError(message), protocol.CLOSE_TOO_LARGE)
+        return ExceededLimit(
+            InvalidInputError(message), protocol.CLOSE_TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        )
     return None

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from runtime.errors import AdkError
 from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
-from sessions_app.chat.frame_limits import refusal_of
+from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import log_failure
 from sessions_app.client_address import client_network
@@ -24,8 +24,6 @@ from sessions_app.ownership import User, own_session_or_404
 
 BYTES_PER_CHARACTER = 4
 """Most bytes of a character in UTF-8."""
-CLOSE_CODES_BEGIN = 4000
-"""A close code of the websocket is an HTTP status and this number."""
 
 
 @require_POST
@@ -40,8 +38,8 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
         await own_session_or_404(person, session_id)
     # Read by its limit: the header need not tell the length.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
-    if refusal := refusal_of(body.decode(errors="replace"), person, network):
-        return _reply(protocol.error_frame(refusal.error), refusal.close_code - CLOSE_CODES_BEGIN)
+    if exceeded := exceeded_limit(body.decode(errors="replace"), person, network):
+        return _reply(protocol.error_frame(exceeded.error), exceeded.status)
     reply_to = None
     try:
         frame = protocol.parse(body)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
-from sessions_app.chat.refusals import refusal
+from sessions_app.chat.error_responses import error_response
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.ownership import User
@@ -24,12 +24,12 @@ from sessions_app.session_list.search import search_sessions
 @require_GET
 @login_required
 async def session_list(request: HttpRequest) -> HttpResponse:
-    """Return a page of the person's list, `?before=<cursor>`, `?archived`; or what a search finds, `?q=<words>`."""
+    """Return a page of the person's list, `?before=<cursor>`, `?archived`, `?rows=`; or a search's, `?q=<words>`."""
     person = await request.auser()
     try:
         page = await session_page_of(person, request)
     except InvalidInputError as error:
-        return refusal(error)
+        return error_response(error)
     context = {"list": page, "is_archive": "archived" in request.GET}
     return render(request, "chat/session_list.html", context)
 
@@ -38,13 +38,14 @@ async def session_page_of(person: User, request: HttpRequest) -> SessionPage:
     """Return the part of the person's list that the address asks for.
 
     Raises:
-        InvalidInputError: the cursor cannot be read.
+        InvalidInputError: the cursor or the number of rows cannot be read.
     """
     query = request.GET.get("q", "")
     if query:
         return SessionPage(await in_thread(search_sessions, person, query))
-    before = request.GET.get("before", "")
-    return await in_thread(list_sessions, person, before=before, archived="archived" in request.GET)
+    before, rows = request.GET.get("before", ""), request.GET.get("rows", "")
+    is_archive = "archived" in request.GET
+    return await in_thread(list_sessions, person, before=before, archived=is_archive, rows=rows)
 
 
 @require_GET
@@ -63,5 +64,5 @@ async def change_session(request: HttpRequest, session_id: UUID, change: str) ->
     try:
         await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
-        return refusal(error)
+        return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

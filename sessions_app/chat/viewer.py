@@ -297,5 +297,5 @@ class Viewer:
 def log_failure(session_id: UUID, error: Exception) -> str:
     """Log an unexpected error; return the reference under which the log has it."""
     reference = uuid4().hex[:8]
-    logger.error("A socket of session %s failed (reference %s)", session_id, reference, exc_info=error)
+    logger.error("Serving session %s failed (reference %s)", session_id, reference, exc_info=error)
     return reference

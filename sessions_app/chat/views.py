@@ -76,7 +76,7 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
 async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Return one session with its newest events, beside the list of the person's sessions.
 
-    With `?new=<app>` the session need not exist yet.
+    With `?new=<app>` the session need not exist yet, or have more than files.
     """
     person = await request.auser()
     new_app = request.GET.get("new", "")
@@ -85,6 +85,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         session = unsaved_session(person, session_id, new_app)
     else:
         session = await own_session_or_404(person, session_id)
+        is_new = session.app_name == new_app and not session.has_begun
     chats = await in_thread(list_sessions, person)
     context = {**await context_of_session(person, session, is_new), "list": chats}
     return render(request, "chat/session.html", context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -55,11 +56,12 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
     if session is None:
         raise NotFoundError(f"There is no session '{session_pk}' to erase.")
     refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
-    tombstone = open_tombstone(ErasedKind.SESSION, session.pk, session.user_id, order)
-    erase_session_rows(rows, tombstone)
-    if _withdraw_unused(tombstone):
-        raise NotFoundError(f"There is no session '{session_pk}' to erase any more.")
-    return finish(tombstone)
+    _stop_session(rows, by=order.by)
+    with transaction.atomic():
+        tombstone = open_tombstone(ErasedKind.SESSION, session.pk, session.user_id, order)
+        if not _delete_session(rows, tombstone):
+            raise NotFoundError(f"There is no session '{session_pk}' to erase any more.")
+        return finish(tombstone)
 
 
 def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
@@ -87,27 +89,34 @@ def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
     sessions = sessions_of(user_pk).order_by("pk")
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
-            erase_session_rows(Session.objects.filter(pk=session_pk), tombstone)
+            rows = Session.objects.filter(pk=session_pk)
+            _stop_session(rows, by=tombstone.by_id)
+            _delete_session(rows, tombstone)
 
 
-def erase_session_rows(rows: QuerySet[Session], tombstone: Tombstone) -> None:
-    """Stop the work of the one session in `rows` and delete its rows. Its files are deleted after the commit.
+def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
+    """Stop the work of the one session in `rows`, if it is still there.
 
-    Both steps look at the session under the lock of its row: a person may restore a deleted session at any moment.
-    The first is committed before the second, so that a process that runs the session is refused and does not wait.
+    Committed before the session is deleted, so that a process that runs the session is refused and does not wait.
+    Looks at the session under the lock of its row: a person may restore a deleted session at any moment.
     """
     with transaction.atomic():
         session = rows.only("pk").select_for_update().first()
-        if session is None:
-            return
-        stop_work(session.pk, by=tombstone.by_id)
+        if session is not None:
+            stop_work(session.pk, by=by)
+
+
+def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
+    """Delete the rows of the one session in `rows`; False when it is there no more. Files go after the commit."""
     with transaction.atomic():
         session = rows.select_for_update().first()
         if session is None:
-            return
+            return False
         _add(tombstone, counts_of_sessions(rows))
         delete_session_row(rows)
-    cache.forget((session.app_name, str(session.user_id), session.key))
+        names = session.app_name, str(session.user_id), session.key
+        transaction.on_commit(partial(cache.forget, names))
+    return True
 
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
@@ -127,12 +136,6 @@ def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: Erasu
         defaults={"user_id": str(user_pk), "reason": order.reason, "by_id": order.by},
     )
     return tombstone
-
-
-def _withdraw_unused(tombstone: Tombstone) -> bool:
-    """Delete the tombstone if nothing was erased under it, by this process or another one; True when deleted."""
-    deleted, _ = Tombstone.objects.filter(pk=tombstone.pk, counts={}).delete()
-    return bool(deleted)
 
 
 def finish(tombstone: Tombstone) -> Tombstone:

@@ -1,4 +1,4 @@
-"""Retention: erase sessions that were not used for longer than their app's `retention_days`."""
+"""Retention: erase sessions that were not used for longer than their app's `retention_days`, or never begun."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import CharField, Q, QuerySet
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from sessions_app.conf import conf
@@ -25,10 +26,12 @@ from sessions_app.models import (
 )
 
 logger = logging.getLogger(__name__)
+UNSENT_DAYS = 7
+"""Days for which the site keeps files that were uploaded into a new chat and not sent."""
 
 
-def expired_sessions() -> Iterator[tuple[int, QuerySet[Session]]]:
-    """Yield the expired sessions by the days of their retention, the longest unused first.
+def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
+    """Yield the expired sessions by the reason in words, the longest unused first.
 
     Sessions are kept while they have queued or running work, an active scheduled task, or a legal hold.
     """
@@ -38,7 +41,21 @@ def expired_sessions() -> Iterator[tuple[int, QuerySet[Session]]]:
     for days, of_apps in [*settings, (default, ~Q(app_name__in=days_by_app))]:
         if days:
             unused = Session.objects.filter(of_apps, updated_at__lt=timezone.now() - timedelta(days=days))
-            yield days, _without_used(unused).order_by("updated_at", "pk")
+            yield f"not used for {days} days", _without_used(unused).order_by("updated_at", "pk")
+    yield (
+        f"without a message for {UNSENT_DAYS} days",
+        _without_used(_never_begun()).order_by("updated_at", "pk"),
+    )
+
+
+def _never_begun() -> QuerySet[Session]:
+    """Return the sessions that the upload of a file created, and to which no message came.
+
+    A session of the ADK API has a key of its own, or a state.
+    """
+    created_by_pages = Session.objects.filter(key=Cast("pk", CharField()), initial_state={})
+    old = created_by_pages.filter(updated_at__lt=timezone.now() - timedelta(days=UNSENT_DAYS))
+    return old.filter(title="", last_seq=0, invocations=None)
 
 
 def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
@@ -55,8 +72,8 @@ def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
 def erase_expired_sessions() -> int:
     """Erase at most `retention_batch` expired sessions; return their number. The next run takes the rest."""
     erased = 0
-    for days, sessions in expired_sessions():
-        order = ErasureOrder(reason=f"Not used for {days} days.")
+    for reason, sessions in expired_sessions():
+        order = ErasureOrder(reason=f"{reason.capitalize()}.")
         for session_pk in list(sessions.values_list("pk", flat=True)[: conf().retention_batch - erased]):
             erased += _try_erase(session_pk, order)
     return erased

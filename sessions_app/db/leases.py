@@ -127,7 +127,7 @@ RETURNING s.id, (
 
 @dataclass(frozen=True)
 class Used:
-    """Tokens and cost of an invocation."""
+    """Tokens and cost of an invocation, or of one model call."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -169,6 +169,16 @@ class Finished:
     more_is_queued: bool
 
 
+# The person is the one of `lease`, a row of a session.
+_ADD_USED = f"""
+    INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
+    SELECT lease.user_id, {TODAY}, %(tokens)s::bigint, %(cost)s::float8 FROM lease
+    WHERE %(tokens)s::bigint > 0 OR %(cost)s::float8 > 0
+    ON CONFLICT (user_id) DO UPDATE SET day = EXCLUDED.day,
+        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END,
+        cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
+    RETURNING u.user_id"""  # noqa: S608
+
 # Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete.
 # `adk_has_queued` takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
 _FINISH = f"""
@@ -176,19 +186,24 @@ WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lea
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
     WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
     RETURNING id, user_id
-), used AS (
-    INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
-    SELECT lease.user_id, {TODAY}, %(tokens)s::bigint, %(cost)s::float8 FROM lease
-    WHERE %(tokens)s::bigint > 0 OR %(cost)s::float8 > 0
-    ON CONFLICT (user_id) DO UPDATE SET day = EXCLUDED.day,
-        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END,
-        cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
-)
+), used AS ({_ADD_USED})
 UPDATE sessions_app_invocation i
 SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
     finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
 RETURNING adk_has_queued(i.session_id)"""  # noqa: S608
+
+
+async def add_used(session_id: UUID, used: Used) -> None:
+    """Count what a model call beside the invocations has used; nothing when the session is erased."""
+    query = f"WITH lease AS (SELECT user_id FROM sessions_app_session WHERE id = %(session)s) {_ADD_USED}"  # noqa: S608
+    params = {
+        "session": session_id,
+        "tokens": used.tokens,
+        "cost": used.cost,
+        "time_zone": settings.TIME_ZONE,
+    }
+    await fetch_one(query, params)
 
 
 async def hand_over(claim: Claim) -> bool:

@@ -1,22 +1,22 @@
-"""Tokens and cost of the model call behind an event."""
+"""Tokens and cost of a model call."""
 
 from __future__ import annotations
 
-from runtime.events.event import Event
+from runtime.models import LlmResponse
 from sessions_app.conf import Conf
 
 PER_MILLION = 1e-6
 
 
-def tokens_of(event: Event) -> int:
-    """Return the number of tokens of the model call behind an event."""
-    return (event.usage_metadata.total_token_count or 0) if event.usage_metadata else 0
+def tokens_of(response: LlmResponse) -> int:
+    """Return the number of tokens of the model call behind a response, such as an event."""
+    return (response.usage_metadata.total_token_count or 0) if response.usage_metadata else 0
 
 
-def cost_of(event: Event, conf: Conf) -> float:
-    """Return the cost of the model call behind an event; 0.0 for a model without a price."""
-    usage = event.usage_metadata
-    price = conf.price(event.model_version or "") if usage else None
+def cost_of(response: LlmResponse, conf: Conf) -> float:
+    """Return the cost of the model call behind a response, such as an event; 0.0 for a model without a price."""
+    usage = response.usage_metadata
+    price = conf.price(response.model_version or "") if usage else None
     if usage is None or price is None:
         return 0.0
     cached = usage.cached_content_token_count or 0

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from runtime import types
-from runtime.models import LlmRequest
+from runtime.errors import ModelError
+from runtime.models import LlmRequest, LlmResponse
 from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
 from sessions_app.codec import storable
 from sessions_app.conf import conf
-from sessions_app.db.leases import Claim
+from sessions_app.db.leases import Claim, Used, add_used
 from sessions_app.db.threads import in_thread
+from sessions_app.history.model_usage import cost_of, tokens_of
 from sessions_app.live.process import live
 from sessions_app.models import Event, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
@@ -38,7 +41,9 @@ async def give_title(claim: Claim) -> None:
         conversation = await in_thread(_first_texts, claim)
         if not conversation:
             return
-        await in_thread(_replace_title, claim, await _ask(conversation))
+        responses = await _ask(conversation)
+        await add_used(claim.session_id, _used(responses))
+        await in_thread(_replace_title, claim, _title_in(responses))
         live().list_news.publish(claim.user_id)
     except Exception:  # The answer is complete, and the chat has the title of its first message.
         logger.warning("Session %s got no title from a model", claim.session_id, exc_info=True)
@@ -56,18 +61,37 @@ def _first_texts(claim: Claim) -> str:
     return "\n".join(f"{author}: {text[:TEXT_LENGTH]}" for author, text in texts[:4])
 
 
-async def _ask(conversation: str) -> str:
+async def _ask(conversation: str) -> list[LlmResponse]:
     model = LLMRegistry.new_llm(conf().title_model)
     content = types.Content(role="user", parts=[types.Part(text=conversation)])
     request = LlmRequest(
         contents=[content], config=types.GenerateContentConfig(system_instruction=INSTRUCTION)
     )
-    text = ""
     async with aclosing(ask(model, request, stream=False)) as responses:
-        async for response in responses:
-            parts = (response.content and response.content.parts) or []
-            text += "".join(part.text or "" for part in parts if not part.thought)
-    return _as_title(text)
+        return [response async for response in responses]
+
+
+def _used(responses: Sequence[LlmResponse]) -> Used:
+    cost = sum(cost_of(response, conf()) for response in responses)
+    return Used(sum(map(tokens_of, responses)), cost)
+
+
+def _title_in(responses: Sequence[LlmResponse]) -> str:
+    """Return the title that the model has answered.
+
+    Raises:
+        ModelError: the model has answered with an error, or without a title.
+    """
+    text = ""
+    for response in responses:
+        if response.error_code:
+            raise ModelError(response.error_code, response.error_message or "", response.error_detail or "")
+        parts = (response.content and response.content.parts) or []
+        text += "".join(part.text or "" for part in parts if not part.thought)
+    title = _as_title(text)
+    if not title:
+        raise ModelError("NO_TITLE", f"The model answered {text[:TITLE_LENGTH]!r}.")
+    return title
 
 
 def _as_title(text: str) -> str:
@@ -77,6 +101,5 @@ def _as_title(text: str) -> str:
 
 
 def _replace_title(claim: Claim, title: str) -> None:
-    if title:
-        sessions = Session.objects.filter(pk=claim.session_id, title_source=TitleSource.MESSAGE)
-        sessions.update(title=title, title_source=TitleSource.MODEL)
+    sessions = Session.objects.filter(pk=claim.session_id, title_source=TitleSource.MESSAGE)
+    sessions.update(title=title, title_source=TitleSource.MODEL)

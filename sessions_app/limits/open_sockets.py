@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import cast
 from uuid import uuid4
@@ -47,7 +47,7 @@ class OpenSockets:
 
     def __init__(self) -> None:
         self._keys: dict[str, list[str]] = {}
-        self._closing: dict[str, list[str]] = {}
+        self._closing: defaultdict[str, set[str]] = defaultdict(set)  # By key, until Redis is told of them.
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -56,9 +56,7 @@ class OpenSockets:
         socket_id = uuid4().hex
         exceeded = self._add(socket_id, allowances)
         if exceeded is None and allowances:
-            with self._lock:
-                closing = dict(self._closing)
-            place = await limit_threads.run(attempt, partial(_open, socket_id, allowances, closing))
+            place = await limit_threads.run(attempt, partial(self._open, socket_id, allowances))
             exceeded = allowances[place - 1] if place else None
             if exceeded is not None:
                 self._remove(socket_id)
@@ -69,33 +67,47 @@ class OpenSockets:
         keys = self._remove(socket_id)
         if keys:
             with self._lock:
-                self._closing[socket_id] = keys
-            limit_threads.executor.submit(self._tell_closed, {socket_id: keys})
+                for key in keys:
+                    self._closing[key].add(socket_id)
+            limit_threads.executor.submit(self._tell_closed, socket_id, keys)
 
     async def close_all(self) -> None:
         """Count no socket of this process any more, so that people may connect to another process at once."""
         with self._lock:
-            closing, self._keys = self._keys, {}
+            closing, self._keys = _by_key(self._keys), {}
             self._counts.clear()
         if closing:
             await limit_threads.run(attempt, partial(_close, closing))
 
     def renew(self) -> None:
         """Tell Redis that the sockets are still open, also a Redis that has lost its data."""
-        sockets: defaultdict[str, list[str]] = defaultdict(list)
         with self._lock:
-            for socket_id, keys in self._keys.items():
-                for key in keys:
-                    sockets[key].append(socket_id)
-        subjects = list(sockets.items())
+            subjects = list(_by_key(self._keys).items())
         for start in range(0, len(subjects), SUBJECTS_PER_CALL):
             attempt(partial(_renew, subjects[start : start + SUBJECTS_PER_CALL]))
 
-    def _tell_closed(self, sockets: dict[str, list[str]]) -> None:
-        attempt(partial(_close, sockets))
+    def _open(self, socket_id: str, allowances: Sequence[Allowance], redis: Redis) -> int:
+        """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1.
+
+        Closed sockets of these subjects leave the sets first: the thread that tells Redis of them may come later.
+        """
         with self._lock:
-            for socket_id in sockets:
-                self._closing.pop(socket_id, None)
+            closing = {
+                each.key: list(self._closing[each.key]) for each in allowances if each.key in self._closing
+            }
+        if closing:
+            _close(closing, redis)
+        keys = [PREFIX + allowance.key for allowance in allowances]
+        most = [allowance.most for allowance in allowances]
+        return cast(int, redis.register_script(_OPEN)(keys, [EXPIRY_SECONDS, socket_id, *most]))
+
+    def _tell_closed(self, socket_id: str, keys: Sequence[str]) -> None:
+        attempt(partial(_close, _by_key({socket_id: keys})))
+        with self._lock:
+            for key in keys:
+                self._closing[key].discard(socket_id)
+                if not self._closing[key]:
+                    del self._closing[key]
 
     def _add(self, socket_id: str, allowances: Sequence[Allowance]) -> Allowance | None:
         with self._lock:
@@ -116,25 +128,19 @@ class OpenSockets:
         return keys
 
 
-def _open(
-    socket_id: str, allowances: Sequence[Allowance], closing: dict[str, list[str]], redis: Redis
-) -> int:
-    """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1.
-
-    The closing sockets leave their sets first: the thread that tells Redis of them may come later.
-    """
-    if closing:
-        _close(closing, redis)
-    keys = [PREFIX + allowance.key for allowance in allowances]
-    most = [allowance.most for allowance in allowances]
-    return cast(int, redis.register_script(_OPEN)(keys, [EXPIRY_SECONDS, socket_id, *most]))
+def _by_key(sockets: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return the sockets of each key; `sockets` has the keys of each socket."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for socket_id, keys in sockets.items():
+        for key in keys:
+            found[key].append(socket_id)
+    return found
 
 
-def _close(sockets: dict[str, list[str]], redis: Redis) -> None:
+def _close(sockets: Mapping[str, Sequence[str]], redis: Redis) -> None:
     with redis.pipeline(transaction=False) as pipeline:
-        for socket_id, keys in sockets.items():
-            for key in keys:
-                pipeline.zrem(PREFIX + key, socket_id)
+        for key, socket_ids in sockets.items():
+            pipeline.zrem(PREFIX + key, *socket_ids)
         pipeline.execute()
 
 

@@ -31,6 +31,10 @@ class SessionQuerySet(models.QuerySet["Session"]):
         """Return the user's sessions, with those that are deleted but not erased yet; none for an anonymous user."""
         return self.filter(user_id=user.pk) if user.is_authenticated else self.none()
 
+    def begun(self) -> SessionQuerySet:
+        """Return the sessions that have a message, or a title of the person: see `Session.has_begun`."""
+        return self.exclude(title="", last_seq=0)
+
     def newest_first(self) -> SessionQuerySet:
         """Order by last use, the latest first."""
         return self.order_by("-updated_at", "-id")
@@ -118,6 +122,11 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or f"{self.app_name} {self.key}"
+
+    @property
+    def has_begun(self) -> bool:
+        """True from the first message on, which gives the title. A file may be uploaded before it."""
+        return bool(self.title) or self.last_seq > 0
 
     @property
     def is_unread(self) -> bool:

@@ -10,7 +10,7 @@ class PersonUsage(models.Model):
     """Sums of one person: one row, however long the history is.
 
     Attributes:
-        day: the last day on which an invocation of the person used tokens, null before the first; `tokens` and `cost`
+        day: the last day on which the person used tokens, null before the first; `tokens` and `cost`
             are those of this day.
         artifact_bytes: size of all artifacts of the person; a trigger of their table keeps the sum.
     """

@@ -1,1 +1,1 @@
-"""Wrappers of the websockets for every ASGI server, and those that Daphne needs."""
+"""Wrappers of the ASGI applications, middleware against NUL, and what Daphne lacks: backpressure, shutdown."""

@@ -7,7 +7,7 @@ which buffers without limit. Daphne also applies its limit for incoming websocke
 from __future__ import annotations
 
 import asyncio
-import sys
+from functools import partial
 from typing import Any
 
 from asgiref.typing import (
@@ -40,14 +40,15 @@ class _BufferWatch:
 
 
 def with_backpressure(application: ASGI3Application) -> ASGI3Application:
-    """Wrap an application in a `send` that waits; return it unchanged under servers other than Daphne."""
-    if "daphne.server" not in sys.modules:
-        return application
+    """Wrap an application: under Daphne its `send` waits. Under other servers `send` is the server's own."""
 
     async def wrapped(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        (protocol,) = send.args  # type: ignore[attr-defined]  # Daphne's `send` is bound to the connection
-        sender = _send_to_socket if scope["type"] == "websocket" else _send_to_stream
-        await application(scope, receive, sender(protocol, send))
+        # Projects import Daphne under other servers, too: Daphne is one of their INSTALLED_APPS.
+        if isinstance(send, partial) and send.func.__module__ == "daphne.server":
+            (protocol,) = send.args
+            sender = _send_to_socket if scope["type"] == "websocket" else _send_to_stream
+            send = sender(protocol, send)
+        await application(scope, receive, send)
 
     return wrapped
 

@@ -16,7 +16,11 @@ from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import User
 
 PAGE_SESSIONS = 30
+MOST_SESSIONS = 500
+"""Sessions of the longest page that an address can ask for."""
 MOST_PINNED = 50
+MOST_DIGITS = 9
+BROKEN = "The address of this page is broken. Go back to your chats."
 
 
 @dataclass(frozen=True)
@@ -31,20 +35,33 @@ class SessionPage:
     before: str = ""
 
 
-def list_sessions(person: User, *, before: str = "", archived: bool = False) -> SessionPage:
+def list_sessions(person: User, *, before: str = "", archived: bool = False, rows: str = "") -> SessionPage:
     """Return the page of the person's sessions that follows the cursor, the first page without one.
 
+    Args:
+        rows: number of sessions of a page that is longer than usual, pinned ones not counted.
+
     Raises:
-        InvalidInputError: the cursor is none that a page had.
+        InvalidInputError: the cursor is none that a page had, or `rows` no number.
     """
-    listed = with_activity(Session.objects.owned_by(person).filter(archived_at__isnull=not archived))
+    length = _length(rows)
+    listed = with_activity(Session.objects.owned_by(person).begun().filter(archived_at__isnull=not archived))
     pinned = [] if before or archived else list(listed.filter(is_pinned=True).newest_first()[:MOST_PINNED])
     rest = listed if archived else listed.filter(is_pinned=False)
     if before:
         rest = rest.filter(_follows(before))
-    rows = list(rest.newest_first()[: PAGE_SESSIONS + 1])
-    shown = rows[:PAGE_SESSIONS]
-    return SessionPage(pinned + shown, _cursor(shown[-1]) if len(rows) > PAGE_SESSIONS else "")
+    found = list(rest.newest_first()[: length + 1])
+    shown = found[:length]
+    return SessionPage(pinned + shown, _cursor(shown[-1]) if len(found) > length else "")
+
+
+def _length(rows: str) -> int:
+    """Return the number of sessions of a page for which an address asks for so many."""
+    if not rows:
+        return PAGE_SESSIONS
+    if not rows.isdecimal() or len(rows) > MOST_DIGITS:
+        raise InvalidInputError(BROKEN)
+    return min(max(int(rows), PAGE_SESSIONS), MOST_SESSIONS)
 
 
 def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
@@ -79,7 +96,7 @@ def _follows(before: str) -> Q:
     try:
         at, pk = _in_utc(datetime.fromisoformat(time)), UUID(key)
     except (ValueError, OverflowError) as error:
-        raise InvalidInputError("The address of this page is broken. Go back to your chats.") from error
+        raise InvalidInputError(BROKEN) from error
     return Q(updated_at__lte=at) & (Q(updated_at__lt=at) | Q(pk__lt=pk))
 
 

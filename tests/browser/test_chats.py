@@ -17,6 +17,14 @@ from tests.model_server import Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
+NO_DELAYED_NEWS = """
+(() => {
+  const begin = window.setTimeout;
+  window.setTimeout = (call, delay) => (delay === 300 ? 0 : begin(call, delay));
+})();
+"""
+"""Keeps the list of chats from being read again after news, for which it waits 300 ms."""
+
 
 def unique(title: str) -> str:
     """Return a title that no other test uses: the tests share a site."""
@@ -40,6 +48,15 @@ def script(model: Model) -> None:
 def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
     chosen: Literal["light", "dark"] = request.param
     return chosen
+
+
+def test_a_new_chat_gets_its_title_without_waiting_for_more_news(chat: ChatPage) -> None:
+    chat.page.add_init_script(NO_DELAYED_NEWS)
+    chat.reload()
+    title = unique("Lamp")
+    chat.send(title)
+    expect(chat.page.locator("#title")).to_have_text(title)
+    expect(chat.chats.filter(has_text=title)).to_have_count(1)
 
 
 def test_a_starter_begins_a_chat_that_goes_on_at_its_own_address(chat: ChatPage) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -14,6 +16,7 @@ from tests.model_server import Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 PAGE = 30
+LIST = re.compile(r"/chats/\?")
 UNDO_MILLISECONDS = 10_000
 MAKE_CHATS = """async (count) => {
     const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
@@ -24,6 +27,8 @@ MAKE_CHATS = """async (count) => {
         const address = `/chat/${crypto.randomUUID()}/files/?new=help_desk`;
         const response = await fetch(address, { method: "POST", body: fields });
         if (!response.ok) throw new Error(await response.text());
+        fields.set("title", `Chat ${made}`);
+        await fetch(address.replace("files/", "rename/"), { method: "POST", body: fields });
     }
 }"""
 CHANGE_CHAT = """([id, change]) => {
@@ -44,15 +49,18 @@ def entry_of(chat: ChatPage, id_of_chat: str) -> Locator:
 
 def test_chats_of_further_pages_go_and_come_as_they_are_changed(chat: ChatPage) -> None:
     chat.page.evaluate(MAKE_CHATS, 2 * PAGE + 5)
-    with chat.page.expect_response("**/chats/?"):  # the page reads its list anew once it is connected
+    with chat.page.expect_response(LIST):  # the page reads its list anew once it is connected
         chat.reload()
     chat.page.get_by_role("link", name="Show more").click()
     unpinned = chat.page.locator("#chats .chat:not([data-pinned])")
     expect(unpinned).to_have_count(2 * PAGE)
+    requests: list[str] = []
+    chat.page.on("request", lambda request: requests.append(request.url))
     archived, pinned = (unpinned.nth(at).get_attribute("data-id") or "" for at in (PAGE + 10, PAGE + 20))
     change(chat, archived, "archive")
     expect(entry_of(chat, archived)).to_have_count(0)
     expect(unpinned).to_have_count(2 * PAGE)
+    assert len([address for address in requests if LIST.search(address)]) == 1
     change(chat, pinned, "pin")
     expect(entry_of(chat, pinned)).to_have_attribute("data-pinned", "")
     change(chat, pinned, "unpin")

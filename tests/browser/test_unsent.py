@@ -1,11 +1,14 @@
 """Contract: drafts and unsent messages outlive their tab, belong to one person, and go when the person signs out."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PERSON, OpenTab
 from tests.browser.model import Model
+from tests.browser.test_uploads import file
 from tests.model_server import Turn
 from tests.stack.stack import Stack
 
@@ -91,6 +94,33 @@ def test_the_first_message_of_a_chat_that_never_began_is_sent_by_the_next_new_ch
     other.new_chat()
     expect(other.messages).to_have_count(0)
     assert len(model.requests()) == 1
+
+
+def test_files_of_a_new_chat_wait_for_the_next_new_chat_and_are_in_no_list(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(rules={".": Turn(text=["Read."])})
+    address, session = chat.page.url, chat.session_id
+    chat.attach(file("notes.txt", "tea"))
+    chat.box.fill("Read this")
+    chat.page.close()
+
+    other = open_tab()
+    other.page.goto(other.base_url)
+    entry = other.page.locator(f'#chats .chat[data-id="{session}"]')
+    expect(other.page.locator("#chats .chats")).to_be_attached()
+    expect(entry).to_have_count(0)
+    for _ in range(2):  # also after a reload
+        other.new_chat()
+        expect(other.page).to_have_url(address)
+        expect(other.uploads).to_have_text([re.compile("notes.txt")])
+        expect(other.box).to_have_value("Read this")
+    other.send_button.click()
+    other.wait_for_answer("Read.")
+    expect(entry).to_have_count(1)
+    other.new_chat()
+    expect(other.page).not_to_have_url(address)
+    expect(other.uploads).to_have_count(0)
 
 
 def test_signing_out_forgets_what_was_not_sent(open_tab: OpenTab, site: Stack) -> None:

@@ -25,6 +25,24 @@ DROP_MILLISECONDS = 4_000
 OF_THE_NETWORK = ("WebSocket connection to", "Failed to load resource")
 """Messages that the browser itself writes when the proxy refuses or breaks a connection."""
 
+KEEP_HEARTBEAT = """
+(() => {
+  const begin = window.setInterval;
+  window.setInterval = (call, delay) => {
+    if (delay === 10000) window.heartbeat = call;
+    return begin(call, delay);
+  };
+})();
+"""
+"""Lets a test have the heartbeat at the moment that it needs."""
+SHOW_AND_BEAT = """
+(status) => {
+  document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+  heartbeat();
+  return status.textContent;
+}
+"""
+
 OpenBlocked = Callable[[], ChatPage]
 
 
@@ -171,6 +189,15 @@ def test_a_sign_out_closes_the_other_tab(browser: Browser, site: Stack, proxy: B
     expect(staying.status).to_have_text("Signed out")
     expect(staying.page.get_by_role("alert")).to_contain_text("You are signed out.")
     context.close()
+
+
+def test_a_stream_that_is_alive_outlives_a_tab_that_is_shown_just_before_the_heartbeat(
+    chat: ChatPage,
+) -> None:
+    chat.page.add_init_script(KEEP_HEARTBEAT)
+    chat.reload()
+    chat.wait_until_connected()
+    assert chat.status.evaluate(SHOW_AND_BEAT) == "Connected"
 
 
 def test_the_next_pages_do_not_wait_until_a_websocket_answers_again(

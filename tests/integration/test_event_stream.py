@@ -250,7 +250,8 @@ async def test_a_frame_that_fails_is_logged_under_the_reference_that_the_person_
     frame = json.loads(response.content)
     assert (response.status_code, frame["code"], frame["in_reply_to"]) == (500, "internal", "m1")
     reference = frame["message"].partition("reference ")[2][:8]
-    assert reference in caplog.text and "broken" in caplog.text
+    assert f"Serving session {session.pk} failed (reference {reference})" in caplog.text
+    assert "broken" in caplog.text
 
 
 async def test_frames_need_the_token_of_the_page(person: User, session: Session) -> None:

@@ -167,7 +167,9 @@ async def test_a_first_message_that_is_refused_leaves_no_row(
     tab = NewTab(person, uuid4())
     await tab.open()
     await tab.send(**{"type": "message", "id": "m1", "text": "Hello", **message})
-    assert (await tab.receive("error"))["code"] == code
+    error = await tab.receive("error")
+    assert error["code"] == code
+    assert ("Attach them again" in error["message"]) == ("files" in message)
     await tab.send(type="cancel", invocation_id="e-1")
     assert (await tab.receive("error"))["code"] == "not_found"
     await tab.close()

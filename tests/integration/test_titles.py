@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from django.contrib.auth.models import User
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LlmRequest, LlmResponse
@@ -17,7 +18,7 @@ from runtime.models.registry import LLMRegistry
 from sessions_app import agent_registry, use_cases
 from sessions_app.conf_checks import check_settings
 from sessions_app.invocations.worker import worker
-from sessions_app.models import Event, Session
+from sessions_app.models import Event, PersonUsage, Session
 from sessions_app.session_list.changes import RENAME
 from tests.fakes import ScriptedModel, text_content
 
@@ -25,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 class TitleModel(BaseLlm):
-    """Gives the title `answer`, or fails when it is None."""
+    """Gives the title `answer`, or fails when it is None. Each call uses 40 tokens, 30 of them for the request."""
 
-    answer: ClassVar[str | None] = None
+    answer: ClassVar[str | LlmResponse | None] = None
     asked: ClassVar[list[str]] = []
 
     @classmethod
@@ -40,7 +41,13 @@ class TitleModel(BaseLlm):
         self.asked.extend(part.text or "" for content in llm_request.contents for part in content.parts or [])
         if self.answer is None:
             raise ConnectionError("The model is away.")
-        yield LlmResponse(content=text_content(self.answer))
+        if isinstance(self.answer, LlmResponse):
+            yield self.answer
+            return
+        usage = types.GenerateContentResponseUsageMetadata(
+            prompt_token_count=30, candidates_token_count=10, total_token_count=40
+        )
+        yield LlmResponse(content=text_content(self.answer), usage_metadata=usage, model_version=self.model)
 
 
 @pytest.fixture
@@ -91,6 +98,42 @@ async def test_the_first_answer_gives_the_chat_the_title_of_the_model(
     assert TitleModel.asked == ["user: Where is my order?\ndesk: It is 1007."]
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "The model answered ''."),
+        (LlmResponse(error_code="SAFETY", error_message="Not this."), "SAFETY: Not this."),
+    ],
+)
+async def test_an_answer_without_a_title_is_logged(
+    person: User,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    answer: str | LlmResponse,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", answer)
+    assert await title_after(person, session) == "Where is my order?"
+    assert f"Session {session.pk} got no title from a model" in caplog.text
+    assert reason in caplog.text
+
+
+@pytest.mark.parametrize("answer", ["Late order", ""])
+async def test_a_title_counts_in_the_day_of_its_person(
+    person: User,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    configure: Callable[..., None],
+    answer: str,
+) -> None:
+    configure(title_model="titles-of-a-test", prices={"titles-of-a-test": {"input": 1e6, "output": 2e6}})
+    monkeypatch.setattr(TitleModel, "answer", answer)
+    await title_after(person, session)
+    used = await PersonUsage.objects.aget(pk=person.pk)
+    assert (used.tokens, used.cost) == (40, 50)
+
+
 async def test_a_chat_with_a_title_asks_no_more(
     person: User, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,3 +178,17 @@ async def test_no_model_is_asked_without_the_setting(
 def test_a_title_model_that_is_not_known_is_an_error(configure: Callable[..., None], db: None) -> None:
     configure(title_model="no-such-model")
     assert [problem.id for problem in check_settings()] == ["sessions_app.E015"]
+
+
+@pytest.mark.usefixtures("session")
+async def test_a_title_model_needs_a_price_where_the_cost_of_people_is_limited(
+    configure: Callable[..., None],
+) -> None:
+    prices = {"titles-of-a-test": {"input": 1.0, "output": 1.0}}
+    configure(title_model="titles-of-a-test", cost_per_person=1.0)
+    about_titles = [problem.msg for problem in check_settings() if "titles" in problem.msg]
+    assert about_titles == [
+        "The cost of people is limited, but titles-of-a-test, the model of titles, has no price."
+    ]
+    configure(title_model="titles-of-a-test", cost_per_person=1.0, prices=prices)
+    assert [problem.msg for problem in check_settings() if "titles" in problem.msg] == []

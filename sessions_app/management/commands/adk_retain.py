@@ -21,10 +21,10 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="count only")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write one line for each retention in a dry run, else the number of erased sessions."""
+        """Write one line for each reason in a dry run, else the number of erased sessions."""
         if options["dry_run"]:
-            for days, sessions in expired_sessions():
-                self.stdout.write(f"{sessions.count()} sessions not used for {days} days would be erased.")
+            for reason, sessions in expired_sessions():
+                self.stdout.write(f"{sessions.count()} sessions {reason} would be erased.")
             self.stdout.write(f"Nothing was erased. A run erases at most {conf().retention_batch} sessions.")
             return
         self.stdout.write(f"{erase_expired_sessions()} sessions erased.")

@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
 from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
 
 from runtime.errors import SessionNotFoundError
 from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
@@ -153,6 +154,23 @@ async def test_a_running_job_is_cancelled_and_the_model_is_not_told(ada: User) -
         await in_thread(stop_work, session_pk, by=None)
     jobs = [(job.status, job.delivered_at is not None) async for job in ToolJob.objects.all()]
     assert jobs == [("cancelled", True)] * 2
+
+
+async def test_an_erasure_that_finds_the_session_restored_does_not_disturb_another_one(ada: User) -> None:
+    session = await Session.objects.afirst()
+    assert session is not None
+    await Session.objects.filter(pk=session.pk).aupdate(deleted_at=Now())
+    deleted = Session.objects.filter(deleted_at__isnull=False)
+    async with held(f"UPDATE sessions_app_session SET deleted_at = NULL WHERE id = '{session.pk}'"):
+        of_sweep = asyncio.create_task(in_thread(erase_session, session.pk, ORDER, deleted))
+        await blocked(1)
+        of_staff = asyncio.create_task(in_thread(erase_session, session.pk, ORDER))
+        await blocked(2)
+    with pytest.raises(NotFoundError):
+        await of_sweep
+    tombstone = await of_staff
+    assert (tombstone.counts["sessions"], tombstone.finished_at is not None) == (1, True)
+    assert await Tombstone.objects.acount() == 1
 
 
 async def test_an_erasure_that_was_killed_half_way_is_completed_by_the_next(ada: User) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -57,6 +58,41 @@ def test_sessions_are_kept_without_a_setting(old: Callable[..., Session]) -> Non
     old("ancient", days=5_000)
     keep_house()
     assert kept() == {"ancient"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "days", "is_kept"),
+    [
+        ({}, 8, False),
+        ({}, 6, True),
+        ({"title": "Orders"}, 8, True),
+        ({"key": "of-a-shop"}, 8, True),
+        ({"initial_state": {"cart": 1}}, 8, True),
+    ],
+    ids=["old", "young", "titled", "key of its own", "state"],
+)
+def test_a_session_that_only_an_upload_created_goes_with_its_file_after_a_week(
+    person: User, settings: Any, fields: dict[str, Any], days: int, is_kept: bool
+) -> None:
+    pk = uuid4()
+    session = Session.objects.create(
+        **{"pk": pk, "app_name": "shop", "user": person, "key": str(pk), **fields}
+    )
+    path = Path(make_artifact(session, "unsent.txt").file.path)
+    Session.objects.update(updated_at=timezone.now() - timedelta(days=days))
+    keep_house()
+    assert (Session.objects.exists(), path.exists()) == (is_kept, is_kept)
+
+
+def test_a_session_whose_first_message_waits_is_kept(person: User) -> None:
+    pk = uuid4()
+    session = Session.objects.create(pk=pk, app_name="shop", user=person, key=str(pk))
+    Invocation.objects.create(
+        session=session, invocation_id="e-1", client_id="m", message={}, status="failed"
+    )
+    Session.objects.update(updated_at=timezone.now() - timedelta(days=8))
+    keep_house()
+    assert kept() == {str(pk)}
 
 
 def test_sessions_in_use_or_under_legal_hold_are_kept(

@@ -5,6 +5,7 @@ A second `Rates` or `OpenSockets` is what a second process has.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -27,6 +28,7 @@ from redis import Redis
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import shared_redis
 from sessions_app.limits.allowance import Allowance
@@ -34,6 +36,7 @@ from sessions_app.limits.open_sockets import OpenSockets
 from sessions_app.limits.rates import Rates, rates
 from sessions_app.models import Session
 from sessions_app.routing import websocket_urlpatterns
+from sessions_app.thread_pools import limit_threads
 from tests.fakes import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -200,6 +203,23 @@ async def test_the_place_of_a_closed_socket_is_free_at_once() -> None:
         socket_id = await sockets.open(allowance)
         assert isinstance(socket_id, str)
         sockets.close(socket_id)
+
+
+async def test_sockets_that_close_together_do_not_burden_those_of_others(redis: Redis) -> None:
+    sockets, threads_may_go_on = OpenSockets(), threading.Event()
+    subjects = [[Allowance(f"sockets:person:{uuid4().hex}", 1)] for _ in range(100)]
+    closed = [await sockets.open(subject) for subject in subjects[:50]]
+    redis.config_resetstat()
+    for _ in range(conf().limit_threads):
+        limit_threads.executor.submit(threads_may_go_on.wait)
+    for socket_id in closed:
+        sockets.close(cast(str, socket_id))
+    opening = asyncio.gather(*(sockets.open(subject) for subject in subjects[50:]))
+    await asyncio.sleep(0)  # begins them all
+    threads_may_go_on.set()
+    assert all(isinstance(opened, str) for opened in await opening)
+    commands = cast(dict[str, dict[str, int]], redis.info("commandstats"))
+    assert commands["cmdstat_zrem"]["calls"] == 50
 
 
 async def test_open_sockets_are_counted_over_processes_and_those_of_a_dead_one_expire(redis: Redis) -> None:

@@ -58,6 +58,30 @@ def test_pinned_sessions_lead_and_archived_ones_have_a_list_of_their_own(
     assert second.title in titles(browser_of_person.get("/").content.decode())
 
 
+@pytest.mark.parametrize(("rows", "length"), [("", 30), ("1", 30), ("31", 31), ("40", 33), ("999999999", 33)])
+def test_a_page_is_as_long_as_its_address_asks_for(
+    browser_of_person: Client, person: User, rows: str, length: int
+) -> None:
+    for number in range(33):
+        make(person, f"Chat {number}")
+    assert len(listed(browser_of_person, rows=rows)) == length
+
+
+@pytest.mark.parametrize("rows", ["x", "-1", "1" * 5000, "²"])
+def test_a_length_that_is_no_number_is_refused(browser_of_person: Client, rows: str) -> None:
+    response = browser_of_person.get("/chats/", {"rows": rows})
+    assert (response.status_code, "is broken" in response.json()["error"]) == (400, True)
+
+
+def test_an_archived_session_that_was_pinned_does_not_lead_its_list(
+    browser_of_person: Client, person: User
+) -> None:
+    session = make(person, "Old")
+    for what in ("pin", "archive"):
+        change(browser_of_person, session, what)
+    assert "data-pinned" not in browser_of_person.get("/chats/?archived=1").content.decode()
+
+
 def test_a_renamed_session_has_its_title_on_one_line(browser_of_person: Client, session: Session) -> None:
     assert change(browser_of_person, session, "rename", title="  A new\n title ") == 204
     assert listed(browser_of_person) == ["A new title"]
@@ -310,6 +334,7 @@ def test_a_list_of_thousands_of_sessions_is_read_and_searched_by_indexes(person:
         shown += [session.title for session in result.sessions]
         before = result.before
     assert len(set(shown)) == 300 and set(shown) == {f"Chat {number:05}" for number in range(300)}
+    assert len(listing.list_sessions(person, rows="999").sessions) == listing.MOST_SESSIONS
     plan = plan_of(lambda: listing.list_sessions(person, before=before), "LIMIT 31")
     assert "Seq Scan on sessions_app_session" not in plan and "session_in_list" in plan, plan
     assert [session.title for session in search_sessions(person, "word999")] == ["Chat 00999"]

@@ -21,7 +21,7 @@ from pytest_django import Settings
 
 from adk_site.asgi import http
 from sessions_app.models import Artifact, Invocation, LegalHold, PersonUsage, Session
-from tests.integration.pages.page_helpers import body_of, file_url, page, save_artifact
+from tests.integration.pages.page_helpers import add_event, body_of, file_url, page, save_artifact
 from tests.integration.pages.test_downloads import PNG
 
 
@@ -237,7 +237,19 @@ def test_the_first_file_creates_the_session_once(browser_of_person: Client, pers
     assert (session.pk, session.user_id, session.app_name) == (new, person.pk, "help_desk")
     assert session.artifacts.count() == 2
     html = browser_of_person.get(f"{page(session)}?new=help_desk").content.decode()
-    assert "data-new" not in html
+    assert "data-new" in html
+
+
+def test_a_session_is_new_and_in_no_list_until_its_first_message(
+    browser_of_person: Client, person: User
+) -> None:
+    session = Session.objects.create(app_name="help_desk", user=person, key="k")
+    embedded = reverse("chat:embedded", args=["help_desk", session.pk])
+    for has_message in (False, True):
+        for address in (f"{page(session)}?new=help_desk", embedded):
+            assert ("data-new" not in browser_of_person.get(address).content.decode()) == has_message
+        assert (str(session.pk) in browser_of_person.get("/chats/").content.decode()) == has_message
+        add_event(session, "Hello")
 
 
 def test_a_refused_file_creates_no_session(

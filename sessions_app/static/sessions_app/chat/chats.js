@@ -37,9 +37,9 @@ export class Chats {
     this.#decorate();
   }
 
-  /** Read the list again soon; a hidden page does so when it is shown. */
-  refresh() {
-    if (!document.hidden) this.#schedule(NEWS_DELAY);
+  /** Read the list again soon, or at once; a hidden page does so when it is shown. */
+  refresh(delay = NEWS_DELAY) {
+    if (!document.hidden) this.#schedule(delay);
   }
 
   #schedule(delay) {
@@ -61,11 +61,9 @@ export class Chats {
 
   async #load() {
     const query = this.search.value.trim();
-    const fresh = await this.#fetch(query ? { q: query } : {});
-    if (!fresh) return;
-    const fetchPage = (before) => this.#fetch({ before });
-    const isWhole = query || this.#query || (await this.#older?.extend(fresh, this.body, fetchPage)) !== false;
-    if (!isWhole || this.#isInUse) return;
+    const rows = this.body.querySelectorAll(".chat:not([data-pinned])").length; // of all pages that are open
+    const fresh = await this.#fetch(query ? { q: query } : { rows });
+    if (!fresh || this.#isInUse) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;

@@ -63,9 +63,9 @@ export class Composer {
 
   /** Keep the draft elsewhere from now on. */
   moveDraft(storage) {
-    this.#draft.storage.set(this.#draft.name, "");
+    for (const name of ["draft", "files:draft"]) this.#draft.storage.set(name, "");
     this.#draft.storage = storage;
-    this.#refresh();
+    this.files.update();
   }
 
   /** Discard the current text and its files and return to the draft; with `keepsText`, append them to the draft. */

@@ -57,7 +57,7 @@ const outbox = new Outbox(byId("outbox"), storage, {
   onCancel: (id) => socket.send("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
-const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat?.begin() });
+const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat?.noteUnsent() });
 const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
   files: uploads,
   onSend: (text, files) => send(text, edit?.finish(), files),
@@ -302,7 +302,7 @@ function showLoaded(frames) {
 }
 
 function deliverMessage(message) {
-  newChat?.noteMessage();
+  newChat?.noteUnsent();
   return socket.isReady && socket.send("message", message);
 }
 
@@ -352,7 +352,7 @@ function handleBegin() {
   socket.url.search = "";
   composer.moveDraft(storage);
   byId("files").hidden = false;
-  chats?.refresh();
+  chats?.refresh(0);
 }
 
 // Tell the server how far the person has seen the chat, so that other tabs do not show it as unread.

@@ -1,4 +1,4 @@
-// A chat that does not exist before its first message or file. Its draft waits for any new chat with the same agent.
+// A chat without a message. Its draft waits for any new chat with the same agent; files lead back here.
 
 import { ChatStorage } from "./storage.js";
 
@@ -7,7 +7,7 @@ const UNSENT_IN = "unsent in";
 export class NewChat {
   #isNew = true;
 
-  /** @param onBegin - Callback when the chat exists. */
+  /** @param onBegin - Callback when the chat has a message. */
   constructor({ person, session, new: app }, { onBegin }) {
     this.storage = new ChatStorage({ person, session: `new:${app}` }, localStorage);
     Object.assign(this, { session, onBegin });
@@ -17,17 +17,17 @@ export class NewChat {
   returnToUnsent() {
     const session = this.storage.get(UNSENT_IN);
     if (!session || session === this.session) return false;
-    this.storage.set(UNSENT_IN, "");
+    if (!this.storage.get("files:draft")) this.storage.set(UNSENT_IN, "");
     location.replace(location.href.replace(this.session, session));
     return true;
   }
 
-  /** Remember that a message is on its way: it is in no list of chats if it does not arrive. */
-  noteMessage() {
+  /** Remember that a file waits here or a message is on its way: the chat is in no list yet. */
+  noteUnsent() {
     if (this.#isNew) this.storage.set(UNSENT_IN, this.session);
   }
 
-  /** Handle that the chat exists: the page's address needs no `?new=` any more. */
+  /** Handle the first message: the page's address needs no `?new=` any more. */
   begin() {
     if (!this.#isNew) return;
     this.#isNew = false;

@@ -15,7 +15,8 @@ export class ChatSocket {
   #socket = null;
   #attempts = 0;
   #wasReady = false;
-  #isSilent = false;
+  #heard = 0; // frames, and ends of connections
+  #heardAtPing = -1;
   #retryTimer = 0;
   #hasEnded = false;
 
@@ -67,11 +68,10 @@ export class ChatSocket {
   /** Keep the connection only if it answers soon; without one, connect at once. */
   retry() {
     if (this.#hasEnded) return;
-    const socket = this.#socket;
+    const heard = this.#heard;
     if (this.send("ping")) {
-      this.#isSilent = true;
-      setTimeout(() => this.#socket === socket && this.#isSilent && this.#disconnect(), socket.checkTimeout ?? QUICK_CHECK_TIMEOUT);
-    } else if (socket?.readyState > WebSocket.OPEN) {
+      setTimeout(() => this.#heard === heard && this.#disconnect(), this.#socket.checkTimeout ?? QUICK_CHECK_TIMEOUT);
+    } else if (this.#socket?.readyState > WebSocket.OPEN) {
       this.#attempts = 0;
       this.#connect();
     }
@@ -81,14 +81,13 @@ export class ChatSocket {
     clearTimeout(this.#retryTimer);
     const socket = new this.Transport(this.url);
     this.#socket = socket;
-    this.#isSilent = false;
     socket.onopen = () => this.hello();
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
     socket.onclose = (close) => this.#disconnect(close.code);
   }
 
   #receive(frame) {
-    this.#isSilent = false;
+    this.#heard += 1;
     if (frame.type === "ready") {
       this.#attempts = 0;
       this.#wasReady = true;
@@ -98,6 +97,7 @@ export class ChatSocket {
   }
 
   #disconnect(code) {
+    this.#heard += 1;
     this.#socket.onclose = this.#socket.onmessage = this.#socket.onopen = null;
     this.#socket.close();
     if (FINAL_STATES[code]) {
@@ -118,8 +118,8 @@ export class ChatSocket {
   }
 
   #sendHeartbeat() {
-    if (this.#isSilent) this.#socket.readyState === WebSocket.OPEN && this.#disconnect();
-    else this.#isSilent = this.send("ping");
+    if (this.#heardAtPing === this.#heard) this.#disconnect();
+    else if (this.send("ping")) this.#heardAtPing = this.#heard;
   }
 
   #setState(state) {

@@ -1,4 +1,4 @@
-"""Refusals over HTTP: the sentence of an error as JSON."""
+"""Responses to requests that a use case refuses: the sentence of the error as JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from runtime.errors import AdkError
 from sessions_app.chat.protocol import http_status
 
 
-def refusal(error: AdkError) -> JsonResponse:
-    """Return the response to a request that a use case refuses: the sentence under `error`."""
+def error_response(error: AdkError) -> JsonResponse:
+    """Return the response with the sentence of an error under `error`."""
     return JsonResponse({"error": str(error)}, status=http_status(error))

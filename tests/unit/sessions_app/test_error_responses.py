@@ -7,7 +7,7 @@ import json
 import pytest
 
 from runtime.errors import AdkError
-from sessions_app.chat.refusals import refusal
+from sessions_app.chat.error_responses import error_response
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,
@@ -29,6 +29,6 @@ STATUSES = [
 
 @pytest.mark.parametrize(("kind", "status"), STATUSES)
 def test_each_error_has_its_status_and_its_sentence(kind: type[AdkError], status: int) -> None:
-    response = refusal(kind("Choose a file."))
+    response = error_response(kind("Choose a file."))
     assert response.status_code == status
     assert json.loads(response.content) == {"error": "Choose a file."}
