@@ -221,10 +221,7 @@ async def edit_message(
 
 async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Raises as `edit_message` does."""
-    session = await own_session(user, session_id)
-    await switch_to(session, seq)
-    if await in_thread(changes.take_title_of_first_message, session):
-        live().list_news.publish(user.pk)
+    await switch_to(await own_session(user, session_id), seq)
 
 
 async def upload_file(

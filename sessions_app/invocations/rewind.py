@@ -24,6 +24,7 @@ from sessions_app.live.publish import publish_committed
 from sessions_app.models import EventKind, Session
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.session_list.changes import take_title_of_first_message
 
 BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
@@ -48,8 +49,9 @@ async def rewind_before(session: Session, invocation_id: str) -> None:
 async def switch_to(session: Session, seq: int) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Idempotent.
 
-    What follows the fork now becomes an alternative. Its jobs, answers and scheduled tasks are cancelled, as by a
-    rewind; questions that waited on the way that comes back wait again.
+    What follows the fork now becomes an alternative. The title of another first message comes back, too. Jobs, answers
+    and scheduled tasks of the way that is left are cancelled, as by a rewind. Questions that waited on the way that
+    comes back wait again.
 
     Raises:
         NotFoundError: no alternative has such an event.
@@ -62,6 +64,8 @@ async def switch_to(session: Session, seq: int) -> None:
             return
         undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
         await _append_rewind(session, lease_token, undo)
+    if await in_thread(take_title_of_first_message, session):
+        live().list_news.publish(session.user_id)
 
 
 def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
