@@ -149,7 +149,7 @@ def test_the_chat_in_the_page_takes_files_and_works_without_websockets(page: Pag
     chat.locator("#attach-input").set_input_files(
         {"name": "lamp.txt", "mimeType": "text/plain", "buffer": b"A lamp"}
     )
-    expect(chat.locator("#uploads")).to_contain_text("6 bytes")
+    expect(chat.locator('.upload[data-state="ready"]')).to_contain_text("6 bytes")
     say(chat, "See")
     expect(chat.get_by_role("log").get_by_text("It is a lamp.")).to_be_visible()
 
