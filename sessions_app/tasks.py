@@ -18,6 +18,7 @@ from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
+from sessions_app.invocations.rewind import finish_interrupted_rewind
 from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.scheduling.firing import due_task_repair
@@ -61,6 +62,10 @@ def sweep() -> None:
 def _take_back_expired(seconds: float) -> bool:
     released = threads.run(leases.take_back_expired())
     for session_id in released:
+        try:
+            threads.run(finish_interrupted_rewind(session_id))
+        except Exception:  # one session must not keep the others from going on
+            logger.exception("Session %s was not reconciled after a rewind", session_id)
         send_run_session(session_id)
     return len(released) == leases.BATCH_SIZE
 

@@ -44,6 +44,7 @@ urlpatterns = [
     path("embedded/<str:app_name>/", embedded_views.new_session, name="embedded_new"),
     path("embedded/<str:app_name>/<uuid:session_id>/", embedded_views.session_page, name="embedded"),
     path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
+    path("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
     path("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
     path("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
     path("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),

@@ -14,17 +14,18 @@ from runtime import types
 from runtime.errors import AlreadyExistsError
 from sessions_app import actors, celery_dispatch, client_ids, feedback
 from sessions_app.agent_registry import get_app
-from sessions_app.codec import content_to_json, storable
+from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
+from sessions_app.errors import ConflictError, LimitExceededError, NotFoundError
 from sessions_app.invocations.allowances import withdraw
 from sessions_app.invocations.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.form_answers import FormAnswer
+from sessions_app.invocations.message_text import validated_text
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
-from sessions_app.invocations.rewind import rewind_before
+from sessions_app.invocations.rewind import rewind_before, switch_to
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import JobAnswer, answer_question
@@ -89,14 +90,11 @@ async def begin_session(
         LimitExceededError: see `create_session`.
     """
     client_ids.refuse_reserved(client_id)
-    _validated_text(text, files)
-    if files:
-        try:
-            await own_session(user, session_id)
-        except NotFoundError as error:
-            raise NotFoundError("The files of the message are no longer here. Attach them again.") from error
-    else:
+    validated_text(text, has_files=bool(files))
+    if not files:
         await create_session(user, app_name, network, session_id=session_id)
+    elif not await in_thread(Session.objects.owned_by(user).filter(pk=session_id).exists):
+        raise NotFoundError("The files of the message are no longer here. Attach them again.")
 
 
 async def _count_new_session(user: User, network: str) -> None:
@@ -154,7 +152,7 @@ async def send_message(
         LimitExceededError: too many messages of the user wait for their turn.
     """
     client_ids.refuse_reserved(client_id)
-    text = _validated_text(text, files)
+    text = validated_text(text, has_files=bool(files))
     parts = [types.Part(text=text)] if text else []
     if files:
         session = await own_session(user, session_id)
@@ -204,7 +202,7 @@ async def edit_message(
         ConflictError: an invocation is active in the session.
     """
     client_ids.refuse_reserved(client_id)  # before the rewind
-    text = _validated_text(text, files)
+    text = validated_text(text, has_files=bool(files))
     session = await own_session(user, session_id)
     await in_thread(references_to, session, files)  # before the rewind
     try:
@@ -218,15 +216,9 @@ async def edit_message(
     return await send_message(user, session_id, client_id, text, files)
 
 
-def _validated_text(text: str, files: Sequence[FileName]) -> str:
-    """Return the text to store, empty for a message that has files only."""
-    if not text.strip() and not files:
-        raise InvalidInputError("The message is empty. Write something first.")
-    if len(text) > conf().message_limit:
-        raise InvalidInputError(
-            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
-        )
-    return storable(text) if text.strip() else ""
+async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
+    """Bring back the alternative that the event `seq` is part of, as it was left. Raises as `edit_message` does."""
+    await switch_to(await own_session(user, session_id), seq)
 
 
 async def upload_file(

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import _platform, types
-from runtime.context import InvocationContext
+from runtime.context import InvocationContext, new_invocation_id
 from runtime.errors import ModelError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.rewound import UNDONE_REWIND_KEY
 from runtime.models.llm_request import DeclaredTool
 from runtime.models.llm_response import LlmResponse
 
@@ -142,6 +143,12 @@ def new_call_id() -> str:
 def error_response(error: ModelError) -> LlmResponse:
     """Return a model error as a response (contract E7)."""
     return LlmResponse(error_code=error.code, error_message=error.message, error_detail=error.detail or None)
+
+
+def rewind_event(actions: EventActions, *, undoes: str | None = None) -> Event:
+    """Return the event of a rewind, or of one that undoes an earlier rewind event."""
+    metadata = {UNDONE_REWIND_KEY: undoes} if undoes else None
+    return Event(author="user", invocation_id=new_invocation_id(), actions=actions, custom_metadata=metadata)
 
 
 def _event(

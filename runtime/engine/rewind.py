@@ -1,7 +1,8 @@
 """Rewind: restores the session's state and artifacts to before an invocation (contract R3).
 
-Earlier values are computed from all events in order; each event, including an earlier rewind, carries the changes it
-made. `app:` and `user:` state and `user:` artifacts are shared with other sessions and are not rewound.
+A rewind that undoes an earlier one restores them to before that one. Earlier values are computed from all events in
+order; each event, including an earlier rewind, carries the changes it made. `app:` and `user:` state and `user:`
+artifacts are shared with other sessions and are not rewound.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.artifacts.in_memory_artifact_service import USER_PREFIX
 from runtime.context import owner_of
+from runtime.engine.build_events import rewind_event
 from runtime.errors import ConfigurationError, InvocationNotFoundError
+from runtime.events.effective_path import undone_positions
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-from runtime.events.rewound import drop_rewound
+from runtime.events.rewound import as_rewind, path_of
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.deltas import ScopedState
 from runtime.sessions.session import Session
@@ -26,20 +29,52 @@ EMPTY_ARTIFACT = types.Part(inline_data=types.Blob(data=b"", mime_type="applicat
 """New version of an artifact that did not exist yet. Versions that events refer to are never deleted."""
 
 
-async def rewind_actions(
+async def rewind(
     session: Session,
     sessions: BaseSessionService,
     artifacts: BaseArtifactService | None,
     invocation_id: str,
-) -> EventActions:
-    """Return the actions that undo an invocation and all later ones; `session` must hold all its events.
+) -> Event:
+    """Return the event that undoes an invocation and all later ones; `session` must hold all its events.
 
     Raises:
         InvocationNotFoundError: there is no such invocation, or it was rewound already.
         ConfigurationError: artifacts have to be restored, but there is no artifact service.
     """
+    first = first_rewound_index(session.events, session.id, invocation_id)
+    return rewind_event(await _actions(session, sessions, artifacts, first, invocation_id))
+
+
+async def undo_rewind(
+    session: Session, sessions: BaseSessionService, artifacts: BaseArtifactService | None, rewind_id: str
+) -> Event:
+    """Return the event that undoes a rewind; `session` must hold all its events.
+
+    It is a rewind event itself: it names the first invocation that it puts out of effect.
+
+    Raises:
+        InvocationNotFoundError: there is no such rewind.
+        ConfigurationError: artifacts have to be restored, but there is no artifact service.
+    """
+    path = path_of(session.events)
+    step = next((step for step in path.steps if step.rewind.event_id == rewind_id), None)
+    if step is None:
+        raise InvocationNotFoundError(f"Session {session.id!r} has no rewind {rewind_id!r} to undo.")
+    left = undone_positions(path.spans, step.before)
+    invocation_id = session.events[left[0].start].invocation_id if left else step.rewind.invocation_id
+    actions = await _actions(session, sessions, artifacts, step.rewind.position, invocation_id)
+    return rewind_event(actions, undoes=rewind_id)
+
+
+async def _actions(
+    session: Session,
+    sessions: BaseSessionService,
+    artifacts: BaseArtifactService | None,
+    first: int,
+    invocation_id: str,
+) -> EventActions:
+    """Return the actions that restore the session to before `session.events[first]`."""
     owner, events = owner_of(session), list(session.events)
-    first = first_rewound_index(events, session.id, invocation_id)
     initial = await sessions.initial_state(**owner)
     return EventActions(
         rewind_before_invocation_id=invocation_id,
@@ -50,9 +85,10 @@ async def rewind_actions(
 
 def first_rewound_index(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
     """Return the position of the invocation's first event that is not rewound."""
-    kept_ids = {id(event) for event in drop_rewound(events) if not event.actions.compaction}
+    path = path_of(events)
     for index, event in enumerate(events):
-        if event.invocation_id == invocation_id and id(event) in kept_ids:
+        is_candidate = event.invocation_id == invocation_id and as_rewind(event, index) is None
+        if is_candidate and not event.actions.compaction and index in path:
             return index
     raise InvocationNotFoundError(
         f"Session {session_id!r} has no invocation {invocation_id!r} to rewind, or it was rewound already."

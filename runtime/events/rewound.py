@@ -1,15 +1,41 @@
 """Effective events after rewinds: pure functions over events (contract R3).
 
 The log keeps everything. A rewind is an event that names an invocation; the session continues as it was before that
-invocation.
+invocation. A rewind that undoes an earlier rewind also names that event; the session continues as it was before it.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from runtime.events.allowances import withdrawn_tool
+from runtime.events.effective_path import EffectivePath, Rewind, find_path
 from runtime.events.event import Event
+
+UNDONE_REWIND_KEY = "adk_undone_rewind"
+"""Key in `custom_metadata` of a rewind event that undoes an earlier one: the id of that event."""
+
+
+def as_rewind(event: Event, position: int) -> Rewind | None:
+    """Return the rewind that the event is; None for all other events."""
+    back_to = event.actions.rewind_before_invocation_id
+    if back_to is None:
+        return None
+    undoes = (event.custom_metadata or {}).get(UNDONE_REWIND_KEY)
+    return Rewind(position, event.id, back_to, undoes if isinstance(undoes, str) else None)
+
+
+def path_of(events: Sequence[Event]) -> EffectivePath:
+    """Return the effective path of a log; positions are indexes."""
+    found = (as_rewind(event, index) for index, event in enumerate(events))
+    rewinds = [rewind for rewind in found if rewind is not None]
+    named = {rewind.invocation_id for rewind in rewinds}
+    positions: defaultdict[str, list[int]] = defaultdict(list)
+    for index, event in enumerate(events) if named else ():
+        if event.invocation_id in named:
+            positions[event.invocation_id].append(index)
+    return find_path(rewinds, positions, first=0, end=len(events))
 
 
 def drop_rewound(events: Sequence[Event]) -> list[Event]:
@@ -17,31 +43,33 @@ def drop_rewound(events: Sequence[Event]) -> list[Event]:
 
     The withdrawal of an allowance stays: a rewind takes back what a person has allowed, never what they have forbidden.
     """
+    path = path_of(events)
+    if not path.steps:
+        return list(events)
     kept: list[Event] = []
     rewound_times: set[float] = set()
-    for event in events:
-        back_to = event.actions.rewind_before_invocation_id
-        if back_to is not None:
-            first = index_of_invocation(kept, back_to)
-            rewound_times.update(dropped.timestamp for dropped in kept[first:])
-            kept[first:] = [event for event in kept[first:] if withdrawn_tool(event)]
-        elif not _summarizes_rewound(event, rewound_times):
+    effective = {index for span in path.spans for index in span}
+    for index, event in enumerate(events):
+        if event.actions.rewind_before_invocation_id is not None:
+            continue
+        if index not in effective:
+            rewound_times.add(event.timestamp)
+        if (index in effective and not _summarizes_rewound(event, rewound_times)) or withdrawn_tool(event):
             kept.append(event)
     return kept
 
 
 def rewinds_past_start(events: Sequence[Event]) -> bool:
-    """True when a rewind in `events`, the latest of a log, goes back to the first of them or further."""
-    kept: list[Event] = []
-    for event in events:
-        back_to = event.actions.rewind_before_invocation_id
-        if back_to is None:
-            kept.append(event)
-            continue
-        first = index_of_invocation(kept, back_to)
-        if first in (0, len(kept)):
+    """True when a rewind in `events`, the latest of a log, depends on the first of them or on earlier ones."""
+    known: set[str] = set()
+    for step in path_of(events).steps:
+        if step.rewind.undoes is None:
+            is_past = not step.undone or step.undone[0].start == 0
+        else:
+            is_past = step.rewind.undoes not in known
+        if is_past:
             return True
-        del kept[first:]
+        known.add(step.rewind.event_id)
     return False
 
 

@@ -8,7 +8,7 @@ Partial events are yielded and never committed.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from functools import partial
 from typing import Any, Self
@@ -32,7 +32,7 @@ from runtime.engine.cancellation import CancellableRun
 from runtime.engine.failure import with_failure_event, with_told_plugins
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
-from runtime.engine.rewind import rewind_actions
+from runtime.engine.rewind import rewind, undo_rewind
 from runtime.engine.user_message import check_message, user_message_event
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
@@ -197,13 +197,12 @@ class Runner:
             SessionNotFoundError: the session does not exist.
             InvocationNotFoundError: the invocation does not exist, or it was rewound already.
         """
-        async with self._sessions.one_writer(user_id, session_id):
-            session = await self._sessions.load(user_id, session_id)
-            actions = await rewind_actions(
-                session, self.session_service, self.artifact_service, rewind_before_invocation_id
-            )
-            event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
-            return await self.session_service.append_event(session, event)
+        make_event = partial(rewind, invocation_id=rewind_before_invocation_id)
+        return await self._append_rewind(user_id, session_id, make_event)
+
+    async def undo_rewind_async(self, *, user_id: str, session_id: str, rewind_event_id: str) -> Event:
+        """Return to the way that a rewind left, by one more rewind; return its event. Raises as `rewind_async` does."""
+        return await self._append_rewind(user_id, session_id, partial(undo_rewind, rewind_id=rewind_event_id))
 
     async def compact_async(
         self, *, user_id: str, session_id: str, invocation_id: str | None = None
@@ -238,6 +237,14 @@ class Runner:
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
+
+    async def _append_rewind(
+        self, user_id: str, session_id: str, make_event: Callable[..., Awaitable[Event]]
+    ) -> Event:
+        async with self._sessions.one_writer(user_id, session_id):
+            session = await self._sessions.load(user_id, session_id)
+            event = await make_event(session, self.session_service, self.artifact_service)
+            return await self.session_service.append_event(session, event)
 
     @property
     def _sessions(self) -> SessionAccess:

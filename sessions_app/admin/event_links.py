@@ -10,7 +10,7 @@ from typing import Literal
 from django.db.models import Q
 
 from sessions_app.admin.timeline import EventLinks, call_ids, mapping
-from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
 
 PartName = Literal["functionCall", "functionResponse"]
@@ -29,7 +29,7 @@ def load_event_links(session: Session, events: Sequence[Event]) -> EventLinks:
         responses={**responses, **missing_responses},
         jobs={job.call_id: job for job in jobs},
         artifacts=_artifacts(session, events),
-        rewound=rewound_ranges(session.pk),
+        path=find_rewinds(session.pk).path,
     )
 
 

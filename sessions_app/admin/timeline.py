@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from sessions_app.history.rewinds import RewoundRange
+from runtime.events.effective_path import EffectivePath
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.rendering.audit_values import excerpt, format_call, format_duration, format_json, truncate
@@ -30,20 +30,25 @@ class EventLinks:
         responses: Seqs of the events with a response, by call id; a long-running call may have several.
         jobs: Jobs by call id.
         artifacts: Artifacts by file name and version.
-        rewound: Ranges of events that were rewound.
+        path: The effective events of the session.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
     responses: Mapping[str, list[int]] = field(default_factory=dict)
     jobs: Mapping[str, ToolJob] = field(default_factory=dict)
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
-    rewound: Sequence[RewoundRange] = field(default=())
+    path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
 
     def rewound_by(self, seq: int) -> int | None:
         """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
-        return next(
-            (rewound.last for rewound in self.rewound if seq in rewound and seq != rewound.last), None
-        )
+        rewind = self.path.undone_by(seq)
+        return rewind.position if rewind else None
+
+    def undone_rewind(self, seq: int) -> int | None:
+        """Return the seq of the rewind that the rewind `seq` undoes; None for all other events."""
+        positions = {step.rewind.event_id: step.rewind.position for step in self.path.steps}
+        undoes = next((step.rewind.undoes for step in self.path.steps if step.rewind.position == seq), None)
+        return positions.get(undoes) if undoes else None
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,7 @@ class Row:
     Attributes:
         gap: Time since the previous event; empty for the first event.
         rewound_by: Seq of the rewind that undid the event; None when it is in effect.
+        undoes: Seq of the rewind that this rewind undoes; None for all other events.
         raw: The stored JSON.
     """
 
@@ -88,6 +94,7 @@ class Row:
     artifacts: list[ArtifactView]
     notes: list[str]
     rewound_by: int | None
+    undoes: int | None
     raw: str
 
 
@@ -139,8 +146,9 @@ def build_row(event: Event, *, raw: str, gap: timedelta | None, links: EventLink
         parts=parts,
         changes=changes,
         artifacts=artifacts,
-        notes=_notes(event.body, actions),
+        notes=_notes(event.body, actions, links.undone_rewind(event.seq)),
         rewound_by=links.rewound_by(event.seq),
+        undoes=links.undone_rewind(event.seq),
         raw=truncate(raw),
     )
 
@@ -203,12 +211,14 @@ def _summarize_part(part: PartView) -> str:
     return part.content if part.kind == "text" else part.title
 
 
-def _notes(body: Mapping[str, Any], actions: Mapping[str, Any]) -> list[str]:
+def _notes(body: Mapping[str, Any], actions: Mapping[str, Any], undoes: int | None) -> list[str]:
     """Return phrases for the event's actions and flags."""
     notes = []
     if actions.get("transferToAgent"):
         notes.append(_("transfers to %(agent)s") % {"agent": actions["transferToAgent"]})
-    if actions.get("rewindBeforeInvocationId"):
+    if undoes is not None:
+        notes.append(_("switches back to the version before the rewind #%(seq)d") % {"seq": undoes})
+    elif actions.get("rewindBeforeInvocationId"):
         notes.append(_("rewinds before %(invocation)s") % {"invocation": actions["rewindBeforeInvocationId"]})
     flags = {
         "escalate": _("escalates"),

@@ -20,6 +20,7 @@ from sessions_app.chat.protocol import (
     Respond,
     Retry,
     Seen,
+    Switch,
     WithdrawAllowance,
 )
 from sessions_app.invocations.form_answers import ApprovalForm, OptionForm
@@ -54,6 +55,11 @@ async def _message(frame: Message, user: User, session_id: UUID) -> None:
         await use_cases.send_message(user, session_id, frame.id, frame.text, files)
     else:
         await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
+
+
+@handle_frame.register
+async def _switch(frame: Switch, user: User, session_id: UUID) -> None:
+    await use_cases.switch_alternative(user, session_id, frame.seq)
 
 
 @handle_frame.register

@@ -6,8 +6,8 @@ Rewound events are left out, and so are the rewinds themselves (contract R3).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
@@ -18,8 +18,9 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.codec import event_to_show
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.feedback import feedback_of
+from sessions_app.history.alternatives import Fork, find_forks
 from sessions_app.history.event_marks import is_wake_up
-from sessions_app.history.rewinds import RewoundRange, rewound_ranges, without_rewound
+from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
@@ -40,6 +41,8 @@ class LogPage:
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
         feedback: the owner's opinions of these events, by `seq`.
         has_jobs: True when an event shows the card of a job.
+        forks: where the whole log has alternatives; of the newest page only.
+        was_rewound: True when the log has a rewind; of the newest page only.
     """
 
     articles: list[SafeString]
@@ -48,6 +51,8 @@ class LogPage:
     invocations: list[dict[str, Any]]
     feedback: dict[int, dict[str, str]]
     has_jobs: bool
+    forks: list[Fork] = field(default_factory=list)
+    was_rewound: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -73,36 +78,40 @@ EMPTY_PAGE = LogPage([], 0, False, [], {}, has_jobs=False)
 
 async def newest_page(session: Session, reader: User) -> LogPage:
     """Return the end of the log up to `session.last_seq`, and also the invocations without events."""
-    rewound = await in_thread(rewound_ranges, session.pk, session.last_seq)
-    events = await _last_events(session, session.last_seq, rewound)
+    rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
+    events = await _last_events(session, session.last_seq, rewinds)
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
     since = oldest or session.created_at
-    recent = Q(created_at__gte=since) & ~_is_rewound(rewound)
-    return await _log_page(session, reader, events, Q(status__in=InvocationStatus.open()) | recent)
+    recent = Q(created_at__gte=since) & ~_is_rewound(session, rewinds)
+    page = await _log_page(session, reader, events, Q(status__in=InvocationStatus.open()) | recent)
+    found = await in_thread(find_forks, session, rewinds)
+    return replace(page, forks=found, was_rewound=bool(rewinds.times))
 
 
 async def older_page(session: Session, reader: User, before: int) -> LogPage:
     """Return the page before the event with `seq` `before`."""
-    rewound = await in_thread(rewound_ranges, session.pk)
-    events = await _last_events(session, before - 1, rewound)
+    rewinds = await in_thread(find_rewinds, session.pk)
+    events = await _last_events(session, before - 1, rewinds)
     return await _log_page(session, reader, events, Q(pk__in=()))
 
 
-async def _last_events(session: Session, until: int, rewound: Sequence[RewoundRange]) -> list[Event]:
+async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[Event]:
     """Return the events of a page, newest first, and one more if there is one."""
-    events = without_rewound(session.events.filter(seq__lte=until), rewound).order_by("-seq")
+    events = without_rewound(session.events.filter(seq__lte=until), rewinds).order_by("-seq")
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
     return await fetch_rows(wanted[: PAGE_EVENTS + 1])
 
 
-def _is_rewound(rewound: Sequence[RewoundRange]) -> Q:
+def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
     """Return a filter for rewound invocations, those without events included."""
     is_rewound = Q(pk__in=())
-    for part in rewound:
+    for part in rewinds.ranges:
         if part.at is None:
             continue
-        first = Invocation.objects.filter(invocation_id=part.invocation_id, pk__lte=OuterRef("pk"))
-        is_rewound |= Q(Exists(first), created_at__lt=part.at)
+        first_event = session.events.filter(seq=part.first).values("invocation_id")
+        first = Invocation.objects.filter(invocation_id__in=first_event, pk__lte=OuterRef("pk"))
+        began = Q(Exists(first)) if part.since is None else Q(Exists(first)) | Q(created_at__gte=part.since)
+        is_rewound |= began & Q(created_at__lt=part.at)
     return is_rewound
 
 

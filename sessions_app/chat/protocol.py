@@ -81,6 +81,16 @@ class Message(ClientFrame):
     replaces: str | None = Field(default=None, max_length=64, pattern=PRINTABLE)
 
 
+class Switch(ClientFrame):
+    """Bring back the alternative of which the event `seq` is part: an earlier or later version of a message.
+
+    Refused with `conflict` while an invocation runs or is queued.
+    """
+
+    type: Literal["switch"]
+    seq: int = Field(gt=0, le=LARGEST_ID)
+
+
 class Cancel(ClientFrame):
     """Cancel an invocation."""
 
@@ -177,6 +187,7 @@ class Ping(ClientFrame):
 AnyClientFrame = (
     Hello
     | Message
+    | Switch
     | Seen
     | Cancel
     | Retry

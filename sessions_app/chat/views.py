@@ -21,6 +21,8 @@ from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
+from sessions_app.history.alternatives import find_forks
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Session, UserState
 from sessions_app.ownership import User, may_create_session, own_session_or_404
 from sessions_app.rendering.outline import one_line
@@ -102,6 +104,16 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
     session = await own_session_or_404(person, session_id)
     page = await older_page(session, person, int(before))
     return render(request, "chat/log_page.html", {"log_page": page})
+
+
+@require_GET
+@login_required
+async def alternatives(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Return the switches between alternatives, as a part of the page."""
+    session = await own_session_or_404(await request.auser(), session_id)
+    rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
+    forks = await in_thread(find_forks, session, rewinds)
+    return render(request, "chat/alternatives.html", {"forks": forks})
 
 
 def unsaved_session(person: User, session_id: UUID, app_name: str) -> Session:

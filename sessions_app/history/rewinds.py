@@ -1,9 +1,10 @@
-"""Ranges of events that rewinds undid: the log keeps them, the chat does not show them."""
+"""Rewinds in a stored log: the log keeps the events that they undid, the chat does not show them."""
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,64 +12,107 @@ from uuid import UUID
 from django.db.models import Q
 
 from runtime.events.allowances import WITHDRAWAL_KEY
+from runtime.events.effective_path import EffectivePath, Rewind, find_path
+from runtime.events.rewound import UNDONE_REWIND_KEY
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
 
+END = sys.maxsize
+"""Position after the last event of a log whose length does not matter."""
+
 
 @dataclass(frozen=True)
 class RewoundRange:
-    """The events `first` to `last`, undone by a rewind, which is the event `last` itself.
+    """The events `first` to `last`, of which none is in effect, up to a rewind, which is the event `last` itself.
 
     Attributes:
-        invocation_id: the first invocation that was undone.
-        at: time of the rewind; None when the event has none that a calendar has.
+        since: time of the rewind just before the range; None when another event is there.
+        at: time of the rewind at its end; None when the event has none that a calendar has.
     """
 
     first: int
     last: int
-    invocation_id: str
+    since: datetime | None
     at: datetime | None
 
-    def __contains__(self, seq: int) -> bool:
-        return self.first <= seq <= self.last
+
+@dataclass(frozen=True)
+class Rewinds:
+    """The rewinds of a log, with the path of its effective events; positions are `seq`s."""
+
+    path: EffectivePath
+    times: dict[int, datetime | None]
+
+    @property
+    def in_effect(self) -> Q:
+        """Filter for the effective events of the log."""
+        if not self.times:
+            return Q()
+        is_effective = Q(pk__in=())
+        for span in self.path.spans:
+            is_effective |= Q(seq__range=(span.start, span[-1]))
+        return is_effective
+
+    @property
+    def ranges(self) -> list[RewoundRange]:
+        """The ranges that are not in effect, in order. Each ends with a rewind."""
+        ranges: list[RewoundRange] = []
+        first = 1
+        for last in self.times:
+            kept = [span.stop for span in self.path.spans if first < span.stop <= last]
+            first = max([first, *kept])
+            ranges.append(RewoundRange(first, last, self.times.get(first - 1), self.times[last]))
+            first = last + 1
+        return ranges
 
 
-def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRange]:
-    """Return the ranges that the log's rewinds up to the event `until` undid, in order, as `drop_rewound` does.
+def find_rewinds(session_id: UUID, until: int | None = None) -> Rewinds:
+    """Return the rewinds of a log, up to the event `until`.
 
     One query without rewinds, two with; they read sequence numbers, not events.
     """
     events = Event.objects.filter(session_id=session_id)
     if until is not None:
         events = events.filter(seq__lte=until)
-    back_to = "body__actions__rewindBeforeInvocationId"
-    found = events.rewinds().order_by("seq").values_list("seq", back_to, "happened_at")
-    rewinds = [row for row in found if isinstance(row[1], str)]
-    if not rewinds:
-        return []
-    seqs: defaultdict[str, list[int]] = defaultdict(list)
-    undone = events.filter(invocation_id__in={invocation_id for _, invocation_id, _ in rewinds})
-    for invocation_id, seq in undone.order_by("seq").values_list("invocation_id", "seq"):
-        seqs[invocation_id].append(seq)
-    ranges: list[RewoundRange] = []
-    for last, invocation_id, at in rewinds:
-        effective = (seq for seq in seqs[invocation_id] if not any(seq in other for other in ranges))
-        first = min(next(effective, last), last)
-        ranges = [other for other in ranges if other.first < first]
-        ranges.append(RewoundRange(first, last, invocation_id, at))
-    return ranges
+    rewinds, times = _rewinds_in(events)
+    end = END if until is None else until + 1
+    path = find_path(rewinds, _seqs_of_invocations(events, rewinds), first=1, end=end)
+    return Rewinds(path, times)
 
 
-def without_rewound(events: EventQuerySet, ranges: Iterable[RewoundRange]) -> EventQuerySet:
-    """Return the events outside of the ranges, and withdrawals of allowances, which no rewind undoes."""
+def without_rewound(events: EventQuerySet, rewinds: Rewinds) -> EventQuerySet:
+    """Return the effective events, and withdrawals of allowances, which no rewind undoes."""
+    if not rewinds.times:
+        return events
     is_withdrawal = Q(author="user", text=None, body__customMetadata__has_key=WITHDRAWAL_KEY)
-    for part in ranges:
-        events = events.filter(~Q(seq__range=(part.first, part.last)) | is_withdrawal)
-    return events
+    return events.filter(rewinds.in_effect | is_withdrawal)
 
 
 async def rewound_from(session_id: UUID, seq: int) -> int:
-    """Return the first event that the rewind `seq`, or a later rewind that covers it, has undone."""
-    ranges = await in_thread(rewound_ranges, session_id)
-    return next(undone.first for undone in ranges if seq in undone)
+    """Return the first event that the rewind `seq` put out of effect or back into effect."""
+    rewinds = await in_thread(find_rewinds, session_id, seq)
+    return rewinds.path.steps[-1].first_change
+
+
+def _rewinds_in(events: EventQuerySet) -> tuple[list[Rewind], dict[int, datetime | None]]:
+    """Return the rewinds that name an invocation in a way that the runtime reads, and their times by `seq`."""
+    back_to, undoes = "body__actions__rewindBeforeInvocationId", f"body__customMetadata__{UNDONE_REWIND_KEY}"
+    found = events.rewinds().order_by("seq").values_list("seq", "event_id", back_to, undoes, "happened_at")
+    rewinds: list[Rewind] = []
+    times: dict[int, datetime | None] = {}
+    for seq, event_id, invocation_id, undone, happened_at in found:
+        if isinstance(invocation_id, str):
+            undone_id = undone if isinstance(undone, str) else None
+            rewinds.append(Rewind(seq, event_id or "", invocation_id, undone_id))
+            times[seq] = happened_at
+    return rewinds, times
+
+
+def _seqs_of_invocations(events: EventQuerySet, rewinds: Sequence[Rewind]) -> dict[str, list[int]]:
+    seqs: defaultdict[str, list[int]] = defaultdict(list)
+    if rewinds:
+        named = events.filter(invocation_id__in={rewind.invocation_id for rewind in rewinds})
+        for invocation_id, seq in named.order_by("seq").values_list("invocation_id", "seq"):
+            seqs[invocation_id].append(seq)
+    return seqs

@@ -22,7 +22,7 @@ from sessions_app.services.session_service import DjangoSessionService
 
 
 async def reconcile_after_rewind(session: Session) -> None:
-    """Cancel what depends on rewound events, and reopen calls whose answers were rewound.
+    """Cancel what depends on rewound events, and reopen what is unanswered in the effective ones.
 
     Idempotent: an earlier attempt may have crashed half-way. The caller holds the lease.
     """
@@ -32,6 +32,7 @@ async def reconcile_after_rewind(session: Session) -> None:
     await _cancel_rewound_jobs(session, calls)
     await _cancel_rewound_answers(session, calls)
     await _cancel_rewound_invocations(session, waiting)
+    await _reopen_invocations(session, waiting)
     await _reopen_calls(session, calls)
     await _cancel_rewound_tasks(session)
 
@@ -62,17 +63,28 @@ async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]
     await _cancel_rows(session, rows)
 
 
+async def _reopen_invocations(session: Session, waiting: Collection[str]) -> None:
+    """Let the invocations wait again that an earlier rewind cancelled and whose calls are in effect again."""
+    rows = session.invocations.filter(
+        status=InvocationStatus.CANCELLED, cancel_requested_at=None, invocation_id__in=waiting
+    )
+    await _set_status(session, rows, InvocationStatus.WAITING)
+
+
 async def _cancel_rows(session: Session, rows: QuerySet[Invocation]) -> None:
+    await _set_status(session, rows, InvocationStatus.CANCELLED)
+
+
+async def _set_status(session: Session, rows: QuerySet[Invocation], status: InvocationStatus) -> None:
     for row in await fetch_rows(rows):
         same_row = session.invocations.filter(pk=row.pk)
-        await in_thread(same_row.update, status=InvocationStatus.CANCELLED, finished_at=Now())
-        notice = invocation_notice(row.invocation_id, row.client_id, InvocationStatus.CANCELLED)
-        live().hub.publish_notice(session.pk, notice)
+        await in_thread(same_row.update, status=status, finished_at=Now())
+        live().hub.publish_notice(session.pk, invocation_notice(row.invocation_id, row.client_id, status))
 
 
 async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
-    """Accept answers again for calls whose answers were rewound; finished jobs answer at once."""
-    delivered = ToolJob.objects.ended().filter(session=session, call_id__in=calls, delivered_at__isnull=False)
+    """Accept answers again for calls without one in effect; their ended jobs answer at once, others when they end."""
+    delivered = ToolJob.objects.filter(session=session, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
     queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
     delivered_ids = await fetch_rows(delivered.values_list("pk", flat=True))

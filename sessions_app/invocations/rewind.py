@@ -1,19 +1,22 @@
-"""Rewind of an idle session to before an invocation (contract R3)."""
+"""Rewind of an idle session to before an invocation, and the way back to what it left (contract R3)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from uuid import UUID
 
 from runtime.errors import InvocationNotFoundError
+from runtime.events import Event as RuntimeEvent
+from runtime.events.effective_path import Rewind
 from runtime.runners import Runner
 from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import session_lease
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
-from sessions_app.history.rewinds import rewound_from
+from sessions_app.history.rewinds import find_rewinds, rewound_from
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
@@ -21,6 +24,7 @@ from sessions_app.live.publish import publish_committed
 from sessions_app.models import EventKind, Session
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.session_list.changes import take_title_of_first_message
 
 BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
@@ -35,10 +39,54 @@ async def rewind_before(session: Session, invocation_id: str) -> None:
         ConflictError: an invocation runs or is queued.
     """
     async with _hold_lease(session.pk) as lease_token:
-        try:
-            if not await _was_just_rewound(session, invocation_id):
-                await _rewind(session, invocation_id, lease_token)
-        finally:  # Also after a repeated rewind: the first one may have crashed before this.
+        if await _was_just_rewound(session, invocation_id):
+            await reconcile_after_rewind(session)  # the first request may have crashed before this
+            return
+        rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
+        await _append_rewind(session, lease_token, rewind)
+
+
+async def switch_to(session: Session, seq: int) -> None:
+    """Bring back the alternative that the event `seq` is part of, as it was left. Idempotent.
+
+    What follows the fork now becomes an alternative. The title of another first message comes back, too. Jobs, answers
+    and scheduled tasks of the way that is left are cancelled, as by a rewind. Questions that waited on the way that
+    comes back wait again.
+
+    Raises:
+        NotFoundError: no alternative has such an event.
+        ConflictError: an invocation runs or is queued.
+    """
+    async with _hold_lease(session.pk) as lease_token:
+        left_by = await in_thread(_rewind_that_left, session, seq)
+        if left_by is None:
+            await reconcile_after_rewind(session)  # an earlier request may have crashed before this
+            return
+        undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
+        await _append_rewind(session, lease_token, undo)
+    if await in_thread(take_title_of_first_message, session):
+        live().list_news.publish(session.user_id)
+
+
+def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
+    """Return the last rewind that put the event out of effect; None when it is in effect."""
+    path = find_rewinds(session.pk).path
+    left_by = path.undone_by(seq)
+    if left_by is None and not (seq in path and session.events.filter(seq=seq).exists()):
+        raise NotFoundError("There is no such version in this conversation.")
+    return left_by
+
+
+async def finish_interrupted_rewind(session_id: UUID) -> None:
+    """Reconcile a session that ends with a rewind: the process that appended it may have died before. Idempotent.
+
+    Does nothing while an invocation runs or is queued.
+    """
+    session = await in_thread(Session.objects.filter(pk=session_id).first)
+    if session is None or await in_thread(_rewind_at_end, session) is None:
+        return
+    with suppress(ConflictError):
+        async with _hold_lease(session_id):
             await reconcile_after_rewind(session)
 
 
@@ -59,13 +107,22 @@ async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
     """Return True when a rewind to this place is the last event of the session, apart from changes of state."""
-    last = await in_thread(session.events.rewinds().order_by("-seq").first)
-    if last is None or last.body["actions"]["rewindBeforeInvocationId"] != invocation_id:
-        return False
-    return not await in_thread(session.events.after(last.seq).exclude(kind=EventKind.STATE).exists)
+    last = await in_thread(_rewind_at_end, session)
+    return last is not None and last.undoes is None and last.invocation_id == invocation_id
 
 
-async def _rewind(session: Session, invocation_id: str, lease_token: int) -> None:
+def _rewind_at_end(session: Session) -> Rewind | None:
+    """Return the last event of the session, apart from changes of state, if it is a rewind."""
+    steps = find_rewinds(session.pk).path.steps
+    if not steps or session.events.after(steps[-1].rewind.position).exclude(kind=EventKind.STATE).exists():
+        return None
+    return steps[-1].rewind
+
+
+async def _append_rewind(
+    session: Session, lease_token: int, append: Callable[..., Awaitable[RuntimeEvent]]
+) -> None:
+    """Call a method of the `Runner` that appends a rewind event, reconcile, and show the event in open tabs."""
     committed: list[CommittedEvent] = []
     runner = Runner(
         app=get_app(session.app_name),
@@ -73,15 +130,14 @@ async def _rewind(session: Session, invocation_id: str, lease_token: int) -> Non
         artifact_service=DjangoArtifactService(),
     )
     try:
-        await runner.rewind_async(
-            user_id=str(session.user_id), session_id=session.key, rewind_before_invocation_id=invocation_id
-        )
+        await append(runner, user_id=str(session.user_id), session_id=session.key)
     except InvocationNotFoundError as error:
         raise NotFoundError(
             "That message is not in this conversation any more: it may have been replaced already."
         ) from error
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
-    for commit in committed:  # After the append rather than in it, as this needs a query.
+    await reconcile_after_rewind(session)
+    for commit in committed:  # Last: a tab that sees the event reads the statuses as they are now.
         first_rewound = await rewound_from(session.pk, commit.seq)
         publish_committed(live().hub, commit, rewound_from=first_rewound)

@@ -16,7 +16,7 @@ from sessions_app.codec import content_to_json, storable
 from sessions_app.db import invocation_queue, threads
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.event_marks import wake_up
-from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
@@ -108,12 +108,12 @@ def _found_at(task: ScheduledTask) -> datetime:
 
 def _is_rewound(task: ScheduledTask) -> bool:
     """True when the call that created the task was rewound."""
-    rewound = rewound_ranges(task.session_id)
-    if not rewound:
+    path = find_rewinds(task.session_id).path
+    if not path.steps:
         return False
     call = Event.objects.filter(session_id=task.session_id, invocation_id=task.invocation_id).order_by("seq")
     seq = call.values_list("seq", flat=True).first()
-    return seq is not None and any(seq in events for events in rewound)
+    return seq is not None and seq not in path
 
 
 def _due_tasks() -> QuerySet[ScheduledTask]:

@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
-from runtime.events.rewound import rewinds_past_start
-from runtime.events.summaries import without_superseded
+from runtime.events.rewound import drop_rewound, rewinds_past_start
+from runtime.events.summaries import latest_full_summary, without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
@@ -222,7 +222,9 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -
 
 def _lacks_rewound_summary(history: History) -> bool:
     """True when a rewind undid the summary that covers the skipped events, so they are in effect again."""
-    return history.skipped > 0 and rewinds_past_start(history.events)
+    if not history.skipped:
+        return False
+    return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None
 
 
 def _events(loaded: event_log.Loaded) -> list[Event]:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 
 from sessions_app.codec import storable
 from sessions_app.errors import InvalidInputError, NotFoundError
-from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, LegalHold, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
 from sessions_app.services.erasing import refuse_if_held
@@ -65,12 +65,24 @@ def mark_seen(sessions: Any, seq: int) -> bool:
 
 def forget_title_of_first_message(session: Session) -> None:
     """Clear the title when all messages are undone, so that the next message gives it. A person's title stays."""
-    events = Event.objects.filter(session=session.pk)
-    for part in rewound_ranges(session.pk):
-        events = events.exclude(seq__range=(part.first, part.last))
-    if not events.exists():
+    effective = Event.objects.filter(find_rewinds(session.pk).in_effect, session=session.pk)
+    if not effective.exists():
         titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
         titled.update(title="", title_source=TitleSource.MESSAGE)
+
+
+def take_title_of_first_message(session: Session) -> bool:
+    """Take the title from the first message after a switch to another first one. A person's title stays.
+
+    Return False when the title stays.
+    """
+    rewinds = find_rewinds(session.pk)
+    step = rewinds.path.steps[-1] if rewinds.path.steps else None
+    first = session.events.filter(rewinds.in_effect).order_by("seq").first()
+    if step is None or first is None or not first.text or step.first_change != first.seq:
+        return False
+    untitled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
+    return bool(untitled.update(title=title_from(first.text), title_source=TitleSource.MESSAGE))
 
 
 def title_from(text: str) -> str:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Max, Q
 
 from sessions_app.codec import storable
-from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
 from sessions_app.ownership import User
 from sessions_app.session_list.listing import with_activity
@@ -82,8 +82,7 @@ def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hi
     found = Event.objects.with_words(prefixes).filter(session__in=ids)
     rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
     for session_id in rewinds.distinct():
-        for part in rewound_ranges(session_id):
-            found = found.exclude(session=session_id, seq__range=(part.first, part.last))
+        found = found.filter(~Q(session=session_id) | find_rewinds(session_id).in_effect)
     newest = found.order_by().values("session_id").annotate(newest=Max("seq"))
     wanted = Q(pk__in=())
     for session_id, seq in newest.values_list("session_id", "newest"):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from sessions_app.db.threads import fetch_rows, in_thread
-from sessions_app.history.rewinds import rewound_ranges, without_rewound
+from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.models import Event, Session
 
 EVENTS_OF_BATCH = 50
@@ -27,8 +27,8 @@ class Batch:
 
 async def batches_of(session: Session) -> AsyncIterator[Batch]:
     """Yield the events up to `session.last_seq`, without rewound ones, as the chat page shows them (contract R3)."""
-    rewound = await in_thread(rewound_ranges, session.pk, session.last_seq)
-    events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewound)
+    rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
+    events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewinds)
     seq = 0
     wanted = EVENTS_OF_BATCH + EVENTS_AHEAD
     while rows := await fetch_rows(events.after(seq).only("seq", "body", "session_id")[:wanted]):

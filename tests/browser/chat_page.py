@@ -15,7 +15,7 @@ RESUMED = "The server restarted. This answer was resumed."
 """Mark of an answer that another process completed."""
 READ_ENTRIES = """articles => articles.map((article) => {
     const copy = article.cloneNode(true);
-    copy.querySelectorAll(".file-facts").forEach((facts) => facts.remove());
+    copy.querySelectorAll(".file-facts, .versions").forEach((part) => part.remove());
     return [article.id, copy.textContent.replace(/\\s+/g, " ").trim()];
 })"""
 

@@ -1,4 +1,4 @@
-"""Acts of a person in a chat: send, stop, edit, confirm, answer a job's question, read. Each repeats until done."""
+"""Acts of a person in a chat: send, stop, edit, turn back, confirm, answer a job, read. Each repeats until done."""
 
 from __future__ import annotations
 
@@ -53,6 +53,22 @@ class Say:
             # the replaced invocation no longer exists, so send the message without an edit.
             self._replaces = ""
         return code in self._may_be_refused
+
+
+class TurnBack:
+    """Switch to the version that an event is part of. The server refuses switches while an invocation runs."""
+
+    def __init__(self, seq: int) -> None:
+        self._seq = seq
+
+    def is_over(self, page: Page) -> bool:
+        return page.is_effective(self._seq)
+
+    def frames(self, page: Page) -> Iterator[Frame]:
+        yield {"type": "switch", "seq": self._seq}
+
+    def may_be_refused(self, code: str) -> bool:
+        return code == CONFLICT
 
 
 class Confirm:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION, call_ids, pending_calls
-from runtime.events.rewound import drop_rewound
+from runtime.events.rewound import drop_rewound, path_of
 from sessions_app.client_ids import SCHEDULE
 from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
@@ -64,8 +64,9 @@ class Conversation:
 
     @cached_property
     def rewound(self) -> set[str]:
-        """Ids of the invocations that a rewind removed."""
-        return {event.invocation_id for event in self.events} - {e.invocation_id for e in self.current}
+        """Ids of the invocations that a rewind removed, those included that a later one brought back."""
+        undone = [span for step in path_of(self.events).steps for span in step.undone]
+        return {self.events[position].invocation_id for span in undone for position in span}
 
     def is_obsolete(self, row: Invocation) -> bool:
         """True when the invocation is rewound, or its scheduled task or the call that it answers is."""
@@ -75,7 +76,8 @@ class Conversation:
         answered = {
             part["functionResponse"]["id"] for part in row.message["parts"] if "functionResponse" in part
         }
-        return row.invocation_id in self.rewound or bool(answered - self.calls)
+        calls = {id for event in self.events if event.invocation_id in self.rewound for id in call_ids(event)}
+        return row.invocation_id in self.rewound or bool(answered & calls)
 
     def events_of(self, invocation: Invocation) -> list[Event]:
         """Return the invocation's events."""

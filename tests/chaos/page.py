@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from runtime.events import Event
+from runtime.events.rewound import path_of
+
 ACTIVE = ("queued", "running")
 ENDED = ("completed", "failed", "cancelled", "waiting")
 
@@ -70,6 +73,14 @@ class Page:
         """True when the log contains a function response from outside for the call."""
         by_people = [event for event in self.log.values() if event["author"] == "user"]
         return any(response["id"] == call_id for response in _parts(by_people, "functionResponse"))
+
+    def message_seq(self, invocation_id: str) -> int:
+        """Return the sequence of the invocation's first event."""
+        return min(seq for seq, event in self.log.items() if event["invocationId"] == invocation_id)
+
+    def is_effective(self, seq: int) -> bool:
+        """True when no rewind keeps the event from being in effect."""
+        return seq - 1 in path_of([Event.model_validate(self.log[key]) for key in sorted(self.log)])
 
     def _add_event(self, seq: int, event: dict[str, Any]) -> None:
         if seq in self.log:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from tests.chaos.acts import AnswerJob, Confirm, Read, Say
+from tests.chaos.acts import AnswerJob, Confirm, Read, Say, TurnBack
 from tests.chaos.browser import Browser
 from tests.chaos.page import Page
 
-VERBS = ("say", "note", "keep", "work", "stop", "edit", "confirm", "leave", "ask", "remind")
+VERBS = ("say", "note", "keep", "work", "stop", "edit", "return", "confirm", "leave", "ask", "remind")
 """Kinds of acts; most are one message that begins with this word, which the obedient model follows."""
 DRAFTS = ("say", "note", "keep", "work", "delete", "ask", "remind")
 """First words of messages that are edited later."""
@@ -30,7 +30,7 @@ class Person:
         random: Source of all choices.
         timeout: Seconds within which an act must be done.
         sent: Client ids of all messages.
-        unedited: Client ids of the messages that were not edited, in order.
+        unedited: Client ids of the messages that were not edited, or whose version came back, in order.
         stopped: Client ids of the messages that the person stopped.
     """
 
@@ -86,6 +86,8 @@ class Person:
                 await self._stop(client_id)
             case "edit":
                 await self._edit(client_id)
+            case "return":
+                await self._return(client_id)
             case "confirm":
                 await self._say(client_id, "delete")
                 await self.browser.do(Confirm(client_id, confirmed=self.random.random() < 0.7))
@@ -104,14 +106,22 @@ class Person:
             client_id, self.random.choice(("say", "say", "note", "work", "delete")), stop_at=stop_at
         )
 
-    async def _edit(self, client_id: str) -> None:
-        """Send a message, then replace it or the message before it."""
+    async def _return(self, client_id: str) -> None:
+        """Replace a message, then turn back to its earlier version."""
+        before = [*self.unedited, f"{client_id}-draft"]
+        replaced = await self._edit(client_id)
+        await self.browser.do(TurnBack(self.page.message_seq(replaced)))
+        self.unedited = before
+
+    async def _edit(self, client_id: str) -> str:
+        """Send a message, then replace it or the message before it; return the invocation that was replaced."""
         await self._say(f"{client_id}-draft", self.random.choice(DRAFTS))
         editable = [index for index, sent in enumerate(self.unedited) if sent not in self.stopped]
         index = self.random.choice(editable[-2:])
         replaces = self.page.invocations[self.unedited[index]].id
         del self.unedited[index:]
         await self._say(client_id, "say", replaces=replaces)
+        return replaces
 
     async def _say(
         self, client_id: str, word: str, *, replaces: str = "", stop_at: Literal["", "start", "word"] = ""

@@ -129,7 +129,7 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "scheduled tasks": await ScheduledTask.objects.acount(),
         "resumed": await Invocation.objects.filter(attempts__gt=1).acount(),
         "stopped": await Invocation.objects.filter(status="cancelled").acount(),
-        "edited": await Event.objects.rewinds().acount(),
+        "edited or turned back": await Event.objects.rewinds().acount(),
         "waiting": await Invocation.objects.filter(status="waiting").acount(),
         "failed with a reason": await Invocation.objects.filter(status="failed").acount(),
         "answers over HTTP": await Event.objects.filter(prompt_tokens__isnull=False).acount(),

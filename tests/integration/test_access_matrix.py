@@ -69,6 +69,8 @@ GET    200       302    200   302   302       -          /embedded/<app_name>/<s
 POST   405       405    405   405   405       -          /embedded/<app_name>/<session_id>/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/
+GET    login     404    200   404   404       -          /chat/<session_id>/events/alternatives/
+POST   405       405    405   405   405       -          /chat/<session_id>/events/alternatives/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/<seq>/text/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/<seq>/text/
 GET    405       405    405   405   405       -          /chat/<session_id>/events/<seq>/feedback/

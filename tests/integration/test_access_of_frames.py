@@ -96,6 +96,13 @@ def allowed(session: Session) -> dict[str, Any]:
     return {"agent": APP, "tool": CALL["name"]}
 
 
+def replaced(session: Session) -> dict[str, Any]:
+    """Store a message and the rewind that undid it."""
+    message = append_event(session, {"text": "hi"}, author="user", invocationId="e-old")
+    append_event(session, author="user", actions={"rewindBeforeInvocationId": "e-old"})
+    return {"seq": message.seq}
+
+
 @dataclass(frozen=True)
 class Row:
     """A frame, and the type of the frame that tells the owner that it was carried out.
@@ -112,6 +119,7 @@ ROWS = {
     "hello": Row(lambda session: {}, "ready"),
     "ping": Row(lambda session: {}, "pong"),
     "message": Row(with_file, "invocation"),
+    "switch": Row(replaced, "event"),
     "seen": Row(lambda session: {"seq": 1}, "sessions"),
     "cancel": Row(queued, "invocation"),
     "retry": Row(failed, "invocation"),

@@ -193,3 +193,22 @@ async def test_a_summary_is_stored_while_another_process_has_the_lease(chat: Cha
     assert event is not None
     assert await chat.runner.compact_async(**chat.name, invocation_id=ids[-1]) is None
     assert (await rows_read(chat))[0] == 2
+
+
+async def test_a_return_to_what_a_summary_covers_and_back_brings_the_right_events(chat: Chat) -> None:
+    """In the process that undoes the rewind, and in others."""
+    ids = [await chat.say(f"message {turn}") for turn in range(4)]
+    compacted = (await chat.load_afresh()).events
+    rewind = await chat.runner.rewind_async(**chat.name, rewind_before_invocation_id=ids[1])
+    for turn in range(4):
+        await chat.say(f"other {turn}")
+    other = (await chat.load_afresh()).events
+    undo = await chat.runner.undo_rewind_async(**chat.name, rewind_event_id=rewind.id)
+    assert (await chat.load(AS_INVOCATION)).events == compacted
+    assert (await chat.load_afresh()).events == compacted
+    await chat.runner.undo_rewind_async(**chat.name, rewind_event_id=undo.id)
+    assert (await chat.load(AS_INVOCATION)).events == other
+    assert (await chat.load_afresh()).events == other
+    for turn in range(4):
+        await chat.say(f"more {turn}")
+    assert (await rows_read(chat))[0] < 10  # a new summary covers the rewinds

@@ -17,7 +17,7 @@ from runtime.events.event_actions import EventActions
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import invocation_queue
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
-from sessions_app.history.rewinds import rewound_ranges
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.services import DjangoSessionService
@@ -45,7 +45,7 @@ async def test_an_edited_message_replaces_the_first_one(person: User, model: Scr
     assert await load_note(session) == types.Part(text="1")
     assert [text for text in story(model.requests[-1].contents) if "write" not in text][-1] == "user: three"
     fourth = await edit(person, session, model, "four", third)
-    assert [part.first for part in await sync_to_async(rewound_ranges)(session.pk)] == [5, 10]
+    assert [part.first for part in (await sync_to_async(find_rewinds)(session.pk)).ranges] == [5, 10]
     invocations = Invocation.objects.filter(session=session).order_by("id")
     rows = [(row.invocation_id, row.status) async for row in invocations]
     assert rows[-2:] == [(third, "completed"), (fourth, "completed")]

@@ -74,6 +74,23 @@ def test_rewound_events_are_shown_and_marked(auditor: Client, session: Session) 
     assert html.count("rewound by #4") == 2 and html.count('href="?event=4#event-4">The rewind') == 2
 
 
+def test_a_switch_to_another_version_is_shown_in_words_and_changes_the_marks(
+    auditor: Client, session: Session
+) -> None:
+    append_event(session, {"text": "old"}, author="user", invocationId="e-1")
+    append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-1"})
+    append_event(session, {"text": "new"}, author="user", invocationId="e-3")
+    undone = {"adk_undone_rewind": "id-2"}
+    back = {"rewindBeforeInvocationId": "e-3"}
+    append_event(session, author="user", invocationId="s", actions=back, customMetadata=undone)
+    html = read(auditor, page_of(session))
+    marks = re.findall(r'id="event-(\d)"( data-rewound)?', html)
+    assert marks == [("1", ""), ("2", ""), ("3", " data-rewound"), ("4", "")]
+    assert "switches back to the version before the rewind #2" in html and "rewinds before e-3" not in html
+    assert html.count("rewound by #4") == 1
+    assert 'href="?event=2#event-2">The rewind that is undone' in html
+
+
 def test_a_missing_event_is_reported(auditor: Client, session: Session) -> None:
     for _ in range(3):
         append_event(session, {"text": "…"})

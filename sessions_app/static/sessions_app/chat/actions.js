@@ -70,7 +70,7 @@ export class Actions {
     this.#feedback.press(article, rating);
   }
 
-  // Only the newest answer can be written anew: what follows an earlier one would be lost.
+  // Only the newest answer can be written anew: what follows an earlier one would go with it.
   #show(answer, articles, isNewest) {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;

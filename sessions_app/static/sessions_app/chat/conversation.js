@@ -34,7 +34,7 @@ export class Conversation {
       return false;
     }
     this.lastSeq = seq;
-    if (rewoundFrom) this.#removeFrom(rewoundFrom);
+    if (rewoundFrom) this.removeFrom(rewoundFrom);
     else this.append(parse(html));
     return true;
   }
@@ -80,9 +80,11 @@ export class Conversation {
     return message?.querySelector(".said, .file > span")?.textContent ?? null;
   }
 
-  // Responses and confirmations that were moved from there into earlier articles are removed too.
-  // Withdrawals of allowances stay.
-  #removeFrom(first) {
+  /**
+   * Remove the rows from seq `first` on, with responses and confirmations that were moved from there into earlier
+   * articles. Withdrawals of allowances stay.
+   */
+  removeFrom(first) {
     this.chunks.unfold();
     const rows = this.findAll("article[data-seq]:not(:has([data-withdraws])), .outcome");
     const from = rows.findIndex((row) => row.dataset.seq >= first);

@@ -107,6 +107,15 @@ const loadEdit = once(async () => {
   const { Edit } = await import("./edit.js");
   edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, onTrouble: showNotice });
 });
+const loadEarlier = once(async () => {
+  const { setUpEarlierButton } = await import("./earlier.js");
+  setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded: showLoaded });
+});
+const loadAlternatives = once(async () => {
+  const { Alternatives } = await import("./alternatives.js");
+  const onSwitch = (seq) => socket.send("switch", { seq });
+  return new Alternatives(byId("alternatives"), { conversation, url: eventsUrl, onSwitch, onLoaded: showLoaded, tell, onTrouble: showNotice });
+});
 
 const handlers = {
   ready(frame) {
@@ -125,6 +134,7 @@ const handlers = {
       outcomes?.handleRewind();
       edit?.handleRewind();
     }
+    if (frame.rewound_from || loadAlternatives.isStarted) loadAlternatives().then((alternatives) => alternatives.handle(frame));
     withLive(() => {
       live.finish(frame.event.id);
       if (frame.event.customMetadata?.adk_resumed) live.adoptLease(frame.event.customMetadata.adk_resumed);
@@ -269,15 +279,15 @@ function send(text, replaces, files) {
   scroll.toEnd();
 }
 
-async function loadEarlier() {
-  const { setUpEarlierButton } = await import("./earlier.js");
-  const onLoaded = (frames) => {
-    frames.forEach((frame) => showOutcome({ ...frame, isEarlier: true }));
-    actions.update();
-    if (conversation.find(JOBS)) loadJobs();
-    loadAnswers();
-  };
-  setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded });
+
+// Follow events that were loaded by HTTP, with their invocations.
+function showLoaded(frames) {
+  frames.forEach((frame) => showOutcome({ ...frame, isEarlier: true }));
+  actions.update();
+  if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
+  loadAnswers();
+  if (!byId("earlier").hidden) loadEarlier();
+  if (loadAlternatives.isStarted) loadAlternatives().then((alternatives) => alternatives.place());
 }
 
 function deliverMessage(message) {
@@ -358,6 +368,7 @@ embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame)
 listenForConfirmations(conversation.log, (answer) => socket.send("confirm", answer));
 loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
+if ("rewound" in byId("alternatives").dataset) loadAlternatives();
 // What is pressed before the module of its form has loaded is handled once it has.
 conversation.log.addEventListener("submit", async ({ target, submitter }) => {
   const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? answersOnce : null;

@@ -16,11 +16,11 @@ from runtime.apps.compaction import compact
 from runtime.engine.contents import contents_of
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import call_ids, pending_calls
-from runtime.events.rewound import drop_rewound
+from runtime.events.rewound import as_rewind, drop_rewound
 from runtime.events.summaries import SUMMARY_NOTE_KEY, apply_summaries, without_superseded
 from runtime.sessions import GetSessionConfig, InMemorySessionService
 from tests.fakes import text_content
-from tests.unit.runtime.engine.histories import answered, called, said, story, user
+from tests.unit.runtime.engine.histories import answered, called, said, story, undo_of, user
 
 KEY: dict[str, Any] = {"app_name": "shop", "user_id": "ada", "session_id": "s"}
 STEP = st.one_of(
@@ -30,6 +30,7 @@ STEP = st.one_of(
     st.tuples(st.just("answer"), st.integers(0, 3)),
     st.tuples(st.just("state"), st.just(0)),
     st.tuples(st.just("rewind"), st.integers(0, 3)),
+    st.tuples(st.just("undo"), st.integers(0, 3)),
     st.tuples(st.just("compact"), st.integers(0, 2)),
 )
 
@@ -85,6 +86,10 @@ class Log:
                 back_to = f"e-{max(1, self.invocation - what)}"
                 actions = EventActions(rewind_before_invocation_id=back_to)
                 await self.add(Event(author="user", invocation_id="rewind", actions=actions))
+            case "undo":
+                rewinds = [event for event in await self.loaded() if as_rewind(event, 0)]
+                if rewinds:
+                    await self.add(undo_of(rewinds[-1 - min(what, len(rewinds) - 1)]))
             case "compact":
                 session = await self.service.get_session(**KEY)
                 assert session is not None

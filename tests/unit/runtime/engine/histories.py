@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime import types
-from runtime.events import Event
+from runtime.events import Event, EventActions
+from runtime.events.rewound import UNDONE_REWIND_KEY
 
 
 def user(text: str, **fields: Any) -> Event:
@@ -47,3 +48,9 @@ def _part_text(part: types.Part) -> str:
         response = part.function_response.response or {}
         return f"{part.function_response.name}#{part.function_response.id}={response.get('result')}"
     return part.text or ""
+
+
+def undo_of(rewind: Event) -> Event:
+    """Return the event that undoes a rewind."""
+    actions = EventActions(rewind_before_invocation_id=rewind.actions.rewind_before_invocation_id)
+    return Event(author="user", actions=actions, custom_metadata={UNDONE_REWIND_KEY: rewind.id})

@@ -13,8 +13,9 @@ from runtime.agents import InvocationContext, LlmAgent
 from runtime.engine.contents import build_contents, contents_of
 from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events import Event, EventActions, EventCompaction
+from runtime.events.rewound import as_rewind
 from runtime.sessions import InMemorySessionService, Session
-from tests.unit.runtime.engine.histories import answered, called, said, user
+from tests.unit.runtime.engine.histories import answered, called, said, undo_of, user
 
 SESSIONS = count()
 AGENTS = {name: LlmAgent(name=name) for name in ("agent", "other")}
@@ -27,6 +28,7 @@ STEP = st.one_of(
     st.tuples(st.just("answer and talk"), st.just("user"), st.integers(0, 3)),
     st.tuples(st.just("state"), st.just(""), st.just(0)),
     st.tuples(st.just("rewind"), st.just(""), st.integers(0, 3)),
+    st.tuples(st.just("undo"), st.just(""), st.integers(0, 3)),
     st.tuples(st.just("compact"), st.just(""), st.integers(1, 4)),
 )
 INVOCATION = st.lists(STEP, max_size=6)
@@ -74,11 +76,18 @@ class History:
             self.add(answer)
         elif kind == "state":
             self.add(Event(author="admin", invocation_id="outside"))
-        elif kind == "rewind":
-            back_to = f"e-{max(1, self.invocation - what)}"
-            self.add(Event(author="user", actions=EventActions(rewind_before_invocation_id=back_to)))
+        elif kind in ("rewind", "undo"):
+            self._go_back(kind, what)
         elif kind == "compact" and len(self.session.events) > what:
             self._compact(what)
+
+    def _go_back(self, kind: str, what: int) -> None:
+        rewinds = [event for event in self.session.events if as_rewind(event, 0)]
+        if kind == "rewind":
+            back_to = f"e-{max(1, self.invocation - what)}"
+            self.add(Event(author="user", actions=EventActions(rewind_before_invocation_id=back_to)))
+        elif rewinds:
+            self.add(undo_of(rewinds[-1 - min(what, len(rewinds) - 1)]))
 
     def _compact(self, length: int) -> None:
         content = types.Content(role="model", parts=[types.Part(text=f"summary of {length}")])

@@ -1,0 +1,22 @@
+"""Text of a message, as it is stored."""
+
+from __future__ import annotations
+
+from sessions_app.codec import storable
+from sessions_app.conf import conf
+from sessions_app.errors import InvalidInputError
+
+
+def validated_text(text: str, *, has_files: bool) -> str:
+    """Return the text to store, empty for a message that has files only.
+
+    Raises:
+        InvalidInputError: the message is empty or too long.
+    """
+    if not text.strip() and not has_files:
+        raise InvalidInputError("The message is empty. Write something first.")
+    if len(text) > conf().message_limit:
+        raise InvalidInputError(
+            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
+        )
+    return storable(text) if text.strip() else ""

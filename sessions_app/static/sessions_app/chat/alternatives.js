@@ -1,0 +1,145 @@
+// Versions of a message: the switch under it, and the return to another version with all that followed it.
+
+import { embeddedInvocations } from "./conversation.js";
+import { parse } from "./dom.js";
+import { mute } from "./mute.js";
+import { loadStyles } from "./styles.js";
+
+await loadStyles("onDemand");
+
+export class Alternatives {
+  #pressed = null;
+  #awaitsMessage = true; // the next one may be a new version
+  #missingFrom = Infinity;
+
+  /**
+   * @param store - Element with the switches that the server made.
+   * @param url - Address of the events; that of the switches follows it.
+   * @param onSwitch - Ask for the version that an event is part of; return true when that was sent.
+   * @param onLoaded - Callback with the invocations of events that were put back.
+   * @param tell - Tell screen readers a sentence.
+   * @param onTrouble - Callback with a sentence about what failed.
+   */
+  constructor(store, { conversation, url, onSwitch, onLoaded, tell, onTrouble }) {
+    Object.assign(this, { store, conversation, url, onSwitch, onLoaded, tell, onTrouble });
+    conversation.log.addEventListener("click", ({ target }) => {
+      const button = target.closest("[data-switch]");
+      if (button) this.#press(button);
+    });
+    this.place();
+  }
+
+  /** Put each switch under its message, unless that is on a page of the log that is not loaded. */
+  place() {
+    const messages = this.conversation.findAll("article.person[data-seq]");
+    for (const control of [...this.store.children]) {
+      const seq = Number(control.dataset.seq);
+      const article = seq >= this.#firstSeq && messages.find((one) => one.dataset.seq >= seq);
+      if (article) (article.querySelector(":scope > .actions") ?? article).prepend(control);
+    }
+  }
+
+  /** Follow a new event: a return to another version, a rewind, or the first message after one. */
+  async handle({ seq, event, rewound_from: rewoundFrom }) {
+    if (event.customMetadata?.adk_undone_rewind) {
+      const isFirst = this.#missingFrom === Infinity;
+      this.#missingFrom = Math.min(this.#missingFrom, rewoundFrom);
+      if (isFirst) await this.#putBack();
+    } else if (rewoundFrom) {
+      this.#awaitsMessage = true;
+    } else if (this.#awaitsMessage && document.getElementById(`event-${seq}`)?.matches(".person")) {
+      this.#awaitsMessage = false;
+      await this.#refresh();
+    }
+  }
+
+  get #firstSeq() {
+    return Number(this.conversation.log.querySelector(".log-page").dataset.firstSeq);
+  }
+
+  #press(button) {
+    if (!this.onSwitch(Number(button.dataset.switch))) return;
+    this.#pressed = { ...placeOf(button), top: button.getBoundingClientRect().top };
+  }
+
+  // Load what is in effect again, once more if that has changed meanwhile, and show it.
+  async #putBack() {
+    try {
+      let pages, seq, first;
+      do {
+        [seq, first] = [this.conversation.lastSeq, this.#missingFrom];
+        pages = await this.#load(seq, first);
+      } while (seq !== this.conversation.lastSeq || first !== this.#missingFrom);
+      this.#show(pages, first);
+      await this.#refresh();
+    } catch {
+      this.onTrouble("This version could not be loaded. Reload the page.");
+    } finally {
+      this.#missingFrom = Infinity;
+    }
+  }
+
+  // A page that showed only what was left needs no more than the newest events.
+  async #load(seq, first) {
+    const isEnough = first <= this.#firstSeq && !this.#pressed;
+    const pages = [];
+    let page = null;
+    do {
+      pages.unshift(parse(await read(`${this.url}?before=${page?.firstSeq ?? seq + 1}`)));
+      page = pages[0].querySelector(".log-page").dataset;
+    } while (page.hasMore === "true" && Number(page.firstSeq) > first && !isEnough);
+    return pages;
+  }
+
+  #show(pages, first) {
+    const isWhole = first <= this.#firstSeq;
+    const page = pages[0].querySelector(".log-page").dataset;
+    mute(this.conversation.log);
+    this.conversation.removeFrom(first);
+    for (const row of this.conversation.findAll("article[data-seq]")) if (row.dataset.seq >= first) row.remove();
+    for (const chunk of pages.flatMap((fragment) => [...fragment.querySelectorAll(".chunk")])) {
+      const rows = document.createDocumentFragment();
+      rows.append(...[...chunk.children].filter((row) => isWhole || row.dataset.seq >= first));
+      if (rows.childElementCount) this.conversation.append(rows);
+    }
+    if (isWhole) {
+      this.conversation.log.querySelector(".log-page").dataset.firstSeq = page.firstSeq;
+      document.getElementById("earlier").hidden = page.hasMore !== "true";
+    }
+    this.onLoaded(pages.flatMap(embeddedInvocations));
+  }
+
+  async #refresh() {
+    const controls = parse(await read(`${this.url}alternatives/`));
+    const focused = this.#pressed ?? placeOf(document.activeElement);
+    for (const control of this.conversation.findAll(".versions")) control.remove();
+    this.store.replaceChildren(controls);
+    this.place();
+    if (focused) this.#focus(focused);
+    this.#pressed = null;
+  }
+
+  #focus({ fork, index, top }) {
+    const control = this.conversation.find(`.versions[data-fork="${fork}"]`);
+    if (!control) return;
+    this.conversation.chunks.unfold([control]);
+    const buttons = [...control.querySelectorAll("button")];
+    const button = buttons[index].disabled ? buttons.find(({ disabled }) => !disabled) : buttons[index];
+    button.focus({ preventScroll: true });
+    if (top === undefined) return;
+    scrollBy({ top: button.getBoundingClientRect().top - top, behavior: "instant" });
+    this.tell(control.querySelector(".visually-hidden").textContent);
+  }
+}
+
+// Where a button is, for its successor after a refresh; undefined for another element.
+function placeOf(button) {
+  const control = button.closest(".versions");
+  return control ? { fork: control.dataset.fork, index: [...control.querySelectorAll("button")].indexOf(button) } : undefined;
+}
+
+async function read(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${response.status}`);
+  return response.text();
+}
