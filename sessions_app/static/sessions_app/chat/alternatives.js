@@ -2,6 +2,7 @@
 
 import { embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
+import { t } from "./language.js";
 import { mute } from "./mute.js";
 import { loadStyles } from "./styles.js";
 
@@ -73,7 +74,7 @@ export class Alternatives {
       this.#show(pages, first);
       await this.#refresh();
     } catch {
-      this.onTrouble("This version could not be loaded. Reload the page.");
+      this.onTrouble(t("This version could not be loaded. Reload the page."));
     } finally {
       this.#missingFrom = Infinity;
     }

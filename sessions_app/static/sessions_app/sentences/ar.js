@@ -19,6 +19,7 @@ globalThis.sentences = {
 "The answer could not be copied. Try again.": "تعذّر نسخ الإجابة. حاول مرة أخرى.",
 "Copied": "تم النسخ",
 "this message": "هذه الرسالة",
+"This version could not be loaded. Reload the page.": "تعذّر تحميل هذا الإصدار. أعد تحميل الصفحة.",
 "Used {count} tool": {"zero": "لم تُستخدم أي أداة", "one": "استُخدمت أداة واحدة", "two": "استُخدمت أداتان", "few": "استُخدمت {count} أدوات", "many": "استُخدمت {count} أداة", "other": "استُخدمت {count} أداة"},
 "{count} failed": {"zero": "لم تفشل أي منها", "one": "فشلت واحدة", "two": "فشلت اثنتان", "few": "فشلت {count}", "many": "فشلت {count}", "other": "فشلت {count}"},
 "Not done": "لم يُنفّذ",

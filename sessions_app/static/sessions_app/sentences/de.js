@@ -19,6 +19,7 @@ globalThis.sentences = {
 "The answer could not be copied. Try again.": "Die Antwort konnte nicht kopiert werden. Versuchen Sie es noch einmal.",
 "Copied": "Kopiert",
 "this message": "diese Nachricht",
+"This version could not be loaded. Reload the page.": "Diese Version konnte nicht geladen werden. Laden Sie die Seite neu.",
 "Used {count} tool": {"one": "{count} Werkzeug benutzt", "other": "{count} Werkzeuge benutzt"},
 "{count} failed": {"one": "{count} fehlgeschlagen", "other": "{count} fehlgeschlagen"},
 "Not done": "Nicht ausgeführt",

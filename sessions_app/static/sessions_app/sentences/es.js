@@ -19,6 +19,7 @@ globalThis.sentences = {
 "The answer could not be copied. Try again.": "No se pudo copiar la respuesta. Inténtelo de nuevo.",
 "Copied": "Copiado",
 "this message": "este mensaje",
+"This version could not be loaded. Reload the page.": "No se pudo cargar esta versión. Vuelva a cargar la página.",
 "Used {count} tool": {"one": "{count} herramienta usada", "other": "{count} herramientas usadas"},
 "{count} failed": {"one": "{count} fallida", "other": "{count} fallidas"},
 "Not done": "No ejecutado",
