@@ -94,9 +94,13 @@ class OtherProject:
 
     @property
     def _environment(self) -> dict[str, str]:
-        redis = redis_url(self._servers)
+        redis, number = redis_url(self._servers), 1  # The site has 0, with the counts of its own people.
         host = postgres_url(self._servers).partition("host=")[2]
-        servers = {"REDIS_URL": redis, "BROKER_URL": redis.replace("unix", "redis+socket"), "PGHOST": host}
+        servers = {
+            "REDIS_URL": f"{redis}?db={number}",
+            "BROKER_URL": f"{redis.replace('unix', 'redis+socket')}?virtual_host={number}",
+            "PGHOST": host,
+        }
         own = {
             "DJANGO_SETTINGS_MODULE": "mysite.settings",
             "PYTHONPATH": str(self._packages),
