@@ -17,6 +17,7 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
 from tests.integration.tampering import tamper_async
@@ -81,7 +82,7 @@ class TestEndsThatCannotBeWritten:
     ) -> None:
         session = await greet(person, model)
         await replace_last_event(session, UNREADABLE)
-        watcher = Mock()
+        watcher = Mock(reader=SITE_READER)
         live().hub.watch(session.pk, watcher)
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
