@@ -30,7 +30,7 @@ OF_THE_RUNTIME = (
     gettext_noop("The model cannot read files of the type {0}. Begin a new conversation without this file."),
 )
 """Sentences of `runtime/models/`, which knows no catalogues."""
-LONGEST_SENTENCE = 2_000
+LONGEST_SENTENCE = 1_000
 """Longer texts are of agents and their tools: no pattern is tried on them."""
 
 

@@ -89,6 +89,13 @@ def test_an_answer(chat: ChatPage, model: Model, tour: Tour) -> None:
     model.release()
     chat.wait_until_idle()
     chat.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    model.play(Turn(text=["The desk lamp is the cheaper one."]))
+    chat.page.get_by_role("button", name="Regenerate the answer").click()
+    chat.wait_for_answer("cheaper")
+    chat.wait_until_idle()
+    versions = chat.log.get_by_role("group", name="Versions of this message")
+    expect(versions).to_be_visible()
+    tour.add(chat.page, "versions", "An answer that was written anew: the arrows lead back to the first one.")
     chat.page.emulate_media(color_scheme="light")
 
 
@@ -103,6 +110,18 @@ def test_an_approval(chat: ChatPage, open_tab: OpenTab, model: Model, tour: Tour
     expect(approval(chat)).to_be_visible()
     expect(chat.page.get_by_role("heading", level=1)).to_have_text("Refund order 1001")
     tour.add(chat.page, "approval", "A tool that asks first: what it will do, in words.")
+    chat.page.context.add_cookies([{"name": "django_language", "value": "ar", "url": chat.base_url}])
+    chat.page.reload()
+    expect(chat.page.locator("html")).to_have_attribute("dir", "rtl")
+    expect(chat.status).to_have_attribute("data-state", "connected")
+    tour.add(
+        chat.page,
+        "arabic",
+        "The same in Arabic. There are also German and Spanish, and a saved theme.",
+        PHONE,
+    )
+    chat.page.context.clear_cookies(name="django_language")
+    chat.reload()
     approval(chat).get_by_role("button", name="Approve").click()
     chat.wait_for_answer("on its way")
     chat.wait_until_idle()
