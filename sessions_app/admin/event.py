@@ -15,8 +15,10 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.links import session_url
-from sessions_app.admin.timeline import summarize_event
+from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.timeline import EventLinks, build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, EventKind
+from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import status_badge
 
 
@@ -44,6 +46,9 @@ class EventAdmin(SessionRowAdmin):
     search_fields = ("text", "=event_id", "=invocation_id")
     search_help_text = _("Text, or the id of an event or invocation.")
 
+    def get_queryset(self, request: HttpRequest) -> EventQuerySet:
+        return with_stored(super().get_queryset(request))
+
     def change_view(
         self,
         request: HttpRequest,
@@ -70,8 +75,11 @@ class EventAdmin(SessionRowAdmin):
         return status_badge(event.kind)
 
     @admin.display(description=_("Summary"))
-    def summary(self, event: Event) -> str:
-        return summarize_event(event)
+    def summary(self, event: Event) -> SafeString | str:
+        row = build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
+        if row is None:
+            return format_html('<span class="audit-bad">{}</span>', _("This event cannot be shown."))
+        return row.summary
 
     @admin.display(description=_("Tokens"))
     def tokens(self, event: Event) -> str | None:

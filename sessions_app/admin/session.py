@@ -63,7 +63,7 @@ class SessionAdmin(ReadOnlyAdmin):
         open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
         status = Subquery(open_invocations.values("status")[:1])
         sessions: QuerySet[Session] = super().get_queryset(request)
-        return sessions.annotate(open_status=status).defer("state", "initial_state")
+        return sessions.annotate(open_status=status).defer("state", "initial_state", "log_hash")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Session], search_term: str
@@ -139,7 +139,7 @@ class SessionAdmin(ReadOnlyAdmin):
     def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        sessions = self.get_queryset(request).defer(None).select_related("user")
+        sessions = self.get_queryset(request).select_related("user")
         session = sessions.filter(pk=session_id).first() if session_id else None
         if session is None:
             raise Http404("There is no such session.")

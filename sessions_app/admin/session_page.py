@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Func, Max, Min, OuterRef, QuerySet, Subquery, Sum, TextField
+from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, Sum
 from django.http import QueryDict
 
 from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
 from sessions_app.admin.event_links import load_event_links
 from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
-from sessions_app.admin.timeline import Row, build_row_or_none
+from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.timeline import Row, build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, Feedback, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import elapsed_time
@@ -170,7 +171,7 @@ def _add(left: Totals, right: Totals) -> Totals:
 
 def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | None) -> Page[Event]:
     """Return the requested page; without one, the page with the highlighted event, or the first page."""
-    paginator = Paginator(_with_gap_and_raw(events), EVENTS_PER_PAGE)
+    paginator = Paginator(_with_gap(with_stored(events, opened=highlighted)), EVENTS_PER_PAGE)
     if requested_page == LAST_PAGE:
         return paginator.get_page(paginator.num_pages)
     if requested_page or highlighted is None:
@@ -179,19 +180,16 @@ def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | Non
     return paginator.get_page(max(1, -(-position // EVENTS_PER_PAGE)))
 
 
-def _with_gap_and_raw(events: EventQuerySet) -> QuerySet[Event]:
-    """Annotate events with the time since the previous event of the session, and with their stored JSON."""
+def _with_gap(events: EventQuerySet) -> QuerySet[Event]:
+    """Annotate events with the time since the previous event of the session."""
     previous = Event.objects.filter(session=OuterRef("session"), seq=OuterRef("seq") - 1).order_by()
-    return events.annotate(
-        gap=F("happened_at") - Subquery(previous.values("happened_at")),
-        raw=Func(F("body"), function="jsonb_pretty", output_field=TextField()),
-    )
+    return events.annotate(gap=F("happened_at") - Subquery(previous.values("happened_at")))
 
 
 def _build_rows(session: Session, page: Page[Event]) -> list[TimelineEntry]:
-    events = list(page.object_list)
-    links = load_event_links(session, events)
+    loaded = [(event, read_stored_or_none(event)) for event in page.object_list]
+    links = load_event_links(session, {event.seq: stored.body for event, stored in loaded if stored})
     return [
-        TimelineEntry(event, build_row_or_none(event, raw=event.raw, gap=event.gap, links=links))  # type: ignore[attr-defined]
-        for event in events
+        TimelineEntry(event, build_row_or_none(event, stored, gap=event.gap, links=links))  # type: ignore[attr-defined]
+        for event, stored in loaded
     ]

@@ -10,14 +10,24 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
+from sessions_app.admin.stored_events import StoredEvent
 from sessions_app.history.rewinds import RewoundRange
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
-from sessions_app.rendering.audit_values import excerpt, format_call, format_duration, format_json, truncate
+from sessions_app.rendering.audit_values import (
+    excerpt,
+    format_call,
+    format_duration,
+    format_json,
+    format_stored_json,
+    truncate,
+)
 from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
+MOST_ITEMS = 100
+"""Parts, keys and files of one event that the page shows."""
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
@@ -77,18 +87,24 @@ class Row:
     Attributes:
         gap: Time since the previous event; empty for the first event.
         rewound_by: Seq of the rewind that undid the event; None when it is in effect.
-        raw: The stored JSON.
+        body: The event's JSON; empty when the event is too large for the page.
+        raw: The stored JSON; empty when the event is too large for the page.
+        is_whole: False when the event is too large for the page.
+        left_out: Number of parts, keys and files that are not shown.
     """
 
     event: Event
     gap: str
     summary: str
-    parts: list[PartView]
-    changes: list[StateChange]
-    artifacts: list[ArtifactView]
-    notes: list[str]
     rewound_by: int | None
     raw: str
+    parts: list[PartView] = field(default_factory=list)
+    changes: list[StateChange] = field(default_factory=list)
+    artifacts: list[ArtifactView] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    is_whole: bool = True
+    left_out: int = 0
 
 
 def parts_of(body: object) -> list[dict[str, Any]]:
@@ -108,40 +124,66 @@ def call_ids(body: object, key: Literal["functionCall", "functionResponse"]) -> 
     return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
-def summarize_event(event: Event) -> str:
-    """Return a one-line summary of the event."""
-    row = build_row_or_none(event, raw="", gap=None, links=EventLinks())
-    return _("This event cannot be shown.") if row is None else row.summary
-
-
-def build_row_or_none(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row | None:
-    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+def read_stored_or_none(event: Event) -> StoredEvent | None:
+    """Return the event's JSON; None, logged once, when it cannot be parsed."""
     try:
-        return build_row(event, raw=raw, gap=gap, links=links)
-    except Exception:  # One odd event must not take down the page.
-        logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
+        return StoredEvent.of(event)
+    except (ValueError, RecursionError):  # Too many digits, too deep: PostgreSQL stores what Python refuses.
+        _log_unreadable(event)
         return None
 
 
-def build_row(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row:
-    """Build the row of an event; `gap` is the time since the previous event, None for the first."""
-    actions = event.body.get("actions") or {}
-    parts = [_part_view(part, links) for part in parts_of(event.body)]
-    changes = state_changes(actions.get("stateDelta") or {}, event.before)
+def build_row_or_none(
+    event: Event, stored: StoredEvent | None, *, gap: timedelta | None, links: EventLinks
+) -> Row | None:
+    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+    if stored is None:
+        return None
+    try:
+        return build_row(event, stored, gap=gap, links=links)
+    except Exception:  # One odd event must not take down the page.
+        _log_unreadable(event)
+        return None
+
+
+def _log_unreadable(event: Event) -> None:
+    logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
+
+
+def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links: EventLinks) -> Row:
+    """Build the row of an event; `gap` is the time since the previous event, None for the first.
+
+    Raises:
+        TypeError: the event is no JSON object.
+    """
+    waited = "" if gap is None else format_duration(gap)
+    rewound_by = links.rewound_by(event.seq)
+    raw = format_stored_json(stored.text or "")
+    if not stored.is_parsed:
+        return Row(event, waited, excerpt(stored.line), rewound_by, raw, is_whole=False)
+    if not isinstance(stored.body, dict):
+        raise TypeError("The event is no JSON object.")
+    actions = stored.body.get("actions") or {}
+    stored_parts = parts_of(stored.body)
+    parts = [_part_view(part, links) for part in stored_parts[:MOST_ITEMS]]
+    changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [
         ArtifactView(name, version, links.artifacts.get((name, version)))
         for name, version in (actions.get("artifactDelta") or {}).items()
     ]
+    items = (stored_parts, changes, artifacts)
     return Row(
-        event=event,
-        gap="" if gap is None else format_duration(gap),
-        summary=_summarize(event.body, parts, changes, artifacts),
+        event,
+        waited,
+        _summarize(stored.body, parts, changes[:MOST_ITEMS], artifacts[:MOST_ITEMS]),
+        rewound_by,
+        raw,
         parts=parts,
-        changes=changes,
-        artifacts=artifacts,
-        notes=_notes(event.body, actions),
-        rewound_by=links.rewound_by(event.seq),
-        raw=truncate(raw),
+        changes=changes[:MOST_ITEMS],
+        artifacts=artifacts[:MOST_ITEMS],
+        notes=_notes(stored.body, actions),
+        body=stored.body,
+        left_out=sum(max(0, len(found) - MOST_ITEMS) for found in items),
     )
 
 

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import F, Func, Q, TextField
+from django.db.models.fields.json import KT
 
 from runtime.events.allowances import WITHDRAWAL_KEY
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
+
+_TARGET = "body__actions__rewindBeforeInvocationId"
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,9 @@ def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRa
     events = Event.objects.filter(session_id=session_id)
     if until is not None:
         events = events.filter(seq__lte=until)
-    back_to = "body__actions__rewindBeforeInvocationId"
-    found = events.rewinds().order_by("seq").values_list("seq", back_to, "happened_at")
-    rewinds = [row for row in found if isinstance(row[1], str)]
+    found = events.rewinds().annotate(kind_of_target=Func(F(_TARGET), function="jsonb_typeof", output_field=TextField()))
+    named = found.filter(kind_of_target="string").order_by("seq")
+    rewinds = list(named.values_list("seq", KT(_TARGET), "happened_at"))
     if not rewinds:
         return []
     seqs: defaultdict[str, list[int]] = defaultdict(list)
