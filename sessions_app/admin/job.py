@@ -62,7 +62,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
     def progress(self, job: ToolJob) -> SafeString | str | None:
         if job.percent is None:
             return job.progress_message or None
-        bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % {1}'
+        bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % <bdi>{1}</bdi>'
         return format_html(bar, job.percent, job.progress_message)
 
     @admin.display(description=_("Heartbeat"), ordering="heartbeat_at")
@@ -93,7 +93,12 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
             (_question_text(answer), _answer_text(answer["answer"]), answer["by"], _format_time(answer["at"]))
             for answer in job.answers
         )
-        return format_html_join(mark_safe("<br>"), "{} <b>{}</b> ({}, {})", lines) or None
+        return (
+            format_html_join(
+                mark_safe("<br>"), "<bdi>{}</bdi> <b><bdi>{}</bdi></b> (<bdi>{}</bdi>, {})", lines
+            )
+            or None
+        )
 
     @admin.display(description=_("Result"))
     def outcome(self, job: ToolJob) -> SafeString | None:

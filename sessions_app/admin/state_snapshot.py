@@ -61,9 +61,7 @@ def load_state_snapshot(session: Session, seq: int) -> StateSnapshot:
         rows = cursor.fetchall()
     # All keys of the initial state are the session's own.
     lines = [
-        StateLine(
-            key, (written and scope_of(key)) or Scope.SESSION, format_beginning(value, length), written
-        )
+        StateLine(key, (written and scope_of(key)) or Scope.SESSION, format_beginning(value, length), written)
         for key, written, value, length, _, _ in rows
         if key is not None
     ]

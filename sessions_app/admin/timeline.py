@@ -26,6 +26,7 @@ from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
+UNREADABLE = "Event %s of session %s cannot be shown in the admin"
 MOST_ITEMS = 100
 """Parts, keys and files of one event that the page shows."""
 PartKind = Literal["text", "thought", "call", "response", "other"]
@@ -129,7 +130,7 @@ def read_stored_or_none(event: Event) -> StoredEvent | None:
     try:
         return StoredEvent.of(event)
     except (ValueError, RecursionError):  # Too many digits, too deep: PostgreSQL stores what Python refuses.
-        _log_unreadable(event)
+        logger.exception(UNREADABLE, event.seq, event.session_id)
         return None
 
 
@@ -142,12 +143,8 @@ def build_row_or_none(
     try:
         return build_row(event, stored, gap=gap, links=links)
     except Exception:  # One odd event must not take down the page.
-        _log_unreadable(event)
+        logger.exception(UNREADABLE, event.seq, event.session_id)
         return None
-
-
-def _log_unreadable(event: Event) -> None:
-    logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
 
 
 def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links: EventLinks) -> Row:

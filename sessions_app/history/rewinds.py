@@ -45,7 +45,9 @@ def rewound_ranges(session_id: UUID, until: int | None = None) -> list[RewoundRa
     events = Event.objects.filter(session_id=session_id)
     if until is not None:
         events = events.filter(seq__lte=until)
-    found = events.rewinds().annotate(kind_of_target=Func(F(_TARGET), function="jsonb_typeof", output_field=TextField()))
+    found = events.rewinds().annotate(
+        kind_of_target=Func(F(_TARGET), function="jsonb_typeof", output_field=TextField())
+    )
     named = found.filter(kind_of_target="string").order_by("seq")
     rewinds = list(named.values_list("seq", KT(_TARGET), "happened_at"))
     if not rewinds:

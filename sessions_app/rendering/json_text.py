@@ -19,17 +19,17 @@ def indent_json(text: str) -> str:
 def _pieces(tokens: list[str]) -> Iterator[str]:
     depth = 0
     before = ""
-    for token in tokens:
-        if token in ("}", "]"):
+    for piece in tokens:
+        if piece in ("}", "]"):
             depth -= 1
-            if _EMPTY.get(before) != token:
+            if _EMPTY.get(before) != piece:
                 yield _new_line(depth)
         elif before in _EMPTY or before == ",":
             yield _new_line(depth)
-        yield ": " if token == ":" else token
-        if token in _EMPTY:
+        yield ": " if piece == ":" else piece
+        if piece in _EMPTY:
             depth += 1
-        before = token
+        before = piece
 
 
 def _new_line(depth: int) -> str:

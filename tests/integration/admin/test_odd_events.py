@@ -91,7 +91,10 @@ BODIES: dict[str, Any] = {
 }
 NOT_FOR_PYTHON = {
     "deep nesting in a part": (part({"executableCode": "?"}), nested(900)),
-    "deep nesting in arguments": (part({"functionCall": {"id": "c-1", "name": "f", "args": "?"}}), nested(900)),
+    "deep nesting in arguments": (
+        part({"functionCall": {"id": "c-1", "name": "f", "args": "?"}}),
+        nested(900),
+    ),
     "deep nesting in the state": (event(actions={"stateDelta": "?"}), f'{{"a": {nested(900)}}}'),
     "deeper nesting in the state": (event(actions={"stateDelta": "?"}), f'{{"a": {nested(2500)}}}'),
     "deeper nesting in a part": (part({"executableCode": "?"}), nested(2500)),
