@@ -40,6 +40,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     actions = None
     # Searching would otherwise count the whole table.
     show_full_result_count = False
+    # Counts of the filters would do so for each of their choices.
+    show_facets = admin.ShowFacets.NEVER
 
     class Media:
         """Style sheet of the audit pages."""

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.contrib.auth import get_user_model
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models import OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -18,7 +18,10 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import ReadOnlyAdmin, require_read_request
+from sessions_app.admin.app_filter import SessionAppFilter
+from sessions_app.admin.base import require_read_request
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.search import cleaned, find_sessions, newest_hits, parse_uuid
 from sessions_app.admin.session_page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
@@ -41,15 +44,18 @@ class InvocationStatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(Session)
-class SessionAdmin(ReadOnlyAdmin):
+class SessionAdmin(KeysetAdmin):
     """Sessions of all users. The permission to view sessions includes their events, invocations and jobs."""
 
     list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity", "in_list")
-    list_filter = (("app_name", admin.AllValuesFieldListFilter), InvocationStatusFilter, "updated_at")
+    list_filter = (SessionAppFilter, InvocationStatusFilter, "updated_at")
     list_select_related = ("user",)
     ordering = ("-updated_at", "-id")
-    search_fields = ("title", "key", f"user__{get_user_model().USERNAME_FIELD}")
-    search_help_text = _("Title, key, user, text of the events, or the id of a session, event or invocation.")
+    search_fields = ("title",)  # the search box needs one
+    search_help_text = _(
+        "Whole words of titles and texts, a key, the name of a user, or the id of a session, event, invocation or call."
+        " Of a common word the newest 1,000 texts are found."
+    )
 
     def get_urls(self) -> list[URLPattern]:
         raw = path(
@@ -68,16 +74,17 @@ class SessionAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Session], search_term: str
     ) -> tuple[QuerySet[Session], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        matches = Q(pk__in=Event.objects.filter(Q(text__icontains=term) | Q(event_id=term)).values("session"))
-        matches |= Q(pk__in=Invocation.objects.filter(invocation_id=term).values("session"))
-        for name in self.search_fields:
-            matches |= Q(**{f"{name}__icontains": term})
-        if session_id := _parse_uuid(term):
-            matches |= Q(pk=session_id)
-        return queryset.filter(matches), False
+        term = cleaned(search_term)
+        return (queryset.filter(pk__in=find_sessions(term)) if term else queryset), False
+
+    def attach_hits(self, rows: list[Any], query: str) -> None:
+        hits = newest_hits(rows, cleaned(query)) if cleaned(query) else {}
+        for session in rows:
+            session.hit = hits.get(session.pk)
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Add the place in the text to the list of a search."""
+        return (*self.list_display, "hit") if request.GET.get(SEARCH_VAR) else self.list_display
 
     def change_view(
         self,
@@ -87,7 +94,7 @@ class SessionAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         require_read_request(request)
-        session = self._get_session(request, _parse_uuid(unquote(object_id)))
+        session = self._get_session(request, parse_uuid(unquote(object_id)))
         context = {
             **self.admin_site.each_context(request),
             "title": str(session),
@@ -132,6 +139,10 @@ class SessionAdmin(ReadOnlyAdmin):
             return str(_("archived"))
         return str(_("pinned") if session.is_pinned else _("yes"))
 
+    @admin.display(description=_("Newest hit"))
+    def hit(self, session: Session) -> SafeString | None:
+        return session.hit  # type: ignore[attr-defined]
+
     @admin.display(description=_("Now"))
     def activity(self, session: Session) -> SafeString:
         return status_badge(session.open_status)  # type: ignore[attr-defined]
@@ -144,10 +155,3 @@ class SessionAdmin(ReadOnlyAdmin):
         if session is None:
             raise Http404("There is no such session.")
         return session
-
-
-def _parse_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

@@ -18,7 +18,7 @@ _VALUE = re.compile(r'( value="[^"]*")')
 
 
 def show_hidden_characters(html: str) -> str:
-    """Return the page with each hidden character as an escape such as `\\u202e`, in a marked span where it is text.
+    r"""Return the page with each hidden character as an escape such as `\u202e`, in a marked span where it is text.
 
     Fields that a form sends back stay as they are. Escaped text has no `<` and no `>`.
     """
