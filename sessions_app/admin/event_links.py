@@ -23,7 +23,7 @@ def load_event_links(session: Session, bodies: Mapping[int, Any]) -> EventLinks:
     responses = _seqs_by_id((seq, call_ids(body, "functionResponse")) for seq, body in bodies.items())
     missing_calls = _find_in_session(session, "functionCall", responses.keys() - calls.keys())
     missing_responses = _find_in_session(session, "functionResponse", calls.keys() - responses.keys())
-    jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *responses])
+    jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *responses]).only("call_id", "status")
     return EventLinks(
         calls={call_id: seqs[0] for call_id, seqs in {**calls, **missing_calls}.items()},
         responses={**responses, **missing_responses},

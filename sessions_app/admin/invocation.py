@@ -29,6 +29,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     list_display = (
         "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
     )  # fmt: skip
+    large_fields = ("message", "credentials", "error_detail")
     list_filter = ("status", AppFilter, "created_at")
     ordering = ("-id",)
     search_fields = ("error_message",)  # the search box needs one

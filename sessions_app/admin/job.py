@@ -40,6 +40,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",
     )  # fmt: skip
+    large_fields = ("args", "result", "answers", "error_detail")
     list_filter = (
         "status", AppFilter,
         ToolFilter, "created_at",

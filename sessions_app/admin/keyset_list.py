@@ -5,7 +5,7 @@ Page 1,000 of such a list costs as much as page 1: each page begins after a row 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
@@ -36,7 +36,7 @@ class KeysetChangeList(ChangeList):
         """Load the rows after the position in the query string."""
         position = request.GET.get(PAGE_VAR, "")
         queryset = self.queryset.filter(self._after(position)) if position else self.queryset
-        rows = list(queryset[: self.list_per_page + 1])
+        rows = list(queryset.defer(*self.model_admin.large_fields)[: self.list_per_page + 1])
         shown = rows[: self.list_per_page]
         is_last = len(rows) == len(shown)
         self.next_page = "" if is_last else self.get_query_string({PAGE_VAR: self._position_of(shown[-1])})
@@ -72,8 +72,13 @@ class KeysetChangeList(ChangeList):
 
 
 class KeysetAdmin(ReadOnlyAdmin):
-    """Admin whose list is a `KeysetChangeList`. Its columns do not sort: only the order of an index is fast."""
+    """Admin whose list is a `KeysetChangeList`. Its columns do not sort: only the order of an index is fast.
 
+    Attributes:
+        large_fields: columns that the list does not load.
+    """
+
+    large_fields: ClassVar[tuple[str, ...]] = ()
     change_list_template = "admin/sessions_app/keyset_list.html"
     sortable_by = ()
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, Sum, TextField
+from django.db.models.functions import Cast, Left
 from django.http import QueryDict
 
 from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
@@ -20,6 +21,8 @@ from sessions_app.rendering.audit_values import elapsed_time
 
 EVENTS_PER_PAGE = 100
 SHOWN_ROWS = 50
+RESULT_CHARACTERS = 1_001
+"""Characters of a job's result, one more than the page shows."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     highlighted = event_filter.event_number("event", session.last_seq) or at
     page = _paginate(event_filter.apply(events), event_filter.requested_page, highlighted)
     summary = _SessionTotals.of(events)
-    invocations = Invocation.objects.filter(session=session).order_by("-id")
-    jobs = ToolJob.objects.filter(session=session).order_by("-created_at")
+    invocations = Invocation.objects.filter(session=session).defer("message", "error_detail").order_by("-id")
+    jobs = _without_large_columns(ToolJob.objects.filter(session=session)).order_by("-created_at")
     scheduled = ScheduledTask.objects.filter(session=session).order_by("-id")
     feedback = Feedback.objects.filter(session=session).order_by("-id")
     return SessionPage(
@@ -121,6 +124,12 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         highlighted=highlighted,
         state=None if at is None else load_state_snapshot(session, at),
     )
+
+
+def _without_large_columns(jobs: QuerySet[ToolJob]) -> QuerySet[ToolJob]:
+    """Return the jobs with the beginning of their results only."""
+    beginning = Left(Cast("result", TextField()), RESULT_CHARACTERS)
+    return jobs.annotate(beginning_of_result=beginning).defer("args", "result", "answers", "error_detail")
 
 
 @dataclass(frozen=True)

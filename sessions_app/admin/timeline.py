@@ -190,7 +190,7 @@ def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
         return PartView(
             "call",
             format_call(call.get("name") or "", call.get("args")),
-            truncate(format_json(call.get("args") or {})),
+            format_json(call.get("args") or {}),
             partners=list(links.responses.get(call_id, ())),
             job=links.jobs.get(call_id),
         )
@@ -199,7 +199,7 @@ def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
         return PartView(
             "response",
             response.get("name") or "",
-            truncate(format_json(response.get("response"))),
+            format_json(response.get("response")),
             partners=[links.calls[call_id]] if call_id in links.calls else [],
             job=links.jobs.get(call_id),
         )
@@ -215,7 +215,7 @@ def _other_part(part: Mapping[str, Any]) -> PartView:
     """Return any other part as JSON, without the bytes of a file; the raw JSON has them."""
     blob = part.get("inlineData")
     if not blob:
-        return PartView("other", ", ".join(part), truncate(format_json(part)))
+        return PartView("other", ", ".join(part), format_json(part))
     size = len(blob.get("data") or "") * 3 // 4
     mime_type = blob.get("mimeType") or ""
     title = _("File %(type)s, about %(size)d bytes") % {"type": mime_type, "size": size}

@@ -126,7 +126,7 @@ def test_words_are_found_and_not_their_parts_and_the_hit_is_marked(staff: Client
 @pytest.mark.parametrize("model", LARGE)
 def test_the_pages_of_a_list_have_each_row_once(staff: Client, person: User, model: str) -> None:
     session = Session.objects.create(app_name="shop", user=person, key="s-0")
-    for n in range(230):
+    for _ in range(230):
         append_event(session, {"text": "x"})
     Session.objects.bulk_create(Session(app_name="a", user=person, key=f"k-{n}") for n in range(229))
     Invocation.objects.bulk_create(
