@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -49,11 +49,11 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     search_fields = ("text",)  # the search box needs one
     search_help_text = _(
         "Whole words of the text, or the id of an event or invocation."
-        " Of a common word the newest 1,000 events are found."
+        " Of a common word only the newest events are found."
     )
 
     def get_queryset(self, request: HttpRequest) -> EventQuerySet:
-        return with_stored(super().get_queryset(request))
+        return with_stored(cast(EventQuerySet, super().get_queryset(request)))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Event], search_term: str

@@ -5,14 +5,15 @@ Page 1,000 of such a list costs as much as page 1: each page begins after a row 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db import connection
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Field, Model, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
 from sessions_app.admin.base import ReadOnlyAdmin
@@ -29,7 +30,9 @@ class KeysetChangeList(ChangeList):
         estimated_rows: number of rows in the table as PostgreSQL last counted them; None for a part of the table.
     """
 
-    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Model]) -> list[str]:
+    model_admin: KeysetAdmin
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Model]) -> list[str | Combinable]:
         return [str(name) for name in self.model_admin.ordering or ()]
 
     def get_results(self, request: HttpRequest) -> None:
@@ -54,13 +57,16 @@ class KeysetChangeList(ChangeList):
         return [str(name).removeprefix("-") for name in self.model_admin.ordering or ()]
 
     def _position_of(self, row: Model) -> str:
-        return SEPARATOR.join(row._meta.get_field(name).value_to_string(row) for name in self._fields)
+        return SEPARATOR.join(self._field(name).value_to_string(row) for name in self._fields)
+
+    def _field(self, name: str) -> Field[Any, Any]:
+        return cast("Field[Any, Any]", self.model._meta.get_field(name))
 
     def _after(self, position: str) -> Q:
         """Return a filter for the rows after a position; its first part is the range that the index reads."""
         try:
             texts = dict(zip(self._fields, position.split(SEPARATOR), strict=True))
-            values = {name: self.model._meta.get_field(name).to_python(text) for name, text in texts.items()}
+            values = {name: self._field(name).to_python(text) for name, text in texts.items()}
         except (ValueError, ValidationError, OverflowError) as error:
             raise IncorrectLookupParameters(error) from error
         (first, value), *rest = values.items()

@@ -20,6 +20,9 @@ from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 
 MOST_FOUND = 1_000
 """Rows that each look-up returns: the newest."""
+RECENT_EVENTS = 10_000
+COMMON = 100
+"""Matches among the recent events that make a word common."""
 LONGEST_TERM = 200
 _START, _STOP = "\ue000", "\ue001"
 """Marks of a hit in a headline, from a private area of Unicode."""
@@ -40,18 +43,16 @@ def find_sessions(term: str) -> set[UUID]:
     """Return the sessions with the term in a text or title, and those that an id, key or user names."""
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     parts = [
-        _with_text(term).values_list("session_id"),
         *_named_sessions(term),
         _newest(Session.objects.filter(**named), "-updated_at").values_list("pk"),
         _newest(Event.objects.filter(event_id=term), "-pk").values_list("session_id"),
     ]
-    return {pk for (pk,) in _union(parts)}
+    return {pk for (pk,) in _union(parts)} | {session_id for session_id, _ in _events_with(term)}
 
 
 def find_events(term: str) -> set[int]:
     """Return the events with the term in their text, and those that the id of an event or invocation names."""
     parts = [
-        _with_text(term).values_list("pk"),
         _newest(Event.objects.filter(event_id=term), "-pk").values_list("pk"),
         _newest(
             Event.objects.filter(
@@ -61,7 +62,7 @@ def find_events(term: str) -> set[int]:
             "-pk",
         ).values_list("pk"),
     ]
-    return {pk for (pk,) in _union(parts)}
+    return {pk for (pk,) in _union(parts)} | {pk for _, pk in _events_with(term)}
 
 
 def find_invocations(term: str) -> set[int]:
@@ -93,7 +94,7 @@ def newest_hits(sessions: Iterable[Session], term: str) -> dict[UUID, SafeString
     """Return the place in the newest matching text of each session."""
     shown = {session.pk for session in sessions}
     newest: dict[UUID, int] = {}
-    for session_id, pk in _with_text(term).values_list("session_id", "pk"):
+    for session_id, pk in _events_with(term):
         newest.setdefault(session_id, pk)
     wanted = {pk: session_id for session_id, pk in newest.items() if session_id in shown}
     return {wanted[pk]: hit for pk, hit in hits_in(wanted, term).items()}
@@ -126,8 +127,15 @@ def _marked(headline: str) -> SafeString:
     )
 
 
-def _with_text(term: str) -> QuerySet[Event]:
-    return Event.objects.with_text(words_of(term)).order_by("-pk")[:MOST_FOUND]
+def _events_with(term: str) -> list[tuple[UUID, int]]:
+    """Return session and key of the newest events with the words.
+
+    The newest events are searched first: of a common word they have enough, and all of its events would take seconds.
+    """
+    newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    found = Event.objects.with_text(words_of(term)).order_by("-pk").values_list("session_id", "pk")
+    recent = list(found.filter(pk__gt=newest - RECENT_EVENTS)[:MOST_FOUND])
+    return recent if len(recent) >= COMMON else list(found[:MOST_FOUND])
 
 
 def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:

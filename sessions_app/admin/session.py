@@ -54,7 +54,7 @@ class SessionAdmin(KeysetAdmin):
     search_fields = ("title",)  # the search box needs one
     search_help_text = _(
         "Whole words of titles and texts, a key, the name of a user, or the id of a session, event, invocation or call."
-        " Of a common word the newest 1,000 texts are found."
+        " Of a common word only the newest texts are found."
     )
 
     def get_urls(self) -> list[URLPattern]:
@@ -141,7 +141,7 @@ class SessionAdmin(KeysetAdmin):
 
     @admin.display(description=_("Newest hit"))
     def hit(self, session: Session) -> SafeString | None:
-        return session.hit  # type: ignore[attr-defined]
+        return session.hit  # type: ignore[attr-defined, no-any-return]
 
     @admin.display(description=_("Now"))
     def activity(self, session: Session) -> SafeString:

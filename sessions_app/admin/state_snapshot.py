@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -48,7 +49,7 @@ class StateSnapshot:
 
 def load_state_snapshot(session: Session, seq: int) -> StateSnapshot:
     """Replay the state deltas of the session up to `seq`, in one query."""
-    parameters = {
+    parameters: dict[str, Any] = {
         "session": session.pk,
         "seq": seq,
         "keys": MOST_KEYS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -38,7 +39,7 @@ def large(person: User) -> Session:
     """A session whose events are large in each of the places that a page shows."""
     session = Session.objects.create(app_name="shop", user=person, key="large", last_seq=EVENTS)
     text = noise(SIZE)
-    part_or_actions = [
+    part_or_actions: list[dict[str, Any]] = [
         {"content": {"parts": [{"text": f"Look: {text}"}]}},
         {"content": {"parts": [{"functionCall": {"id": "c-1", "name": "f", "args": {"a": text}}}]}},
         {"content": {"parts": [{"functionResponse": {"id": "c-1", "name": "f", "response": {"a": text}}}]}},
