@@ -27,6 +27,9 @@ from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
 
 
+SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
+
+
 class InvocationStatusFilter(admin.SimpleListFilter):
     """Filter of sessions by the status of their invocations."""
 
@@ -83,8 +86,8 @@ class SessionAdmin(KeysetAdmin):
             session.hit = hits.get(session.pk)
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        """Add the place in the text to the list of a search."""
-        return (*self.list_display, "hit") if request.GET.get(SEARCH_VAR) else self.list_display
+        """Show the place in the text in the list of a search."""
+        return SEARCH_COLUMNS if request.GET.get(SEARCH_VAR) else self.list_display
 
     def change_view(
         self,
