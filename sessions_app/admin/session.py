@@ -26,7 +26,6 @@ from sessions_app.admin.session_page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
 
-
 SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
 
 
