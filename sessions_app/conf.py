@@ -85,6 +85,7 @@ class Conf:
         page_connections: PostgreSQL connections of a web process for pages, the admin and its database threads.
         page_wait_seconds: longest wait of a page for one of these connections.
         statement_seconds: longest duration of a statement in a web process; 0 is no limit.
+        audit_statement_seconds: longest duration of a statement of a page of the admin; 0 is no limit.
         tool_threads: number of synchronous tools that a process runs at once; others wait.
         download_threads: number of downloads for which a process reads a piece of a file at once.
         limit_threads: number of calls of Redis that a process makes at once to count open sockets.
@@ -178,6 +179,7 @@ class Conf:
     page_connections: int = 10
     page_wait_seconds: float = 10.0
     statement_seconds: float = 30.0
+    audit_statement_seconds: float = 10.0
     tool_threads: int = 32
     download_threads: int = 8
     limit_threads: int = 4

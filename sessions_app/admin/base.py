@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.event_links import find_call
+from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, session_link, session_url
 from sessions_app.models import Artifact, Event, Feedback, Invocation, ScheduledTask, ShareLink, ToolJob
 
@@ -33,12 +34,14 @@ def require_read_request(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnlyAdmin(GuardedViewsMixin):
     """Admin without adding, changing or deleting, for superusers too. Attempts are answered with 403."""
 
     actions = None
     # Searching would otherwise count the whole table.
     show_full_result_count = False
+    # Counts of the filters would do so for each of their choices.
+    show_facets = admin.ShowFacets.NEVER
 
     class Media:
         """Style sheet of the audit pages."""

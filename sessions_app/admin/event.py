@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -13,10 +13,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.timeline import summarize_event
+from sessions_app.admin.search import cleaned, find_events, hits_in
+from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.timeline import EventLinks, build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, EventKind
+from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import status_badge
 
 
@@ -34,15 +39,32 @@ class KindFilter(admin.SimpleListFilter):
 
 
 @admin.register(Event)
-class EventAdmin(SessionRowAdmin):
+class EventAdmin(KeysetAdmin, SessionRowAdmin):
     """Events of all sessions, newest first."""
 
     list_display = ("number", "happened_at", "of_session", "event_kind", "author", "summary", "tokens")
     list_display_links = None
-    list_filter = (KindFilter, ("session__app_name", admin.AllValuesFieldListFilter))
+    list_filter = (KindFilter, AppFilter)
     ordering = ("-id",)
-    search_fields = ("text", "=event_id", "=invocation_id")
-    search_help_text = _("Text, or the id of an event or invocation.")
+    search_fields = ("text",)  # the search box needs one
+    search_help_text = _(
+        "Whole words of the text, or the id of an event or invocation."
+        " Of a common word only the newest events are found."
+    )
+
+    def get_queryset(self, request: HttpRequest) -> EventQuerySet:
+        return with_stored(cast(EventQuerySet, super().get_queryset(request)))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
+    ) -> tuple[QuerySet[Event], bool]:
+        term = cleaned(search_term)
+        return (queryset.filter(pk__in=find_events(term)) if term else queryset), False
+
+    def attach_hits(self, rows: list[Any], query: str) -> None:
+        hits = hits_in([event.pk for event in rows], cleaned(query)) if cleaned(query) else {}
+        for event in rows:
+            event.hit = hits.get(event.pk)
 
     def change_view(
         self,
@@ -70,8 +92,13 @@ class EventAdmin(SessionRowAdmin):
         return status_badge(event.kind)
 
     @admin.display(description=_("Summary"))
-    def summary(self, event: Event) -> str:
-        return summarize_event(event)
+    def summary(self, event: Event) -> SafeString | str:
+        if event.hit:  # type: ignore[attr-defined]
+            return event.hit  # type: ignore[attr-defined, no-any-return]
+        row = build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
+        if row is None:
+            return format_html('<span class="audit-bad">{}</span>', _("This event cannot be shown."))
+        return row.summary
 
     @admin.display(description=_("Tokens"))
     def tokens(self, event: Event) -> str | None:

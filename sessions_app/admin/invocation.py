@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
+from sessions_app.admin.app_filter import AppFilter
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
+from sessions_app.admin.search import cleaned, find_invocations
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
@@ -17,22 +22,30 @@ from sessions_app.rendering.audit_values import elapsed_time, excerpt, json_bloc
 
 
 @admin.register(Invocation)
-class InvocationAdmin(StoppableAdmin):
+class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
     list_display = (
         "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
     )  # fmt: skip
-    list_filter = ("status", ("session__app_name", admin.AllValuesFieldListFilter), "created_at")
+    large_fields = ("message", "credentials", "error_detail")
+    list_filter = ("status", AppFilter, "created_at")
     ordering = ("-id",)
-    search_fields = ("=invocation_id", "=client_id", "error_message", "session__title", "session__key")
+    search_fields = ("error_message",)  # the search box needs one
+    search_help_text = _("Whole words of the error or of the session's title, a key, or an id.")
     fields = (
         ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by_name",
         "cancel_reason", "error_code", "error_message",
         "error_detail", "content",
     )  # fmt: skip
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Invocation], search_term: str
+    ) -> tuple[QuerySet[Invocation], bool]:
+        term = cleaned(search_term)
+        return (queryset.filter(pk__in=find_invocations(term)) if term else queryset), False
 
     def act(self, row: Invocation, by: Actor, reason: str) -> None:
         threads.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
@@ -13,7 +15,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
+from sessions_app.admin.app_filter import AppFilter, ToolFilter
 from sessions_app.admin.base import CallRowMixin
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.search import cleaned, find_jobs
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
@@ -27,7 +32,7 @@ from sessions_app.rendering.audit_values import (
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(CallRowMixin, StoppableAdmin):
+class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Jobs, newest first."""
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
@@ -35,14 +40,14 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",
     )  # fmt: skip
+    large_fields = ("args", "result", "answers", "error_detail")
     list_filter = (
-        "status", ("session__app_name", admin.AllValuesFieldListFilter),
-        ("tool_name", admin.AllValuesFieldListFilter), "created_at",
+        "status", AppFilter,
+        ToolFilter, "created_at",
     )  # fmt: skip
-    ordering = ("-created_at",)
-    search_fields = (
-        "tool_name", "=call_id", "=invocation_id", "worker", "error", "session__title", "session__key",
-    )  # fmt: skip
+    ordering = ("-created_at", "-id")
+    search_fields = ("error",)  # the search box needs one
+    search_help_text = _("Whole words of the error or of the session's title, a tool, a key, or an id.")
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
@@ -50,6 +55,12 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
         "arguments",
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ToolJob], search_term: str
+    ) -> tuple[QuerySet[ToolJob], bool]:
+        term = cleaned(search_term)
+        return (queryset.filter(pk__in=find_jobs(term)) if term else queryset), False
 
     def act(self, row: ToolJob, by: Actor, reason: str) -> None:
         cancel_job(row.pk, by=by, reason=reason)
@@ -62,7 +73,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
     def progress(self, job: ToolJob) -> SafeString | str | None:
         if job.percent is None:
             return job.progress_message or None
-        bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % {1}'
+        bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % <bdi>{1}</bdi>'
         return format_html(bar, job.percent, job.progress_message)
 
     @admin.display(description=_("Heartbeat"), ordering="heartbeat_at")
@@ -93,7 +104,12 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin):
             (_question_text(answer), _answer_text(answer["answer"]), answer["by"], _format_time(answer["at"]))
             for answer in job.answers
         )
-        return format_html_join(mark_safe("<br>"), "{} <b>{}</b> ({}, {})", lines) or None
+        return (
+            format_html_join(
+                mark_safe("<br>"), "<bdi>{}</bdi> <b><bdi>{}</bdi></b> (<bdi>{}</bdi>, {})", lines
+            )
+            or None
+        )
 
     @admin.display(description=_("Result"))
     def outcome(self, job: ToolJob) -> SafeString | None:

@@ -21,14 +21,14 @@ def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> st
 
 
 def session_link(session: Session) -> SafeString:
-    return format_html('<a href="{}">{}</a>', session_url(session.id), session)
+    return format_html('<a href="{}"><bdi>{}</bdi></a>', session_url(session.id), session)
 
 
 def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:
     """Return a link to the event with the call; the bare call id when `seq` is None."""
     if seq is None:
         return call_id
-    return format_html('<a href="{}">#{}</a> {}', session_url(session_id, seq=seq), seq, call_id)
+    return format_html('<a href="{}">#{}</a> <bdi>{}</bdi>', session_url(session_id, seq=seq), seq, call_id)
 
 
 def download_url(artifact: Artifact) -> str:

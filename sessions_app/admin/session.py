@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.contrib.auth import get_user_model
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models import OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -18,10 +18,15 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import ReadOnlyAdmin, require_read_request
+from sessions_app.admin.app_filter import SessionAppFilter
+from sessions_app.admin.base import require_read_request
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.search import cleaned, find_sessions, newest_hits, parse_uuid
 from sessions_app.admin.session_page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
+
+SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
 
 
 class InvocationStatusFilter(admin.SimpleListFilter):
@@ -41,15 +46,18 @@ class InvocationStatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(Session)
-class SessionAdmin(ReadOnlyAdmin):
+class SessionAdmin(KeysetAdmin):
     """Sessions of all users. The permission to view sessions includes their events, invocations and jobs."""
 
     list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity", "in_list")
-    list_filter = (("app_name", admin.AllValuesFieldListFilter), InvocationStatusFilter, "updated_at")
+    list_filter = (SessionAppFilter, InvocationStatusFilter, "updated_at")
     list_select_related = ("user",)
     ordering = ("-updated_at", "-id")
-    search_fields = ("title", "key", f"user__{get_user_model().USERNAME_FIELD}")
-    search_help_text = _("Title, key, user, text of the events, or the id of a session, event or invocation.")
+    search_fields = ("title",)  # the search box needs one
+    search_help_text = _(
+        "Whole words of titles and texts, a key, the name of a user, or the id of a session, event, invocation or call."
+        " Of a common word only the newest texts are found."
+    )
 
     def get_urls(self) -> list[URLPattern]:
         raw = path(
@@ -63,21 +71,22 @@ class SessionAdmin(ReadOnlyAdmin):
         open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
         status = Subquery(open_invocations.values("status")[:1])
         sessions: QuerySet[Session] = super().get_queryset(request)
-        return sessions.annotate(open_status=status).defer("state", "initial_state")
+        return sessions.annotate(open_status=status).defer("state", "initial_state", "log_hash")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Session], search_term: str
     ) -> tuple[QuerySet[Session], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        matches = Q(pk__in=Event.objects.filter(Q(text__icontains=term) | Q(event_id=term)).values("session"))
-        matches |= Q(pk__in=Invocation.objects.filter(invocation_id=term).values("session"))
-        for name in self.search_fields:
-            matches |= Q(**{f"{name}__icontains": term})
-        if session_id := _parse_uuid(term):
-            matches |= Q(pk=session_id)
-        return queryset.filter(matches), False
+        term = cleaned(search_term)
+        return (queryset.filter(pk__in=find_sessions(term)) if term else queryset), False
+
+    def attach_hits(self, rows: list[Any], query: str) -> None:
+        hits = newest_hits(rows, cleaned(query)) if cleaned(query) else {}
+        for session in rows:
+            session.hit = hits.get(session.pk)
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Show the place in the text in the list of a search."""
+        return SEARCH_COLUMNS if request.GET.get(SEARCH_VAR) else self.list_display
 
     def change_view(
         self,
@@ -87,7 +96,7 @@ class SessionAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         require_read_request(request)
-        session = self._get_session(request, _parse_uuid(unquote(object_id)))
+        session = self._get_session(request, parse_uuid(unquote(object_id)))
         context = {
             **self.admin_site.each_context(request),
             "title": str(session),
@@ -132,6 +141,10 @@ class SessionAdmin(ReadOnlyAdmin):
             return str(_("archived"))
         return str(_("pinned") if session.is_pinned else _("yes"))
 
+    @admin.display(description=_("Newest hit"))
+    def hit(self, session: Session) -> SafeString | None:
+        return session.hit  # type: ignore[attr-defined, no-any-return]
+
     @admin.display(description=_("Now"))
     def activity(self, session: Session) -> SafeString:
         return status_badge(session.open_status)  # type: ignore[attr-defined]
@@ -139,15 +152,8 @@ class SessionAdmin(ReadOnlyAdmin):
     def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        sessions = self.get_queryset(request).defer(None).select_related("user")
+        sessions = self.get_queryset(request).select_related("user")
         session = sessions.filter(pk=session_id).first() if session_id else None
         if session is None:
             raise Http404("There is no such session.")
         return session
-
-
-def _parse_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

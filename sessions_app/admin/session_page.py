@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Func, Max, Min, OuterRef, QuerySet, Subquery, Sum, TextField
+from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, Sum, TextField
+from django.db.models.functions import Cast, Left
 from django.http import QueryDict
 
 from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
 from sessions_app.admin.event_links import load_event_links
 from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
-from sessions_app.admin.timeline import Row, build_row_or_none
+from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.timeline import Row, build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, Feedback, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import elapsed_time
 
 EVENTS_PER_PAGE = 100
 SHOWN_ROWS = 50
+RESULT_CHARACTERS = 1_001
+"""Characters of a job's result, one more than the page shows."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,8 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     highlighted = event_filter.event_number("event", session.last_seq) or at
     page = _paginate(event_filter.apply(events), event_filter.requested_page, highlighted)
     summary = _SessionTotals.of(events)
-    invocations = Invocation.objects.filter(session=session).order_by("-id")
-    jobs = ToolJob.objects.filter(session=session).order_by("-created_at")
+    invocations = Invocation.objects.filter(session=session).defer("message", "error_detail").order_by("-id")
+    jobs = _without_large_columns(ToolJob.objects.filter(session=session)).order_by("-created_at")
     scheduled = ScheduledTask.objects.filter(session=session).order_by("-id")
     feedback = Feedback.objects.filter(session=session).order_by("-id")
     return SessionPage(
@@ -120,6 +124,12 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         highlighted=highlighted,
         state=None if at is None else load_state_snapshot(session, at),
     )
+
+
+def _without_large_columns(jobs: QuerySet[ToolJob]) -> QuerySet[ToolJob]:
+    """Return the jobs with the beginning of their results only."""
+    beginning = Left(Cast("result", TextField()), RESULT_CHARACTERS)
+    return jobs.annotate(beginning_of_result=beginning).defer("args", "result", "answers", "error_detail")
 
 
 @dataclass(frozen=True)
@@ -170,7 +180,7 @@ def _add(left: Totals, right: Totals) -> Totals:
 
 def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | None) -> Page[Event]:
     """Return the requested page; without one, the page with the highlighted event, or the first page."""
-    paginator = Paginator(_with_gap_and_raw(events), EVENTS_PER_PAGE)
+    paginator = Paginator(_with_gap(with_stored(events, opened=highlighted)), EVENTS_PER_PAGE)
     if requested_page == LAST_PAGE:
         return paginator.get_page(paginator.num_pages)
     if requested_page or highlighted is None:
@@ -179,19 +189,16 @@ def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | Non
     return paginator.get_page(max(1, -(-position // EVENTS_PER_PAGE)))
 
 
-def _with_gap_and_raw(events: EventQuerySet) -> QuerySet[Event]:
-    """Annotate events with the time since the previous event of the session, and with their stored JSON."""
+def _with_gap(events: EventQuerySet) -> QuerySet[Event]:
+    """Annotate events with the time since the previous event of the session."""
     previous = Event.objects.filter(session=OuterRef("session"), seq=OuterRef("seq") - 1).order_by()
-    return events.annotate(
-        gap=F("happened_at") - Subquery(previous.values("happened_at")),
-        raw=Func(F("body"), function="jsonb_pretty", output_field=TextField()),
-    )
+    return events.annotate(gap=F("happened_at") - Subquery(previous.values("happened_at")))
 
 
 def _build_rows(session: Session, page: Page[Event]) -> list[TimelineEntry]:
-    events = list(page.object_list)
-    links = load_event_links(session, events)
+    loaded = [(event, read_stored_or_none(event)) for event in page.object_list]
+    links = load_event_links(session, {event.seq: stored.body for event, stored in loaded if stored})
     return [
-        TimelineEntry(event, build_row_or_none(event, raw=event.raw, gap=event.gap, links=links))  # type: ignore[attr-defined]
-        for event in events
+        TimelineEntry(event, build_row_or_none(event, stored, gap=event.gap, links=links))  # type: ignore[attr-defined]
+        for event, stored in loaded
     ]

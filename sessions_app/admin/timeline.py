@@ -11,13 +11,24 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from runtime.events.effective_path import EffectivePath
+from sessions_app.admin.stored_events import StoredEvent
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
-from sessions_app.rendering.audit_values import excerpt, format_call, format_duration, format_json, truncate
+from sessions_app.rendering.audit_values import (
+    excerpt,
+    format_call,
+    format_duration,
+    format_json,
+    format_stored_json,
+    truncate,
+)
 from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
+UNREADABLE = "Event %s of session %s cannot be shown in the admin"
+MOST_ITEMS = 100
+"""Parts, keys and files of one event that the page shows."""
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
@@ -83,19 +94,25 @@ class Row:
         gap: Time since the previous event; empty for the first event.
         rewound_by: Seq of the rewind that undid the event; None when it is in effect.
         undoes: Seq of the rewind that this rewind undoes; None for all other events.
-        raw: The stored JSON.
+        body: The event's JSON; empty when the event is too large for the page.
+        raw: The stored JSON; empty when the event is too large for the page.
+        is_whole: False when the event is too large for the page.
+        left_out: Number of parts, keys and files that are not shown.
     """
 
     event: Event
     gap: str
     summary: str
-    parts: list[PartView]
-    changes: list[StateChange]
-    artifacts: list[ArtifactView]
-    notes: list[str]
     rewound_by: int | None
-    undoes: int | None
     raw: str
+    undoes: int | None = None
+    parts: list[PartView] = field(default_factory=list)
+    changes: list[StateChange] = field(default_factory=list)
+    artifacts: list[ArtifactView] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    is_whole: bool = True
+    left_out: int = 0
 
 
 def parts_of(body: object) -> list[dict[str, Any]]:
@@ -115,41 +132,63 @@ def call_ids(body: object, key: Literal["functionCall", "functionResponse"]) -> 
     return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
-def summarize_event(event: Event) -> str:
-    """Return a one-line summary of the event."""
-    row = build_row_or_none(event, raw="", gap=None, links=EventLinks())
-    return _("This event cannot be shown.") if row is None else row.summary
-
-
-def build_row_or_none(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row | None:
-    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+def read_stored_or_none(event: Event) -> StoredEvent | None:
+    """Return the event's JSON; None, logged once, when it cannot be parsed."""
     try:
-        return build_row(event, raw=raw, gap=gap, links=links)
-    except Exception:  # One odd event must not take down the page.
-        logger.exception("Event %s of session %s cannot be shown in the admin", event.seq, event.session_id)
+        return StoredEvent.of(event)
+    except (ValueError, RecursionError):  # Too many digits, too deep: PostgreSQL stores what Python refuses.
+        logger.exception(UNREADABLE, event.seq, event.session_id)
         return None
 
 
-def build_row(event: Event, *, raw: str, gap: timedelta | None, links: EventLinks) -> Row:
-    """Build the row of an event; `gap` is the time since the previous event, None for the first."""
-    actions = event.body.get("actions") or {}
-    parts = [_part_view(part, links) for part in parts_of(event.body)]
-    changes = state_changes(actions.get("stateDelta") or {}, event.before)
+def build_row_or_none(
+    event: Event, stored: StoredEvent | None, *, gap: timedelta | None, links: EventLinks
+) -> Row | None:
+    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+    if stored is None:
+        return None
+    try:
+        return build_row(event, stored, gap=gap, links=links)
+    except Exception:  # One odd event must not take down the page.
+        logger.exception(UNREADABLE, event.seq, event.session_id)
+        return None
+
+
+def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links: EventLinks) -> Row:
+    """Build the row of an event; `gap` is the time since the previous event, None for the first.
+
+    Raises:
+        TypeError: the event is no JSON object.
+    """
+    waited = "" if gap is None else format_duration(gap)
+    rewound_by, undoes = links.rewound_by(event.seq), links.undone_rewind(event.seq)
+    raw = format_stored_json(stored.text or "")
+    if not stored.is_parsed:
+        return Row(event, waited, excerpt(stored.line), rewound_by, raw, is_whole=False)
+    if not isinstance(stored.body, dict):
+        raise TypeError("The event is no JSON object.")
+    actions = stored.body.get("actions") or {}
+    stored_parts = parts_of(stored.body)
+    parts = [_part_view(part, links) for part in stored_parts[:MOST_ITEMS]]
+    changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [
         ArtifactView(name, version, links.artifacts.get((name, version)))
         for name, version in (actions.get("artifactDelta") or {}).items()
     ]
+    items = (stored_parts, changes, artifacts)
     return Row(
-        event=event,
-        gap="" if gap is None else format_duration(gap),
-        summary=_summarize(event.body, parts, changes, artifacts),
+        event,
+        waited,
+        _summarize(stored.body, parts, changes[:MOST_ITEMS], artifacts[:MOST_ITEMS]),
+        rewound_by,
+        raw,
+        undoes=undoes,
         parts=parts,
-        changes=changes,
-        artifacts=artifacts,
-        notes=_notes(event.body, actions, links.undone_rewind(event.seq)),
-        rewound_by=links.rewound_by(event.seq),
-        undoes=links.undone_rewind(event.seq),
-        raw=truncate(raw),
+        changes=changes[:MOST_ITEMS],
+        artifacts=artifacts[:MOST_ITEMS],
+        notes=_notes(stored.body, actions, undoes),
+        body=stored.body,
+        left_out=sum(max(0, len(found) - MOST_ITEMS) for found in items),
     )
 
 
@@ -159,7 +198,7 @@ def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
         return PartView(
             "call",
             format_call(call.get("name") or "", call.get("args")),
-            truncate(format_json(call.get("args") or {})),
+            format_json(call.get("args") or {}),
             partners=list(links.responses.get(call_id, ())),
             job=links.jobs.get(call_id),
         )
@@ -168,7 +207,7 @@ def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
         return PartView(
             "response",
             response.get("name") or "",
-            truncate(format_json(response.get("response"))),
+            format_json(response.get("response")),
             partners=[links.calls[call_id]] if call_id in links.calls else [],
             job=links.jobs.get(call_id),
         )
@@ -184,7 +223,7 @@ def _other_part(part: Mapping[str, Any]) -> PartView:
     """Return any other part as JSON, without the bytes of a file; the raw JSON has them."""
     blob = part.get("inlineData")
     if not blob:
-        return PartView("other", ", ".join(part), truncate(format_json(part)))
+        return PartView("other", ", ".join(part), format_json(part))
     size = len(blob.get("data") or "") * 3 // 4
     mime_type = blob.get("mimeType") or ""
     title = _("File %(type)s, about %(size)d bytes") % {"type": mime_type, "size": size}

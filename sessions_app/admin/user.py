@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.staff_acts import RecordedActsMixin
 from sessions_app.data_protection.counts import counts_of_person
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
@@ -24,7 +25,7 @@ BASE: Any = (
 REASON = "The account was deleted in the admin."
 
 
-class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
+class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
     """The site's admin of users, with a deletion that erases."""
 
     def get_deleted_objects(
@@ -52,7 +53,7 @@ class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
             erase_person(user_pk, ErasureOrder(reason=REASON, by=request.user.pk))
 
 
-class RecordedGroupAdmin(RecordedActsMixin, GroupAdmin):
+class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):
     """Django's admin of groups: a group grants permissions, so that changes are recorded."""
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import F, Func, Q, TextField
+from django.db.models.fields.json import KT
 
 from runtime.events.allowances import WITHDRAWAL_KEY
 from runtime.events.effective_path import EffectivePath, Rewind, find_path
@@ -20,6 +21,8 @@ from sessions_app.models.event import EventQuerySet
 
 END = sys.maxsize
 """Position after the last event of a log whose length does not matter."""
+_TARGET = "body__actions__rewindBeforeInvocationId"
+_UNDONE = f"body__customMetadata__{UNDONE_REWIND_KEY}"
 
 
 @dataclass(frozen=True)
@@ -97,15 +100,18 @@ async def rewound_from(session_id: UUID, seq: int) -> int:
 
 def _rewinds_in(events: EventQuerySet) -> tuple[list[Rewind], dict[int, datetime | None]]:
     """Return the rewinds that name an invocation in a way that the runtime reads, and their times by `seq`."""
-    back_to, undoes = "body__actions__rewindBeforeInvocationId", f"body__customMetadata__{UNDONE_REWIND_KEY}"
-    found = events.rewinds().order_by("seq").values_list("seq", "event_id", back_to, undoes, "happened_at")
+    # Read as text: PostgreSQL stores numbers that Python refuses.
+    typed = events.rewinds().annotate(
+        kind_of_target=Func(F(_TARGET), function="jsonb_typeof", output_field=TextField())
+    )
+    named = typed.filter(kind_of_target="string").order_by("seq")
     rewinds: list[Rewind] = []
     times: dict[int, datetime | None] = {}
-    for seq, event_id, invocation_id, undone, happened_at in found:
-        if isinstance(invocation_id, str):
-            undone_id = undone if isinstance(undone, str) else None
-            rewinds.append(Rewind(seq, event_id or "", invocation_id, undone_id))
-            times[seq] = happened_at
+    for seq, event_id, invocation_id, undone, happened_at in named.values_list(
+        "seq", "event_id", KT(_TARGET), KT(_UNDONE), "happened_at"
+    ):
+        rewinds.append(Rewind(seq, event_id or "", invocation_id, undone))
+        times[seq] = happened_at
     return rewinds, times
 
 

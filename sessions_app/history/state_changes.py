@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from runtime.sessions.deltas import ScopedState
 from runtime.sessions.state import State
 
 
@@ -40,16 +39,6 @@ class StateChange:
         return not self.is_new and self.before == self.after
 
 
-@dataclass(frozen=True)
-class SharedWrite:
-    """Last write of a session to a key that other sessions may write too."""
-
-    key: str
-    scope: Scope
-    value: Any
-    seq: int
-
-
 def scope_of(key: str) -> Scope | None:
     """Return the scope of a key; None for `temp:`, which is never stored."""
     if key.startswith(State.APP_PREFIX):
@@ -67,25 +56,6 @@ def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) ->
         for key, after in delta.items()
         if (scope := scope_of(key)) is not None
     ]
-
-
-def replay(initial_state: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Apply the deltas, oldest first, to the session's own state; `user:` and `app:` keys are ignored."""
-    state = dict(initial_state)
-    for delta in deltas:
-        state.update(ScopedState.split(delta).session)
-    return state
-
-
-def shared_writes(deltas: Iterable[tuple[int, Mapping[str, Any]]]) -> list[SharedWrite]:
-    """Return the last write to each `app:` and `user:` key in (seq, delta) pairs, oldest pair first."""
-    writes: dict[str, SharedWrite] = {}
-    for seq, delta in deltas:
-        for key, value in delta.items():
-            scope = scope_of(key)
-            if scope in (Scope.APP, Scope.USER):
-                writes[key] = SharedWrite(key, scope, value, seq)
-    return [writes[key] for key in sorted(writes)]
 
 
 def without_app_state(body: Any) -> Any:

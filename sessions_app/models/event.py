@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
 from django.db.models import F, Func, Q
@@ -61,6 +61,10 @@ class EventQuerySet(models.QuerySet["Event"]):
         query = SearchQuery(
             " & ".join(f"{prefix}:*" for prefix in prefixes), config=CONFIG, search_type="raw"
         )
+        return self.with_text(query)
+
+    def with_text(self, query: SearchQuery) -> EventQuerySet:
+        """Return the events whose text matches a query of the configuration `CONFIG`."""
         return self.filter(text__isnull=False).annotate(words=_WORDS).filter(words=query)
 
 
@@ -126,6 +130,8 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
             GinIndex(_WORDS, name="event_words", condition=Q(text__isnull=False)),
+            HashIndex(fields=["event_id"], name="event_by_id"),  # an id may be too long for a B-tree
+            models.Index(fields=["-id"], name="event_errors", condition=Q(kind=EventKind.ERROR)),
         ]
 
     def __str__(self) -> str:

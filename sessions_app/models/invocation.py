@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -80,6 +82,15 @@ class Invocation(models.Model):
             models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
             models.Index(
                 fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
+            ),
+            models.Index(fields=["client_id"], name="invocation_by_client_id"),
+            models.Index(
+                fields=["status", "-id"], condition=~Q(status="completed"), name="invocation_not_completed"
+            ),
+            GinIndex(
+                SearchVector("error_message", config="simple"),
+                condition=~Q(error_message=""),
+                name="invocation_error_words",
             ),
         ]
 

@@ -6,6 +6,8 @@ import uuid
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models.functions import Now
 
@@ -113,6 +115,8 @@ class Session(models.Model):
                 fields=["deleted_at"], name="session_deleted", condition=models.Q(deleted_at__isnull=False)
             ),
             models.Index(fields=["-updated_at"], name="session_by_last_use"),
+            models.Index(fields=["key"], name="session_by_key"),
+            GinIndex(SearchVector("title", config="simple"), name="session_title_words"),
             models.Index(
                 fields=["lease_expires_at"],
                 name="session_leased",

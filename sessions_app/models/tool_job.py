@@ -6,6 +6,8 @@ import uuid
 from math import isfinite
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -108,6 +110,13 @@ class ToolJob(models.Model):
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
             models.Index(fields=["created_at"], condition=Q(delivered_at__isnull=True), name="tool_job_open"),
             models.Index(fields=["heartbeat_at"], condition=Q(status="running"), name="tool_job_running"),
+            models.Index(fields=["-created_at", "-id"], name="tool_job_by_age"),
+            models.Index(fields=["tool_name", "-created_at"], name="tool_job_of_tool"),
+            models.Index(fields=["call_id"], name="tool_job_by_call"),
+            models.Index(fields=["invocation_id"], name="tool_job_by_invocation"),
+            GinIndex(
+                SearchVector("error", config="simple"), condition=~Q(error=""), name="tool_job_error_words"
+            ),
         ]
 
     def __str__(self) -> str:

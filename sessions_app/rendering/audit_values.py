@@ -13,6 +13,8 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
+from sessions_app.rendering.json_text import indent_json
+
 EXCERPT_LENGTH = 160
 ARGUMENT_LENGTH = 60
 TRUNCATE_AT = 20_000
@@ -20,13 +22,24 @@ TRUNCATE_AT = 20_000
 
 
 def format_json(value: object) -> str:
-    """Return the value as indented JSON."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    """Return the value as indented JSON, truncated before it is indented when it is very long."""
+    return format_stored_json(json.dumps(value, ensure_ascii=False))
+
+
+def format_stored_json(text: str) -> str:
+    """Return JSON text indented, truncated before it is indented when it is very long. No digit is changed."""
+    return format_beginning(text[:TRUNCATE_AT], len(text))
+
+
+def format_beginning(beginning: str, length: int) -> str:
+    """Return the beginning of a JSON text indented, with a note when the text has more characters."""
+    indented = indent_json(beginning)
+    return indented if len(beginning) >= length else _with_length(indented, length)
 
 
 def json_block(value: object) -> SafeString:
     """Return the value as indented JSON in a `<pre>` element."""
-    return format_html('<pre class="audit-block">{}</pre>', format_json(value))
+    return format_html('<pre class="audit-block" dir="auto">{}</pre>', format_json(value))
 
 
 def status_badge(status: str | None) -> SafeString:
@@ -38,14 +51,13 @@ def status_badge(status: str | None) -> SafeString:
 
 def truncate(text: str) -> str:
     """Return the text, cut after `TRUNCATE_AT` characters with a note of its length."""
-    if len(text) <= TRUNCATE_AT:
-        return text
+    return text if len(text) <= TRUNCATE_AT else _with_length(text[:TRUNCATE_AT], len(text))
+
+
+def _with_length(beginning: str, length: int) -> str:
     return _(
         "%(beginning)s\n… (truncated: %(length)d characters in total; download the raw JSON for all of them)"
-    ) % {
-        "beginning": text[:TRUNCATE_AT],
-        "length": len(text),
-    }
+    ) % {"beginning": beginning, "length": length}
 
 
 def excerpt(text: str, length: int = EXCERPT_LENGTH) -> str:

@@ -11,8 +11,9 @@ from django.template import Context
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
-from sessions_app.rendering.audit_values import format_json, truncate
+from sessions_app.rendering.audit_values import format_json
 from sessions_app.rendering.failures import once
+from sessions_app.rendering.json_text import indent_json
 
 if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.
     from sessions_app.admin.session_page import TimelineEntry
@@ -26,7 +27,13 @@ FOLDER = "admin/sessions_app/session"
 @register.filter
 def audit_json(value: object) -> str:
     """Return the value as indented JSON, truncated when it is very long; unescaped plain text."""
-    return truncate(format_json(value))
+    return format_json(value)
+
+
+@register.filter
+def indented_json(text: str) -> str:
+    """Return JSON text, which may end anywhere, indented; unescaped plain text."""
+    return indent_json(text)
 
 
 @register.simple_tag(takes_context=True)

@@ -251,7 +251,7 @@ def test_staff_see_the_question_the_answer_and_who_answered(
     assert "Send the report to 214 customers?" in admin_client.get(page).content.decode()
     answer(person, job, 0, True)
     html = admin_client.get(page).content.decode()
-    assert "Send the report to 214 customers? <b>yes</b> (ada, " in html
+    assert "<bdi>Send the report to 214 customers?</bdi> <b><bdi>yes</bdi></b> (<bdi>ada</bdi>, " in html
 
 
 def test_questions_need_a_job_and_a_text() -> None:

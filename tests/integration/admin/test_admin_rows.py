@@ -130,7 +130,7 @@ def test_scheduled_tasks_are_shown_on_the_page_of_their_session_and_on_their_own
     table = text_of(page, 'id="scheduled-tasks"', "</section>")
     task_page = reverse("admin:sessions_app_scheduledtask_change", args=[active.pk])
     assert f'href="{task_page}"' in table and "2026-11-23 09:00:00" in table
-    assert "every weekday at 09:00 (Europe/Berlin)" in table and "by ada" in table
+    assert "every weekday at 09:00 (Europe/Berlin)" in table and "by<bdi>ada</bdi>" in table
     assert HOSTILE not in page and 'href="#scheduled-tasks">2 scheduled tasks<' in page
     assert page_of(session, "?event=1#event-1") in read(client, task_page)
     assert page_of(session, "?invocation=e-7") in read(client, task_page)

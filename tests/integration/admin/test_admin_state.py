@@ -57,6 +57,22 @@ def test_at_the_last_event_the_replay_is_compared_with_the_stored_state(
     assert "Different from the stored state" in read(auditor, page_of(session, "?at=1"))
 
 
+def test_the_replay_keeps_scopes_apart_and_names_the_last_event_of_each_shared_key(
+    auditor: Client, session: Session
+) -> None:
+    session.initial_state = session.state = {"kept": 1, "changed": 1, "app:odd": 7}
+    append_event(session, actions={"stateDelta": {"changed": 2, "temp:x": 1, "user:name": "Ada"}})
+    append_event(session, actions={"stateDelta": {"changed": 3, "new": None, "user:name": "Bob"}})
+    html = read(auditor, page_of(session, "?at=2"))
+    state = text_of(html, 'id="state"', "</section>")
+    for key, value in (("kept", "1"), ("changed", "3"), ("new", "null"), ("app:odd", "7")):
+        assert re.search(rf"<code>{key}</code>[^\0]*?<pre class=\"audit-value\">{value}</pre>", state), key
+    assert "temp:x" not in state and "Ada" not in state
+    shared = state.split("<caption>", 1)[1]
+    assert "&quot;Bob&quot;" in shared and "event=2#event-2" in shared and "app:odd" not in shared
+    assert "Equal to the stored state" in html
+
+
 def test_rewound_events_are_shown_and_marked(auditor: Client, session: Session) -> None:
     for seq in (1, 2, 3):
         append_event(session, {"text": f"text {seq}"}, author="user", invocationId=f"e-{seq}")

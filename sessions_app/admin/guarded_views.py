@@ -1,0 +1,74 @@
+"""Guard of the audit pages: a reading request ends in time, and a page shows hidden characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import admin
+from django.db import OperationalError, connection, transaction
+from django.http import HttpRequest, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern
+from psycopg.errors import QueryCanceled
+
+from sessions_app.conf import conf
+from sessions_app.rendering.hidden_characters import show_hidden_characters
+
+View = Callable[..., HttpResponseBase]
+
+
+class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Admin all of whose views are guarded, those of subclasses too."""
+
+    @property
+    def urls(self) -> list[URLPattern]:
+        patterns: list[URLPattern] = self.get_urls()
+        for pattern in patterns:
+            pattern.callback = self._guard(pattern.callback)
+        return patterns
+
+    def _guard(self, view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            try:
+                response = _respond_in_time(view, request, *args, **kwargs)
+            except OperationalError as error:
+                if not isinstance(error.__cause__, QueryCanceled):
+                    raise
+                response = self._too_slow(request)
+            return _with_shown_characters(response)
+
+        return guarded
+
+    def _too_slow(self, request: HttpRequest) -> HttpResponseBase:
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "seconds": conf().audit_statement_seconds,
+        }
+        page = TemplateResponse(request, "admin/sessions_app/too_slow.html", context, status=503)
+        return page.render()
+
+
+def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    """Return the rendered response. The time of each statement of a reading request is limited."""
+    if request.method not in ("GET", "HEAD"):
+        return view(request, *args, **kwargs)
+    milliseconds = round(conf().audit_statement_seconds * 1000)
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            # For this transaction only: a connection pooler may give the connection to another process.
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
+        response = view(request, *args, **kwargs)
+        return response.render() if isinstance(response, TemplateResponse) else response
+
+
+def _with_shown_characters(response: HttpResponseBase) -> HttpResponseBase:
+    if isinstance(response, TemplateResponse):
+        page = response.render().content.decode()
+        shown = show_hidden_characters(page)
+        if shown != page:
+            response.content = shown
+    return response

@@ -1,0 +1,105 @@
+"""List of a large table: pages by the position of a row, in one fixed order, without counting.
+
+Page 1,000 of such a list costs as much as page 1: each page begins after a row that an index finds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import PAGE_VAR, ChangeList
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db import connection
+from django.db.models import Field, Model, Q, QuerySet
+from django.db.models.expressions import Combinable
+from django.http import HttpRequest
+
+from sessions_app.admin.base import ReadOnlyAdmin
+
+SEPARATOR = "~"
+
+
+class KeysetChangeList(ChangeList):
+    """Page of a list in the order of `ModelAdmin.ordering`, all of whose fields descend.
+
+    Attributes:
+        next_page: query string of the next page; empty on the last one.
+        first_page: query string of the first page; empty on the first page itself.
+        estimated_rows: number of rows in the table as PostgreSQL last counted them; None for a part of the table.
+    """
+
+    model_admin: KeysetAdmin
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Model]) -> list[str | Combinable]:
+        return [str(name) for name in self.model_admin.ordering or ()]
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Load the rows after the position in the query string."""
+        position = request.GET.get(PAGE_VAR, "")
+        queryset = self.queryset.filter(self._after(position)) if position else self.queryset
+        rows = list(queryset.defer(*self.model_admin.large_fields)[: self.list_per_page + 1])
+        shown = rows[: self.list_per_page]
+        is_last = len(rows) == len(shown)
+        self.next_page = "" if is_last else self.get_query_string({PAGE_VAR: self._position_of(shown[-1])})
+        self.first_page = self.get_query_string(remove=[PAGE_VAR]) if position else ""
+        is_part = bool(self.query) or self.has_active_filters
+        self.estimated_rows = None if is_part else _estimated_rows(self.model)
+        self.result_list = shown
+        self.result_count = self.full_result_count = len(shown)
+        self.show_admin_actions = self.can_show_all = self.multi_page = False
+        self.paginator = Paginator(shown, self.list_per_page)
+        self.model_admin.attach_hits(shown, self.query)
+
+    @property
+    def _fields(self) -> list[str]:
+        return [str(name).removeprefix("-") for name in self.model_admin.ordering or ()]
+
+    def _position_of(self, row: Model) -> str:
+        return SEPARATOR.join(self._field(name).value_to_string(row) for name in self._fields)
+
+    def _field(self, name: str) -> Field[Any, Any]:
+        return cast("Field[Any, Any]", self.model._meta.get_field(name))
+
+    def _after(self, position: str) -> Q:
+        """Return a filter for the rows after a position; its first part is the range that the index reads."""
+        try:
+            texts = dict(zip(self._fields, position.split(SEPARATOR), strict=True))
+            values = {name: self._field(name).to_python(text) for name, text in texts.items()}
+        except (ValueError, ValidationError, OverflowError) as error:
+            raise IncorrectLookupParameters(error) from error
+        (first, value), *rest = values.items()
+        if not rest:
+            return Q(**{f"{first}__lt": value})
+        ((second, second_value),) = rest
+        is_behind = Q(**{f"{first}__lt": value}) | Q(**{f"{second}__lt": second_value})
+        return Q(**{f"{first}__lte": value}) & is_behind
+
+
+class KeysetAdmin(ReadOnlyAdmin):
+    """Admin whose list is a `KeysetChangeList`. Its columns do not sort: only the order of an index is fast.
+
+    Attributes:
+        large_fields: columns that the list does not load.
+    """
+
+    large_fields: ClassVar[tuple[str, ...]] = ()
+    change_list_template = "admin/sessions_app/keyset_list.html"
+    sortable_by = ()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return KeysetChangeList
+
+    def attach_hits(self, rows: list[Any], query: str) -> None:
+        """Give each row that a search has found its `hit`: the place in the text, with the words marked."""
+
+
+def _estimated_rows(model: type[Model]) -> int:
+    """Return the number of rows at PostgreSQL's last ANALYZE; -1 before the first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table]
+        )
+        (rows,) = cursor.fetchone()
+    return int(rows)

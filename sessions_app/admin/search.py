@@ -1,0 +1,175 @@
+"""Search over all sessions: every look-up reads an index, and texts are found by whole words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.contrib.postgres.search import SearchHeadline, SearchQuery, SearchVector
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+from django.utils.html import conditional_escape, format_html_join
+from django.utils.safestring import SafeString
+
+from sessions_app.codec import storable
+from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
+
+MOST_FOUND = 1_000
+"""Rows that each look-up returns: the newest."""
+RECENT_EVENTS = 10_000
+COMMON = 100
+"""Matches among the recent events that make a word common."""
+LONGEST_TERM = 200
+_START, _STOP = "\ue000", "\ue001"
+"""Marks of a hit in a headline, from a private area of Unicode."""
+_MARKED = re.compile(f"{_START}(.*?){_STOP}", re.DOTALL)
+
+
+def cleaned(term: str) -> str:
+    """Return a term that PostgreSQL can look for; empty when nothing remains."""
+    return storable(term[:LONGEST_TERM]).strip()
+
+
+def words_of(term: str) -> SearchQuery:
+    """Return the query for texts that have all words of the term."""
+    return SearchQuery(term, config=CONFIG, search_type="plain")
+
+
+def find_sessions(term: str) -> set[UUID]:
+    """Return the sessions with the term in a text or title, and those that an id, key or user names."""
+    named = {f"user__{get_user_model().USERNAME_FIELD}": term}
+    parts = [
+        *_named_sessions(term),
+        _newest(Session.objects.filter(**named), "-updated_at").values_list("pk"),
+        _newest(Event.objects.filter(event_id=term), "-pk").values_list("session_id"),
+    ]
+    return {pk for (pk,) in _union(parts)} | {session_id for session_id, _ in _events_with(term)}
+
+
+def find_events(term: str) -> set[int]:
+    """Return the events with the term in their text, and those that the id of an event or invocation names."""
+    parts = [
+        _newest(Event.objects.filter(event_id=term), "-pk").values_list("pk"),
+        _newest(
+            Event.objects.filter(
+                session__in=Invocation.objects.filter(invocation_id=term).values("session"),
+                invocation_id=term,
+            ),
+            "-pk",
+        ).values_list("pk"),
+    ]
+    return {pk for (pk,) in _union(parts)} | {pk for _, pk in _events_with(term)}
+
+
+def find_invocations(term: str) -> set[int]:
+    """Return the invocations that an id names, those of such a session, and those with the words in their error."""
+    errors = Invocation.objects.exclude(error_message="").annotate(words=_vector("error_message"))
+    parts = [
+        Invocation.objects.filter(invocation_id=term).values_list("pk"),
+        _newest(Invocation.objects.filter(client_id=term), "-pk").values_list("pk"),
+        _newest(errors.filter(words=words_of(term)), "-pk").values_list("pk"),
+        _newest(Invocation.objects.filter(session__in=_sessions_named(term)), "-pk").values_list("pk"),
+    ]
+    return {pk for (pk,) in _union(parts)}
+
+
+def find_jobs(term: str) -> set[UUID]:
+    """Return the jobs that an id or a tool names, those of such a session, and those with the words in their error."""
+    errors = ToolJob.objects.exclude(error="").annotate(words=_vector("error"))
+    jobs = [
+        ToolJob.objects.filter(call_id=term),
+        ToolJob.objects.filter(invocation_id=term),
+        ToolJob.objects.filter(tool_name=term),
+        errors.filter(words=words_of(term)),
+        ToolJob.objects.filter(session__in=_sessions_named(term)),
+    ]
+    return {pk for (pk,) in _union(_newest(part, "-created_at").values_list("pk") for part in jobs)}
+
+
+def newest_hits(sessions: Iterable[Session], term: str) -> dict[UUID, SafeString]:
+    """Return the place in the newest matching text of each session."""
+    shown = {session.pk for session in sessions}
+    newest: dict[UUID, int] = {}
+    for session_id, pk in _events_with(term):
+        newest.setdefault(session_id, pk)
+    wanted = {pk: session_id for session_id, pk in newest.items() if session_id in shown}
+    return {wanted[pk]: hit for pk, hit in hits_in(wanted, term).items()}
+
+
+def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
+    """Return the place in the text of each of these events, with the words marked."""
+    headline = SearchHeadline(
+        Left("text", SEARCHED_CHARACTERS),
+        words_of(term),
+        config=CONFIG,
+        start_sel=_START,
+        stop_sel=_STOP,
+        max_words=24,
+        min_words=12,
+    )
+    texts = Event.objects.filter(pk__in=list(event_ids), text__isnull=False)
+    return {pk: _marked(text) for pk, text in texts.values_list("pk", headline)}
+
+
+def _marked(headline: str) -> SafeString:
+    pieces = _MARKED.split(headline)
+    return format_html_join(
+        "",
+        "{}{}",
+        (
+            (plain, SafeString(f"<mark>{conditional_escape(marked)}</mark>") if marked else "")
+            for plain, marked in zip(pieces[::2], [*pieces[1::2], ""], strict=True)
+        ),
+    )
+
+
+def _events_with(term: str) -> list[tuple[UUID, int]]:
+    """Return session and key of the newest events with the words.
+
+    The newest events are searched first: of a common word they have enough, and all of its events would take seconds.
+    """
+    newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    found = Event.objects.with_text(words_of(term)).order_by("-pk").values_list("session_id", "pk")
+    recent = list(found.filter(pk__gt=newest - RECENT_EVENTS)[:MOST_FOUND])
+    return recent if len(recent) >= COMMON else list(found[:MOST_FOUND])
+
+
+def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
+    titled = Session.objects.annotate(words=_vector("title")).filter(words=words_of(term))
+    return [
+        _newest(titled, "-updated_at").values_list("pk"),
+        _newest(Session.objects.filter(key=term), "-updated_at").values_list("pk"),
+        Invocation.objects.filter(invocation_id=term).values_list("session_id"),
+        _newest(Invocation.objects.filter(client_id=term), "-pk").values_list("session_id"),
+        _newest(ToolJob.objects.filter(call_id=term), "-created_at").values_list("session_id"),
+        *([Session.objects.filter(pk=pk).values_list("pk")] if (pk := parse_uuid(term)) else []),
+    ]
+
+
+def _sessions_named(term: str) -> list[UUID]:
+    return [pk for (pk,) in _union(_named_sessions(term))]
+
+
+def _vector(column: str) -> SearchVector:
+    return SearchVector(column, config=CONFIG)
+
+
+def _newest(rows: QuerySet[Any], order: str) -> QuerySet[Any]:
+    return rows.order_by(order)[:MOST_FOUND]
+
+
+def _union(parts: Iterable[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
+    first, *rest = parts
+    return first.union(*rest)
+
+
+def parse_uuid(text: str) -> UUID | None:
+    """Return the UUID that the text is; None for any other text."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

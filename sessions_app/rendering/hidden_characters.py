@@ -1,0 +1,45 @@
+"""Characters that people cannot see, shown as escapes in a whole HTML page.
+
+A direction character such as U+202E makes a browser draw what follows in another order, so that a page shows what is
+not stored. The filter works on the finished page: every field of every template is covered.
+"""
+
+from __future__ import annotations
+
+import re
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+"""Controls but tab and line ends, direction characters, and invisible ones but the joiners, which scripts need."""
+_PIECES = re.compile(r"<(script|style|textarea)\b.*?</\1>|<(title|option)\b.*?</\2>|<[^>]*>|[^<]+", re.DOTALL)
+_VALUE = re.compile(r'( value="[^"]*")')
+
+
+def show_hidden_characters(html: str) -> str:
+    r"""Return the page with each hidden character as an escape such as `\u202e`, in a marked span where it is text.
+
+    Fields that a form sends back stay as they are. Escaped text has no `<` and no `>`.
+    """
+    return _PIECES.sub(_shown, html) if _HIDDEN.search(html) else html
+
+
+def _shown(piece: re.Match[str]) -> str:
+    html = piece[0]
+    if piece[1]:
+        return html
+    if html.startswith("<input"):
+        outside_of_value = _VALUE.split(html)
+        outside_of_value[::2] = (_HIDDEN.sub(_escape, part) for part in outside_of_value[::2])
+        return "".join(outside_of_value)
+    return _HIDDEN.sub(_escape if html.startswith("<") else _marked, html)
+
+
+def _escape(character: re.Match[str]) -> str:
+    number = ord(character[0])
+    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
+
+
+def _marked(character: re.Match[str]) -> str:
+    return f'<span class="audit-hidden">{_escape(character)}</span>'

@@ -1,0 +1,36 @@
+"""JSON text for people: indented as text, so that every digit stays and a truncated or deep value is shown too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+DEEPEST_INDENT = 20
+"""Levels that are indented; deeper ones stay at this indent, because a deep value would consist of spaces."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[,:\[\]{}]', re.DOTALL)
+_EMPTY = {"{": "}", "[": "]"}
+
+
+def indent_json(text: str) -> str:
+    """Return JSON text with one value a line. The text may end anywhere."""
+    return "".join(_pieces(_TOKEN.findall(text)))
+
+
+def _pieces(tokens: list[str]) -> Iterator[str]:
+    depth = 0
+    before = ""
+    for piece in tokens:
+        if piece in ("}", "]"):
+            depth -= 1
+            if _EMPTY.get(before) != piece:
+                yield _new_line(depth)
+        elif before in _EMPTY or before == ",":
+            yield _new_line(depth)
+        yield ": " if piece == ":" else piece
+        if piece in _EMPTY:
+            depth += 1
+        before = piece
+
+
+def _new_line(depth: int) -> str:
+    return "\n" + "  " * min(depth, DEEPEST_INDENT)

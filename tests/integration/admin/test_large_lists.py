@@ -1,0 +1,189 @@
+"""Lists and searches of large tables: no page reads a table from end to end, and the work of a page is constant."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.models import Event, Invocation, Session
+from tests.integration.admin.audit_rows import append_event, make_job, page_of, read, sign_in
+from tests.integration.tampering import tamper
+
+pytestmark = pytest.mark.django_db
+LARGE = ("session", "event", "invocation", "tooljob")
+TABLES = [f"sessions_app_{name}" for name in LARGE]
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    return sign_in(client, *LARGE)
+
+
+@pytest.fixture
+def sample() -> None:
+    call_command("adk_sample_data", events=400, stdout=StringIO())
+
+
+def list_url(model: str, query: str = "") -> str:
+    return reverse(f"admin:sessions_app_{model}_changelist") + query
+
+
+def statements_of(client: Client, url: str) -> list[str]:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        read(client, url)
+    return [query["sql"] for query in queries if re.match(r"\(*(SELECT|WITH)\b", query["sql"])]
+
+
+def plan_of(statement: str) -> str:
+    """Return the plan of a table too large to read: on a small one PostgreSQL would not look at an index."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        # A bitmap needs a condition: without one the look-ups of a search would filter all rows in an index's order.
+        cursor.execute(f"SET LOCAL enable_indexscan = {'off' if ' UNION ' in statement else 'on'}")
+        cursor.execute("EXPLAIN " + statement.replace("%", "%%"))
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+        cursor.execute("SET LOCAL enable_seqscan = on")
+        cursor.execute("SET LOCAL enable_indexscan = on")
+    return plan
+
+
+def queries() -> list[str]:
+    session = Session.objects.filter(jobs__isnull=False)[0]
+    event, job = session.events.get(seq=2), session.jobs.get()
+    terms = ["a", "order", "order+1001", "look_up_order", session.key, event.event_id, event.invocation_id]
+    searches = [f"?q={term}" for term in [*terms, job.call_id, session.user.get_username()]]
+    last = Event.objects.order_by("-pk")[0]
+    return [
+        list_url("session"),
+        *(list_url(model, search) for model in LARGE for search in searches),
+        list_url("event"),
+        list_url("event", f"?p={last.pk}"),
+        list_url("event", "?kind=error"),
+        list_url("event", "?session__app_name=shop"),
+        list_url("invocation"),
+        list_url("invocation", "?status__exact=failed"),
+        list_url("tooljob"),
+        list_url("tooljob", "?tool_name=write_report"),
+        list_url("session", "?app_name=shop"),
+        list_url("session", "?status=failed"),
+        page_of(session),
+        page_of(session, "?at=7"),
+        reverse("admin:sessions_app_tooljob_change", args=[job.pk]),
+    ]
+
+
+@pytest.mark.usefixtures("sample")
+def test_no_list_search_or_page_reads_a_large_table_from_end_to_end(staff: Client) -> None:
+    read(staff, list_url("session"))  # loads what Django keeps
+    for url in queries():
+        for statement in statements_of(staff, url):
+            plan = plan_of(statement)
+            scanned = [table for table in TABLES if re.search(rf"Seq Scan on {table}\b", plan)]
+            assert not scanned, (url, statement, plan)
+            if "session_id" not in statement:
+                assert "COUNT(" not in statement, (url, statement)
+
+
+@pytest.mark.parametrize("model", LARGE)
+def test_the_number_of_queries_of_a_search_does_not_grow(staff: Client, person: User, model: str) -> None:
+    def make(key: str) -> None:
+        session = Session.objects.create(app_name="shop", user=person, key=key, title="A lamp")
+        append_event(session, {"text": "a lamp"})
+        Invocation.objects.create(
+            session=session, invocation_id=key, client_id=key, message={}, error_message="no lamp"
+        )
+        make_job(session, error="no lamp")
+
+    counts = []
+    for n in range(4):
+        make(f"s-{n}")
+        counts.append(len(statements_of(staff, list_url(model, "?q=lamp"))))
+    assert len(set(counts[1:])) == 1
+    assert counts[-1] <= 15
+
+
+def test_words_are_found_and_not_their_parts_and_the_hit_is_marked(staff: Client, session: Session) -> None:
+    append_event(session, {"text": "Where is my order 1001 & more?"}, author="user")
+    other = Session.objects.create(app_name="shop", user=session.user, key="s-2", title="Boots")
+    append_event(other, {"text": "Orders 1010 to 1019"}, author="user")
+    for model in ("session", "event"):
+        html = read(staff, list_url(model, "?q=order+1001"))
+        assert str(session.pk) in html and str(other.pk) not in html, model
+        assert "<mark>order</mark> <mark>1001</mark> &amp; more" in html, model
+        assert str(other.pk) not in read(staff, list_url(model, "?q=100")), model
+    assert "<mark>" not in read(staff, list_url("session", "?q=lamp"))
+
+
+@pytest.mark.parametrize("model", LARGE)
+def test_the_pages_of_a_list_have_each_row_once(staff: Client, person: User, model: str) -> None:
+    session = Session.objects.create(app_name="shop", user=person, key="s-0")
+    for _ in range(230):
+        append_event(session, {"text": "x"})
+    Session.objects.bulk_create(Session(app_name="a", user=person, key=f"k-{n}") for n in range(229))
+    Invocation.objects.bulk_create(
+        Invocation(session=session, invocation_id=f"e-{n}", client_id=f"m-{n}", message={})
+        for n in range(230)
+    )
+    for n in range(230):
+        make_job(session, call_id=f"c-{n}")
+    seen: list[str] = []
+    url = list_url(model)
+    pages = 0
+    while url:
+        html = read(staff, url)
+        results = html.split('id="result_list"', 1)[1].split("</table>", 1)[0]
+        pattern = r"event=(\d+)#" if model == "event" else rf"/{model}/([^/]+)/change/[^\"]*\">(?!<bdi>)"
+        seen += re.findall(pattern, results)
+        later = re.search(r'<a href="(\?[^"]*)" rel="next">', html)
+        url = list_url(model, later[1].replace("&amp;", "&")) if later else ""
+        pages += 1
+    assert pages == 3
+    assert len(seen) == len(set(seen)) == 230
+
+
+@pytest.mark.parametrize("position", ["x", "~", "1~2~3", "9" * 40, "%F0%9F%92%A1"])
+@pytest.mark.parametrize("model", LARGE)
+def test_a_broken_position_leads_to_the_first_page(staff: Client, model: str, position: str) -> None:
+    response = staff.get(list_url(model, f"?p={position}"), follow=True)
+    assert response.status_code == 200
+
+
+def test_a_statement_that_takes_too_long_ends_with_a_sentence(staff: Client, settings: Any) -> None:
+    settings.ADK = {**settings.ADK, "audit_statement_seconds": 0.2}
+    with psycopg.connect(**connection.get_connection_params() | {"cursor_factory": None}) as rival:
+        rival.execute("LOCK TABLE sessions_app_session")
+        response = staff.get(list_url("session"))
+    assert response.status_code == 503
+    html = response.content.decode()
+    assert "stopped after 0.2 seconds" in html and "Narrow the search" in html
+    assert staff.get(list_url("session")).status_code == 200
+
+
+def test_the_sample_data_are_the_same_for_the_same_seed_and_refused_outside_of_development(
+    settings: Any,
+) -> None:
+    settings.DEV = False
+    with pytest.raises(CommandError, match="not in development"):
+        call_command("adk_sample_data", events=10)
+    settings.DEV = True
+    made = []
+    for seed in (7, 7, 8):
+        call_command("adk_sample_data", events=50, seed=seed, stdout=StringIO())
+        call_command("adk_verify", stdout=StringIO())
+        bodies = Event.objects.order_by("session", "seq").values_list("body__content", flat=True)
+        made.append(list(bodies))
+        tamper(Session.objects.all().delete)
+    assert made[0] == made[1] != made[2]
+    assert len(made[0]) == 50
