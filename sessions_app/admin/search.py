@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from sessions_app.codec import storable
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
+from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 
 MOST_FOUND = 1_000
 """Rows that each look-up returns: the newest."""
@@ -139,10 +140,12 @@ def _events_with(term: str) -> list[tuple[UUID, int]]:
 
 
 def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
-    titled = Session.objects.annotate(words=_vector("title")).filter(words=words_of(term))
+    titled = (
+        Session.objects.filter(WITH_OWN_TITLE).annotate(words=_vector("title")).filter(words=words_of(term))
+    )
     return [
         _newest(titled, "-updated_at").values_list("pk"),
-        _newest(Session.objects.filter(key=term), "-updated_at").values_list("pk"),
+        _newest(Session.objects.filter(OF_OWN_KEY, key=term), "-updated_at").values_list("pk"),
         Invocation.objects.filter(invocation_id=term).values_list("session_id"),
         _newest(Invocation.objects.filter(client_id=term), "-pk").values_list("session_id"),
         _newest(ToolJob.objects.filter(call_id=term), "-created_at").values_list("session_id"),

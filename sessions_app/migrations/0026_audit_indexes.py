@@ -2,6 +2,7 @@ from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.contrib.postgres.search import SearchVector
 from django.db import migrations, models
+from django.db.models.functions import Cast
 
 
 def words(column, name, condition=None):
@@ -14,8 +15,8 @@ INDEXES = [
     ('invocation', models.Index(fields=['client_id'], name='invocation_by_client_id')),
     ('invocation', models.Index(fields=['status', '-id'], name='invocation_not_completed', condition=~models.Q(status='completed'))),
     ('invocation', words('error_message', 'invocation_error_words', ~models.Q(error_message=''))),
-    ('session', models.Index(fields=['key'], name='session_by_key')),
-    ('session', words('title', 'session_title_words')),
+    ('session', models.Index(fields=['key'], name='session_by_key', condition=~models.Q(key=Cast('id', models.TextField())))),
+    ('session', words('title', 'session_title_words', ~models.Q(title_source='message'))),
     ('tooljob', models.Index(fields=['-created_at', '-id'], name='tool_job_by_age')),
     ('tooljob', models.Index(fields=['tool_name', '-created_at'], name='tool_job_of_tool')),
     ('tooljob', models.Index(fields=['call_id'], name='tool_job_by_call')),

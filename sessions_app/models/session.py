@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Now
 
 TITLE_LENGTH = 200
 
@@ -20,6 +20,12 @@ class TitleSource(models.TextChoices):
     MESSAGE = "message"
     MODEL = "model"
     PERSON = "person"
+
+
+OF_OWN_KEY = ~models.Q(key=Cast("id", models.TextField()))
+"""Sessions whose key is not their id."""
+WITH_OWN_TITLE = ~models.Q(title_source=TitleSource.MESSAGE)
+"""Sessions whose title is not that of a message, whose words are found in its event."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -115,8 +121,11 @@ class Session(models.Model):
                 fields=["deleted_at"], name="session_deleted", condition=models.Q(deleted_at__isnull=False)
             ),
             models.Index(fields=["-updated_at"], name="session_by_last_use"),
-            models.Index(fields=["key"], name="session_by_key"),
-            GinIndex(SearchVector("title", config="simple"), name="session_title_words"),
+            # Each event updates its session in all indexes, so these leave out what other indexes find.
+            models.Index(fields=["key"], name="session_by_key", condition=OF_OWN_KEY),
+            GinIndex(
+                SearchVector("title", config="simple"), name="session_title_words", condition=WITH_OWN_TITLE
+            ),
             models.Index(
                 fields=["lease_expires_at"],
                 name="session_leased",

@@ -14,6 +14,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.sessions.deltas import ScopedState
 from runtime.tools import FunctionTool
 from sessions_app import agent_registry, use_cases
 from sessions_app.errors import ConflictError, NotFoundError
@@ -94,7 +95,7 @@ async def test_each_of_three_versions_comes_back_with_its_answer_state_and_files
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     replayed: dict[str, Any] = {}
     for event in log:
-        replayed |= event.body["actions"].get("stateDelta") or {}
+        replayed |= ScopedState.split(event.body["actions"].get("stateDelta") or {}).session
     assert replayed == (await Session.objects.aget(pk=session.pk)).state
 
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.models import Invocation, Session
+from sessions_app.models.session import TitleSource
 from tests.integration.admin.audit_rows import append_event, page_of, read, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +23,7 @@ def test_sessions_are_found_by_title_key_user_text_and_ids(auditor: Client, sess
     other = Session.objects.create(
         app_name="shop", user=User.objects.create_user("bob"), key="s-2", title="Order"
     )
+    Session.objects.filter(pk=session.pk).update(title_source=TitleSource.PERSON)
     event = append_event(session, {"text": "The filament is 100% gone"}, author="user")
     append_event(other, {"text": "Two boxes, please"})
     Invocation.objects.create(session=other, invocation_id="e-77", client_id="m", message={})
