@@ -23,7 +23,8 @@ def test_sessions_are_found_by_title_key_user_text_and_ids(auditor: Client, sess
     other = Session.objects.create(
         app_name="shop", user=User.objects.create_user("bob"), key="s-2", title="Order"
     )
-    Session.objects.filter(pk=session.pk).update(title_source=TitleSource.PERSON)
+    session.title_source = TitleSource.PERSON
+    session.save()
     event = append_event(session, {"text": "The filament is 100% gone"}, author="user")
     append_event(other, {"text": "Two boxes, please"})
     Invocation.objects.create(session=other, invocation_id="e-77", client_id="m", message={})
