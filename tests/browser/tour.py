@@ -135,7 +135,7 @@ def test_a_job(chat: ChatPage, model: Model, tour: Tour) -> None:
     play_report(model, "sales", then=Turn(text=["The report is ready."]))
     chat.send("Write a report on sales")
     wait_for_progress(chat.page, 5)
-    expect(chat.job("write_report")).to_have_attribute("data-status", "running")
+    expect(chat.job("Write report")).to_have_attribute("data-status", "running")
     tour.add(chat.page, "job", "A job runs in a worker. Its result comes back into the chat by itself.")
 
 
