@@ -104,15 +104,15 @@ async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[E
 
 def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
     """Return a filter for rewound invocations, those without events included."""
-    is_rewound = Q(pk__in=())
+    rewound: list[Q] = []
     for part in rewinds.ranges:
         if part.at is None:
             continue
         first_event = session.events.filter(seq=part.first).values("invocation_id")
         first = Invocation.objects.filter(invocation_id__in=first_event, pk__lte=OuterRef("pk"))
         began = Q(Exists(first)) if part.since is None else Q(Exists(first)) | Q(created_at__gte=part.since)
-        is_rewound |= began & Q(created_at__lt=part.at)
-    return is_rewound
+        rewound.append(began & Q(created_at__lt=part.at))
+    return Q(*rewound, _connector=Q.OR) if rewound else Q(pk__in=())
 
 
 async def _log_page(session: Session, reader: User, newest_first: list[Event], others: Q) -> LogPage:
@@ -122,14 +122,16 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
     readable = [event_to_show(event.body) for event in events]
     jobs = await _jobs(session, readable)
     shown = _invocation_ids(events)
-    rows = session.invocations.filter(Q(invocation_id__in=shown) | others).order_by("id")
+    # In a thread, as the query of a session with very many versions takes long to build.
+    found = await in_thread(session.invocations.filter, Q(invocation_id__in=shown) | others)
+    rows = await fetch_rows(found.order_by("id"))
     return LogPage(
         articles=[
             await _article(view, row, event, jobs) for row, event in zip(events, readable, strict=True)
         ],
         first_seq=events[0].seq if events else 0,
         has_more=len(newest_first) > len(events),
-        invocations=[_fields(row, has_events=row.invocation_id in shown) for row in await fetch_rows(rows)],
+        invocations=[_fields(row, has_events=row.invocation_id in shown) for row in rows],
         feedback=await in_thread(feedback_of, session, [event.seq for event in events]),
         has_jobs=bool(jobs),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -27,11 +28,13 @@ _UNDONE = f"body__customMetadata__{UNDONE_REWIND_KEY}"
 
 @dataclass(frozen=True)
 class RewoundRange:
-    """The events `first` to `last`, of which none is in effect, up to a rewind, which is the event `last` itself.
+    """The events `first` to `last`, of which none is in effect, with effective ones before and after them.
+
+    The event `last` is a rewind.
 
     Attributes:
         since: time of the rewind just before the range; None when another event is there.
-        at: time of the rewind at its end; None when the event has none that a calendar has.
+        at: time of the last rewind in it; None when no rewind in it has one that a calendar has.
     """
 
     first: int
@@ -51,21 +54,25 @@ class Rewinds:
     def in_effect(self) -> Q:
         """Filter for the effective events of the log."""
         if not self.times:
-            return Q()
-        is_effective = Q(pk__in=())
-        for span in self.path.spans:
-            is_effective |= Q(seq__range=(span.start, span[-1]))
-        return is_effective
+            return Q(seq__gte=1)
+        spans = (Q(seq__range=(span.start, span[-1])) for span in self.path.spans)
+        return Q(*spans, _connector=Q.OR) if self.path.spans else Q(pk__in=())
 
     @property
     def ranges(self) -> list[RewoundRange]:
         """The ranges that are not in effect, in order. Each ends with a rewind."""
         ranges: list[RewoundRange] = []
+        stops = [span.stop for span in self.path.spans]
         first = 1
-        for last in self.times:
-            kept = [span.stop for span in self.path.spans if first < span.stop <= last]
-            first = max([first, *kept])
-            ranges.append(RewoundRange(first, last, self.times.get(first - 1), self.times[last]))
+        for last, at in self.times.items():
+            kept = bisect_right(stops, last)
+            stop = stops[kept - 1] if kept else 1
+            if ranges and stop <= first:  # nothing between the range before and this one
+                before = ranges.pop()
+                ranges.append(replace(before, last=last, at=at or before.at))
+            else:
+                first = max(first, stop)
+                ranges.append(RewoundRange(first, last, self.times.get(first - 1), at))
             first = last + 1
         return ranges
 

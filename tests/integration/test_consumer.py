@@ -17,9 +17,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import Settings
 
-from runtime.agents import LlmAgent
-from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
 from sessions_app.chat import viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
@@ -27,6 +25,7 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
+from tests.integration.served_agents import serve
 from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -34,10 +33,7 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel(rule=lambda request: "one two three")
-    app = App(name="echo", root_agent=LlmAgent(name="echo", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
-    return scripted
+    return serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "one two three"))
 
 
 @pytest.fixture

@@ -13,15 +13,14 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
-from runtime.agents import LlmAgent
-from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
 from sessions_app.models import Invocation, Session, UserState
 from sessions_app.rendering import render_event
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.routing import websocket_application
 from sessions_app.scheduling.clock import zone_for
 from tests.fakes import ScriptedModel
+from tests.integration.served_agents import serve
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -39,10 +38,7 @@ HOSTILE = [
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel(rule=lambda request: "one two three")
-    app = App(name="echo", root_agent=LlmAgent(name="echo", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
-    return scripted
+    return serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "one two three"))
 
 
 @pytest.fixture

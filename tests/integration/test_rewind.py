@@ -27,6 +27,7 @@ from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.services import DjangoSessionService
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, go_back, load_note, remember, write
+from tests.integration.served_agents import serve
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -34,10 +35,7 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel()
-    app = App(name="shop", root_agent=LlmAgent(name="agent", model=scripted, tools=[remember, write]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
-    return scripted
+    return serve(monkeypatch, "shop", ScriptedModel(), [remember, write])
 
 
 async def create_job(session: Session, invocation_id: str, **fields: Any) -> ToolJob:

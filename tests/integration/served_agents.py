@@ -1,0 +1,22 @@
+"""Agents that a test has the site serve instead of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry
+from tests.fakes import ScriptedModel
+
+
+def serve(
+    monkeypatch: pytest.MonkeyPatch, app_name: str, model: ScriptedModel, tools: Sequence[Any] = ()
+) -> ScriptedModel:
+    """Serve one app, whose agent has its name, this model and these tools; return the model."""
+    app = App(name=app_name, root_agent=LlmAgent(name=app_name, model=model, tools=list(tools)))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {app_name: app})
+    return model
