@@ -290,11 +290,11 @@ class Viewer:
         return task
 
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
-        with self.reader.reading():  # The hub calls from the task of whoever has news.
-            try:
+        try:
+            with self.reader.reading():  # The hub calls from the task of whoever has news.
                 await work
-            except Exception as error:  # noqa: BLE001 - logged, and told to the browser
-                await self.fail(error)
+        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+            await self.fail(error)
 
 
 def log_failure(session_id: UUID, error: Exception) -> str:

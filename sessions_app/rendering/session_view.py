@@ -32,9 +32,9 @@ class Reader:
     @classmethod
     def of(cls, user: User) -> Reader:
         """Return the person as a reader in the language and the time zone of this request or connection."""
-        return cls(
-            may_see_details(user), translation.get_language() or "", timezone.get_current_timezone_name()
-        )
+        # Django's name of a zone is its abbreviation, which names no zone.
+        zone = str(timezone.get_current_timezone())
+        return cls(may_see_details(user), translation.get_language() or "", zone)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
