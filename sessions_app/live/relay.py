@@ -182,7 +182,10 @@ class Relay:
         if message["from"] == self._process_id:
             return
         for news in message["news"]:
-            self._dispatch(news)
+            try:
+                self._dispatch(news)
+            except Exception:  # During an upgrade a process may send what this one does not know.
+                logger.exception("News of the kind %r cannot be used; the others are", news.get("kind"))
 
     def _dispatch(self, news: dict[str, Any]) -> None:
         assert self._hub is not None  # noqa: S101 - set by `listen`

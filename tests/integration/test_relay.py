@@ -131,6 +131,20 @@ async def test_a_watcher_gets_text_that_was_sent_before_its_process_joined() -> 
             assert "It takes " in await asyncio.wait_for(reader.frames.get(), timeout=5)
 
 
+async def test_news_that_a_process_does_not_know_keep_back_no_others(listener: Listener) -> None:
+    session_id = uuid4()
+    unknown = {"kind": "notice", "session": str(session_id), "notice": {"kind": "later", "fields": {}}}
+    old_fields = {
+        "kind": "notice",
+        "session": str(session_id),
+        "notice": {"kind": "job", "fields": {"html": ""}},
+    }
+    known = {"kind": "event", "session": str(session_id), "seq": 7}
+    message = {"type": "adk.live", "from": "another", "news": [unknown, old_fields, known]}
+    await get_channel_layer().group_send(GROUP, message)
+    assert await asyncio.wait_for(listener.positions.get(), timeout=2) == (session_id, 7)
+
+
 @pytest.mark.parametrize("notice", NOTICES, ids=lambda notice: notice.type)
 async def test_a_notice_arrives_as_it_was_sent(listener: Listener, notice: Notice) -> None:
     session_id = uuid4()
