@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField, Q, QuerySet
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -55,7 +55,7 @@ def _never_begun() -> QuerySet[Session]:
     """
     created_by_pages = Session.objects.filter(key=Cast("pk", CharField()), initial_state={})
     old = created_by_pages.filter(updated_at__lt=timezone.now() - timedelta(days=UNSENT_DAYS))
-    return old.filter(title="", last_seq=0, invocations=None)
+    return old.filter(~Exists(Invocation.objects.filter(session=OuterRef("pk"))), title="", last_seq=0)
 
 
 def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
@@ -75,15 +75,15 @@ def erase_expired_sessions() -> int:
     for reason, sessions in expired_sessions():
         order = ErasureOrder(reason=f"{reason.capitalize()}.")
         for session_pk in list(sessions.values_list("pk", flat=True)[: conf().retention_batch - erased]):
-            erased += _try_erase(session_pk, order)
+            erased += _try_erase(session_pk, order, sessions)
     return erased
 
 
-def _try_erase(session_pk: UUID, order: ErasureOrder) -> bool:
+def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]) -> bool:
     """Erase the session; False when it cannot be erased, which must not keep the others."""
     try:
-        erase_session(session_pk, order)
-    except (NotFoundError, LegalHoldError):  # erased or held meanwhile
+        erase_session(session_pk, order, among=expired)
+    except (NotFoundError, LegalHoldError):  # used, erased or held meanwhile
         return False
     except Exception:
         logger.exception(

@@ -16,6 +16,7 @@ from django.contrib.sessions.models import Session as Login
 from django.core.management import call_command
 from django.utils import timezone
 
+from sessions_app.data_protection.erase import erase_session
 from sessions_app.models import Artifact, Invocation, LegalHold, Session, Tombstone
 from sessions_app.tasks import keep_house
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
@@ -153,3 +154,22 @@ def test_expired_logins_go() -> None:
         Login.objects.create(session_key=key, session_data="", expire_date=end)
     keep_house()
     assert [login.session_key for login in Login.objects.all()] == ["valid"]
+
+
+def test_a_session_that_is_used_while_others_are_erased_is_kept(
+    old: Callable[..., Session], configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(retention_days=30)
+    old("first", days=50)
+    used = old("used", days=40)
+    unsent = Session.objects.create(app_name="shop", user=used.user)
+    long_ago = timezone.now() - timedelta(days=20)
+    Session.objects.filter(pk=unsent.pk).update(key=str(unsent.pk), updated_at=long_ago)
+
+    def use_another(session_pk: Any, *arguments: Any, **options: Any) -> Tombstone:
+        Session.objects.filter(pk=used.pk).update(updated_at=timezone.now())
+        return erase_session(session_pk, *arguments, **options)
+
+    monkeypatch.setattr("sessions_app.data_protection.retain.erase_session", use_another)
+    keep_house()
+    assert kept() == {"used"}
