@@ -59,11 +59,13 @@ async def switch_to(session: Session, seq: int) -> None:
     """
     async with _hold_lease(session.pk) as lease_token:
         left_by = await in_thread(_rewind_that_left, session, seq)
-        if left_by is None:
-            await reconcile_after_rewind(session)  # an earlier request may have crashed before this
-            return
-        undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
-        await _append_rewind(session, lease_token, undo)
+        if left_by is None:  # An earlier request may have crashed before what follows its event.
+            await reconcile_after_rewind(session)
+            if await in_thread(_rewind_at_end, session) is None:
+                return
+        else:
+            undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
+            await _append_rewind(session, lease_token, undo)
     if await in_thread(take_title_of_first_message, session):
         live().list_news.publish(session.user_id)
 

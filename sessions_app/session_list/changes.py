@@ -72,14 +72,14 @@ def forget_title_of_first_message(session: Session) -> None:
 
 
 def take_title_of_first_message(session: Session) -> bool:
-    """Take the title from the first message after a switch to another first one. A person's title stays.
+    """Take the title from the first message if the last rewind put it into effect. A person's title stays.
 
     Return False when the title stays.
     """
     rewinds = find_rewinds(session.pk)
     step = rewinds.path.steps[-1] if rewinds.path.steps else None
     first = session.events.filter(rewinds.in_effect).order_by("seq").first()
-    if step is None or first is None or not first.text or step.first_change != first.seq:
+    if step is None or first is None or not first.text or any(first.seq in span for span in step.before):
         return False
     untitled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
     return bool(untitled.update(title=title_from(first.text), title_source=TitleSource.MESSAGE))

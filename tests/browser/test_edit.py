@@ -26,10 +26,13 @@ def begin_edit(tab: ChatPage, text: str) -> None:
     expect(tab.box).to_be_focused()
 
 
-def edit(tab: ChatPage, old: str, new: str) -> None:
-    """Edit a message by keyboard."""
+def edit(tab: ChatPage, old: str, new: str, *, answer: str = "") -> None:
+    """Edit a message by keyboard; with an answer, wait until it is complete."""
     begin_edit(tab, old)
     tab.send(new)
+    if answer:
+        tab.wait_for_answer(answer)
+        tab.wait_until_idle()
 
 
 def session_state(tab: ChatPage) -> Locator:
@@ -104,12 +107,8 @@ def test_a_tab_that_was_disconnected_shows_the_same_log_after_the_reconnect(
     away.open(chat.page.url)
     away.connection.cut()
     expect(away.status).to_have_text("Reconnecting…")
-    edit(chat, "Beta", "Gamma")
-    chat.wait_for_answer("Gamma answered.")
-    chat.wait_until_idle()
-    edit(chat, "Alpha", "Delta")
-    chat.wait_for_answer("Delta answered.")
-    chat.wait_until_idle()
+    edit(chat, "Beta", "Gamma", answer="Gamma answered.")
+    edit(chat, "Alpha", "Delta", answer="Delta answered.")
     away.connection.restore()
     away.wait_for_answer("Delta answered.")
     expect(away.messages).to_have_text(["Delta"])
@@ -257,9 +256,7 @@ def test_a_confirmation_that_was_answered_after_the_edited_message_is_open_again
     question.get_by_role("button", name="Reject").click()
     chat.wait_for_answer("It is not refunded.")
     chat.wait_until_idle()
-    edit(chat, "What does it cost?", "How long does it take?")
-    chat.wait_for_answer("As you like.")
-    chat.wait_until_idle()
+    edit(chat, "What does it cost?", "How long does it take?", answer="As you like.")
     expect(question).not_to_contain_text("Rejected")
     other = open_tab()
     other.open(chat.page.url)

@@ -27,16 +27,14 @@ from sessions_app.session_list.search import search_sessions
 from sessions_app.transcripts.batches import batches_of
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, edit, load_note, remember, write
+from tests.integration.served_agents import serve
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel()
-    app = App(name="shop", root_agent=LlmAgent(name="agent", model=scripted, tools=[remember, write]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
-    return scripted
+    return serve(monkeypatch, "shop", ScriptedModel(), [remember, write])
 
 
 async def seq_of(session: Session, invocation_id: str) -> int:
@@ -49,6 +47,15 @@ async def seq_of(session: Session, invocation_id: str) -> int:
 async def switch(person: User, session: Session, invocation_id: str) -> None:
     """Switch to the alternative that the invocation began."""
     await use_cases.switch_alternative(person, session.id, await seq_of(session, invocation_id))
+
+
+async def back_at_the_first(person: User, model: ScriptedModel) -> tuple[Session, str]:
+    """Begin a session with the message "one", edited to "two", and switch back; return it and the edit's invocation."""
+    session = await use_cases.create_session(person, "shop")
+    one = await ask(person, session, model, "one")
+    two = await edit(person, session, model, "two", one)
+    await switch(person, session, one)
+    return session, two
 
 
 async def shown(session: Session) -> list[tuple[int, int, int]]:
@@ -143,11 +150,13 @@ async def test_search_and_exports_have_what_is_in_effect(person: User, model: Sc
 async def test_a_switch_gives_the_title_of_the_first_message_and_keeps_that_of_a_person(
     person: User, model: ScriptedModel
 ) -> None:
-    session = await use_cases.create_session(person, "shop")
-    one = await ask(person, session, model, "one")
-    two = await edit(person, session, model, "two", one)
-    await switch(person, session, one)
+    session, two = await back_at_the_first(person, model)
     assert (await Session.objects.aget(pk=session.pk)).title == "one"
+    await switch(person, session, two)
+    assert (await Session.objects.aget(pk=session.pk)).title == "two"
+    await Session.objects.filter(pk=session.pk).aupdate(title="as before the switch")
+    await switch(person, session, two)  # again, as after a crash
+    assert (await Session.objects.aget(pk=session.pk)).title == "two"
     await use_cases.change_session(person, session.id, "rename", "mine")
     await switch(person, session, two)
     assert (await Session.objects.aget(pk=session.pk)).title == "mine"
@@ -219,10 +228,7 @@ async def test_different_switches_at_once_leave_one_way(person: User, model: Scr
 async def test_an_edit_from_a_tab_that_has_not_seen_the_switch_is_refused(
     person: User, model: ScriptedModel
 ) -> None:
-    session = await use_cases.create_session(person, "shop")
-    one = await ask(person, session, model, "one")
-    two = await edit(person, session, model, "two", one)
-    await switch(person, session, one)
+    session, two = await back_at_the_first(person, model)
     with pytest.raises(NotFoundError, match="replaced already"):
         await use_cases.edit_message(person, session.id, "late", "three", two)
     assert await shown(session) == [(1, 1, 2)]
