@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -99,9 +99,12 @@ async def run_function_calls(
     Asynchronous tools run concurrently, synchronous ones one after another in call order.
     After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
     """
-    run = _run_measured if len(calls) > 1 and ctx.run_config.on_call_end else run_call
+    running = [(call, run_call(agent, ctx, call, tools, confirmations or {})) for call in calls]
     with one_after_another():
-        settled = await settle(run(agent, ctx, call, tools, confirmations or {}) for call in calls)
+        settled = await settle(
+            _measured(ctx, call, tools, run) if len(calls) > 1 and ctx.run_config.on_call_end else run
+            for call, run in running
+        )
     results = [value for value in settled if isinstance(value, CallResult)]
     failure = first_failure(settled) or _stray_cancellation(calls, settled)
     if failure:
@@ -109,16 +112,12 @@ async def run_function_calls(
     return Batch(results, failure)
 
 
-async def _run_measured(
-    agent: LlmAgentProtocol,
-    ctx: InvocationContext,
-    call: types.FunctionCall,
-    tools: Tools,
-    confirmations: Confirmations,
+async def _measured(
+    ctx: InvocationContext, call: types.FunctionCall, tools: Tools, running: Coroutine[Any, Any, CallResult]
 ) -> CallResult:
-    """Run one call, measure it and report its end, unless a person or a long-running tool goes on with it."""
+    """Measure a call and report its end, unless a person or a long-running tool goes on with it."""
     clock = CallClock()
-    result = await run_call(agent, ctx, call, tools, confirmations)
+    result = await running
     if result.response is None or result.waits_for_person or is_long_running(call, tools):
         return result
     end = CallEnd(call, result.response, clock.seconds)

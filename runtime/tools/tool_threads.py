@@ -50,11 +50,15 @@ def set_tool_threads(number: int) -> None:
 @contextmanager
 def one_after_another() -> Iterator[None]:
     """Within the block, let the synchronous tools of all tasks wait for each other, in the order of their calls."""
-    token = _turn.set(asyncio.Lock())
+    turn, clock = (
+        _turn.set(asyncio.Lock()),
+        _clock.set(None),
+    )  # The clock of a caller is not that of these calls.
     try:
         yield
     finally:
-        _turn.reset(token)
+        _turn.reset(turn)
+        _clock.reset(clock)
 
 
 async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:

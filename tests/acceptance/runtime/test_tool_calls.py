@@ -15,7 +15,7 @@ from runtime.events import Event
 from runtime.events.call_times import call_seconds
 from runtime.models import LlmRequest, LlmResponse
 from runtime.run_config import CallEnd, RunConfig, StreamingMode
-from runtime.tools import BaseTool, FunctionTool, ToolContext
+from runtime.tools import AgentTool, BaseTool, FunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, text_content
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -477,3 +477,25 @@ async def test_a_single_call_and_a_caller_who_does_not_ask_have_no_durations(con
     agent = clerk([call(name) for name in names], "done", tools=[nothing, add])
     answered = (await Conversation(agent).say("go", run_config=config))[1]
     assert answered.custom_metadata is None
+
+
+async def test_the_duration_of_an_agent_as_a_tool_contains_that_of_its_tools() -> None:
+    waited: list[float] = []
+
+    async def wait() -> None:
+        """Take some time."""
+        begun = time.monotonic()
+        await asyncio.sleep(0.05)
+        waited.append(time.monotonic() - begun)
+
+    def quick() -> None:
+        """Take no time."""
+
+    expert = LlmAgent(
+        name="expert", model=ScriptedModel(turns=[call("wait"), call("quick"), "ok"]), tools=[wait, quick]
+    )
+    steps = [call("expert", "1", request="x"), call("quick", "2")]
+    agent = clerk(steps, "done", tools=[AgentTool(expert), quick])
+    config = RunConfig(on_call_end=lambda end: None)
+    answered = (await Conversation(agent).say("go", run_config=config))[1]
+    assert (call_seconds(answered, "1") or 0.0) >= waited[0] - 0.001  # rounded
