@@ -30,6 +30,7 @@ OF_THE_RUNTIME = (
     gettext_noop("The model cannot read files of the type {0}. Begin a new conversation without this file."),
 )
 """Sentences of `runtime/models/`, which knows no catalogues."""
+SENTENCE_ENDS = (".", "!", "?", "…")
 LONGEST_SENTENCE = 1_000
 """Longer texts are of agents and their tools: no pattern is tried on them."""
 
@@ -44,8 +45,13 @@ def in_language(sentence: str) -> str:
         return translation
     for pattern, msgid in _patterns(language.partition("-")[0]):
         if match := pattern.fullmatch(sentence):
-            return gettext(msgid).format(*map(in_language, match.groups()))
+            return gettext(msgid).format(*map(_value_in_language, match.groups()))
     return sentence
+
+
+def _value_in_language(value: str) -> str:
+    """Return a value within a sentence: a sentence is translated, a name such as that of a file is not."""
+    return in_language(value) if value.endswith(SENTENCE_ENDS) else value
 
 
 @cache
