@@ -5,6 +5,7 @@ Page 1,000 of such a list costs as much as page 1: each page begins after a row 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar, cast
 
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -17,6 +18,7 @@ from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
 from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.timing import in_utc
 
 SEPARATOR = "~"
 
@@ -62,11 +64,15 @@ class KeysetChangeList(ChangeList):
     def _field(self, name: str) -> Field[Any, Any]:
         return cast("Field[Any, Any]", self.model._meta.get_field(name))
 
+    def _value(self, name: str, text: str) -> Any:
+        value = self._field(name).to_python(text)
+        return in_utc(value) if isinstance(value, datetime) else value
+
     def _after(self, position: str) -> Q:
         """Return a filter for the rows after a position; its first part is the range that the index reads."""
         try:
             texts = dict(zip(self._fields, position.split(SEPARATOR), strict=True))
-            values = {name: self._field(name).to_python(text) for name, text in texts.items()}
+            values = {name: self._value(name, text) for name, text in texts.items()}
         except (ValueError, ValidationError, OverflowError) as error:
             raise IncorrectLookupParameters(error) from error
         (first, value), *rest = values.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, Value
@@ -14,6 +14,7 @@ from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session
 from sessions_app.models.invocation import InvocationQuerySet
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import User
+from sessions_app.timing import in_utc
 
 PAGE_SESSIONS = 30
 MOST_SESSIONS = 500
@@ -94,19 +95,7 @@ def _follows(before: str) -> Q:
     """Return a filter for the sessions after the cursor; its first part is the range that the index reads."""
     time, _, key = before.partition("_")
     try:
-        at, pk = _in_utc(datetime.fromisoformat(time)), UUID(key)
+        at, pk = in_utc(datetime.fromisoformat(time)), UUID(key)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(BROKEN) from error
     return Q(updated_at__lte=at) & (Q(updated_at__lt=at) | Q(pk__lt=pk))
-
-
-def _in_utc(time: datetime) -> datetime:
-    """Return the time in UTC: PostgreSQL takes no offsets of 16 hours and more, which Python reads.
-
-    Raises:
-        ValueError: the time has no offset.
-        OverflowError: the time in UTC is not in Python's calendar.
-    """
-    if time.tzinfo is None:
-        raise ValueError("The time has no offset.")
-    return time.astimezone(UTC)

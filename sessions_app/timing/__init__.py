@@ -1,6 +1,6 @@
 """Times and recurrences, parsed from the text of a model or a user. Pure arithmetic, no storage."""
 
-from sessions_app.timing.moments import parse_moment, zone_of
+from sessions_app.timing.moments import in_utc, parse_moment, zone_of
 from sessions_app.timing.recurrence import Crontab, Interval, Recurrence, parse_recurrence
 
-__all__ = ["Crontab", "Interval", "Recurrence", "parse_moment", "parse_recurrence", "zone_of"]
+__all__ = ["Crontab", "Interval", "Recurrence", "in_utc", "parse_moment", "parse_recurrence", "zone_of"]

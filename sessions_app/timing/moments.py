@@ -82,6 +82,18 @@ def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
     return moment
 
 
+def in_utc(time: datetime) -> datetime:
+    """Return the time in UTC: PostgreSQL takes no offsets of 16 hours and more, which Python reads.
+
+    Raises:
+        ValueError: the time has no offset.
+        OverflowError: the time in UTC is not in Python's calendar.
+    """
+    if time.tzinfo is None:
+        raise ValueError("The time has no offset.")
+    return time.astimezone(UTC)
+
+
 def zone_of(name: str) -> ZoneInfo:
     """Return the time zone with this IANA name.
 

@@ -153,7 +153,11 @@ def test_the_pages_of_a_list_have_each_row_once(staff: Client, person: User, mod
     assert len(seen) == len(set(seen)) == 230
 
 
-@pytest.mark.parametrize("position", ["x", "~", "1~2~3", "9" * 40, "%F0%9F%92%A1"])
+FAR_EAST = "2024-01-01T00:00:00%2B23:59~0197b0a2-7c1e-7d42-9d1c-0d2a6c1f3b58"
+"""A position with an offset from UTC that Python reads and PostgreSQL does not."""
+
+
+@pytest.mark.parametrize("position", ["x", "~", "1~2~3", "9" * 40, "%F0%9F%92%A1", FAR_EAST])
 @pytest.mark.parametrize("model", LARGE)
 def test_a_broken_position_leads_to_the_first_page(staff: Client, model: str, position: str) -> None:
     response = staff.get(list_url(model, f"?p={position}"), follow=True)
