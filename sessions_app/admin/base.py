@@ -12,9 +12,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.event_links import find_call
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, session_link, session_url
+from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.models import Artifact, Event, Feedback, Invocation, ScheduledTask, ShareLink, ToolJob
 
 VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"

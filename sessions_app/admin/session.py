@@ -22,7 +22,7 @@ from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.search import cleaned, find_sessions, newest_hits, parse_uuid
-from sessions_app.admin.session_page import load_session_page
+from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
 

@@ -16,7 +16,7 @@ from sessions_app.rendering.failures import once
 from sessions_app.rendering.json_text import indent_json
 
 if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.
-    from sessions_app.admin.session_page import TimelineEntry
+    from sessions_app.admin.session_page.page import TimelineEntry
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)

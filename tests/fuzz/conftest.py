@@ -61,7 +61,7 @@ def marked_rows(errors: Errors) -> None:
     """Expect the log lines of events that pages show as one marked row."""
     errors.expected = (
         "sessions_app.rendering.html",
-        "sessions_app.admin.timeline",
+        "sessions_app.admin.session_page.event_rows",
         "sessions_app.templatetags.audit",
     )
 

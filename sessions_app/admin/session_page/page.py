@@ -10,11 +10,11 @@ from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, S
 from django.db.models.functions import Cast, Left
 from django.http import QueryDict
 
-from sessions_app.admin.event_filter import LAST_PAGE, EventFilter
-from sessions_app.admin.event_links import load_event_links
-from sessions_app.admin.state_snapshot import StateSnapshot, load_state_snapshot
+from sessions_app.admin.session_page.event_links import load_event_links
+from sessions_app.admin.session_page.event_rows import Row, build_row_or_none, read_stored_or_none
+from sessions_app.admin.session_page.page_query import LAST_PAGE, EventFilter
+from sessions_app.admin.session_page.state_snapshot import StateSnapshot, load_state_snapshot
 from sessions_app.admin.stored_events import with_stored
-from sessions_app.admin.timeline import Row, build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, Feedback, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import elapsed_time

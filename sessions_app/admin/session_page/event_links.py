@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from django.db.models import F, Func, JSONField, Q
 
-from sessions_app.admin.timeline import EventLinks, call_ids, mapping
+from sessions_app.admin.session_page.event_rows import EventLinks, call_ids, mapping
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
 
