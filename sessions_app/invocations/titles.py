@@ -15,7 +15,7 @@ from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db.leases import Claim, Used, add_used
 from sessions_app.db.threads import in_thread
-from sessions_app.history.model_usage import cost_of, tokens_of
+from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.live.process import live
 from sessions_app.models import Event, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource

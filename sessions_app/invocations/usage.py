@@ -11,7 +11,7 @@ from runtime.events.event import Event
 from sessions_app.conf import Conf
 from sessions_app.db.leases import Used
 from sessions_app.errors import LimitExceededError
-from sessions_app.history.model_usage import cost_of, tokens_of
+from sessions_app.history.costs import cost_of, tokens_of
 
 
 class Spending:

@@ -16,8 +16,8 @@ from runtime.events import Event
 from runtime.events.allowances import withdrawn_tool
 from runtime.sessions.state import State
 from sessions_app.conf import conf
+from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
-from sessions_app.history.model_usage import cost_of, tokens_of
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.blocks import (
     Block,
