@@ -13,20 +13,22 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import download_url
 from sessions_app.models import Artifact
 
 
 @admin.register(Artifact)
-class ArtifactAdmin(SessionRowAdmin):
+class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     """Artifacts, newest first. The permission to view artifacts includes the download."""
 
     list_display = (
         "filename", "version", "of_session", "user", "mime_type", "readable_size", "short_sha256",
         "created_at", "download",
     )  # fmt: skip
-    list_filter = (("app_name", admin.AllValuesFieldListFilter), "part_kind", "created_at")
+    list_filter = (SessionAppFilter, "part_kind", "created_at")
     list_select_related = ("session", "user")
     ordering = ("-id",)
     search_fields = ("filename", "=sha256", "session__title", "session__key")

@@ -7,18 +7,20 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.models import Feedback
 from sessions_app.rendering.audit_values import excerpt, status_badge
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(SessionRowAdmin):
+class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     """Opinions of people, newest first."""
 
     list_display = ("id", "badge", "short_comment", "of_session", "app", "answer", "user", "updated_at")
-    list_filter = ("rating", ("session__app_name", admin.AllValuesFieldListFilter), "updated_at")
+    list_filter = ("rating", AppFilter, "updated_at")
     list_select_related = ("session", "user")
     ordering = ("-id",)
     search_fields = ("comment", "session__title", "session__key")

@@ -52,7 +52,7 @@ class KeysetChangeList(ChangeList):
         self.result_count = self.full_result_count = len(shown)
         self.show_admin_actions = self.can_show_all = self.multi_page = False
         self.paginator = Paginator(shown, self.list_per_page)
-        self.model_admin.attach_hits(shown, self.query)
+        self.model_admin.attach_hits(request, shown, self.query)
 
     @property
     def _fields(self) -> list[str]:
@@ -97,7 +97,7 @@ class KeysetAdmin(ReadOnlyAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return KeysetChangeList
 
-    def attach_hits(self, rows: list[Any], query: str) -> None:
+    def attach_hits(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Give each row that a search has found its `hit`: the place in the text, with the words marked."""
 
 

@@ -13,14 +13,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.actors import Actor
-from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold
 
 
 @admin.register(LegalHold)
-class LegalHoldAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
+class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
     """Holds, newest first."""
 
     action = ActionKind.LIFT

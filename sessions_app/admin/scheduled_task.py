@@ -8,7 +8,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app import client_ids
+from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import CallRowMixin, SessionRowAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.models import Invocation, ScheduledTask
 from sessions_app.rendering.audit_values import excerpt, status_badge
@@ -17,11 +19,11 @@ SHOWN_RUNS = 20
 
 
 @admin.register(ScheduledTask)
-class ScheduledTaskAdmin(CallRowMixin, SessionRowAdmin):
+class ScheduledTaskAdmin(CallRowMixin, KeysetAdmin, SessionRowAdmin):
     """Scheduled tasks, newest first."""
 
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
-    list_filter = (("session__app_name", admin.AllValuesFieldListFilter), "next_at", "cancelled_at")
+    list_filter = (AppFilter, "next_at", "cancelled_at")
     ordering = ("-id",)
     search_fields = ("task", "=call_id", "=invocation_id", "session__title", "session__key")
     fields = (

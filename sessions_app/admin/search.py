@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -40,7 +41,24 @@ def words_of(term: str) -> SearchQuery:
     return SearchQuery(term, config=CONFIG, search_type="plain")
 
 
-def find_sessions(term: str) -> set[UUID]:
+@dataclass(frozen=True)
+class FoundSessions:
+    """Sessions that a search has found.
+
+    Attributes:
+        newest_texts: the newest event with the words in its text, of each session that has one.
+    """
+
+    ids: set[UUID]
+    newest_texts: dict[UUID, int]
+
+    def hits_in(self, sessions: Iterable[Session], term: str) -> dict[UUID, SafeString]:
+        """Return the place in the newest matching text of each of these sessions."""
+        shown = {pk: session.pk for session in sessions if (pk := self.newest_texts.get(session.pk))}
+        return {shown[pk]: hit for pk, hit in hits_in(shown, term).items()}
+
+
+def find_sessions(term: str) -> FoundSessions:
     """Return the sessions with the term in a text or title, and those that an id, key or user names."""
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     parts = [
@@ -48,7 +66,10 @@ def find_sessions(term: str) -> set[UUID]:
         _newest(Session.objects.filter(**named), "-updated_at").values_list("pk"),
         _newest(Event.objects.filter(event_id=term), "-pk").values_list("session_id"),
     ]
-    return {pk for (pk,) in _union(parts)} | {session_id for session_id, _ in _events_with(term)}
+    newest_texts: dict[UUID, int] = {}
+    for session_id, pk in _events_with(term):
+        newest_texts.setdefault(session_id, pk)
+    return FoundSessions({pk for (pk,) in _union(parts)} | set(newest_texts), newest_texts)
 
 
 def find_events(term: str) -> set[int]:
@@ -89,16 +110,6 @@ def find_jobs(term: str) -> set[UUID]:
         ToolJob.objects.filter(session__in=_sessions_named(term)),
     ]
     return {pk for (pk,) in _union(_newest(part, "-created_at").values_list("pk") for part in jobs)}
-
-
-def newest_hits(sessions: Iterable[Session], term: str) -> dict[UUID, SafeString]:
-    """Return the place in the newest matching text of each session."""
-    shown = {session.pk for session in sessions}
-    newest: dict[UUID, int] = {}
-    for session_id, pk in _events_with(term):
-        newest.setdefault(session_id, pk)
-    wanted = {pk: session_id for session_id, pk in newest.items() if session_id in shown}
-    return {wanted[pk]: hit for pk, hit in hits_in(wanted, term).items()}
 
 
 def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.search import cleaned, find_sessions, newest_hits, parse_uuid
+from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
@@ -77,10 +77,14 @@ class SessionAdmin(KeysetAdmin):
         self, request: HttpRequest, queryset: QuerySet[Session], search_term: str
     ) -> tuple[QuerySet[Session], bool]:
         term = cleaned(search_term)
-        return (queryset.filter(pk__in=find_sessions(term)) if term else queryset), False
+        if not term:
+            return queryset, False
+        request.found_sessions = find_sessions(term)  # type: ignore[attr-defined]
+        return queryset.filter(pk__in=request.found_sessions.ids), False  # type: ignore[attr-defined]
 
-    def attach_hits(self, rows: list[Any], query: str) -> None:
-        hits = newest_hits(rows, cleaned(query)) if cleaned(query) else {}
+    def attach_hits(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+        found = getattr(request, "found_sessions", None)
+        hits = found.hits_in(rows, cleaned(query)) if found else {}
         for session in rows:
             session.hit = hits.get(session.pk)
 

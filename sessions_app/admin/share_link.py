@@ -10,14 +10,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.actors import Actor
+from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.models import ActionKind, ShareLink
 from sessions_app.sharing import revoke_links
 
 
 @admin.register(ShareLink)
-class ShareLinkAdmin(ConfirmedActionAdmin, SessionRowAdmin):
+class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
     """Links, newest first. Their tokens are not shown: staff read sessions here."""
 
     action = ActionKind.REVOKE
@@ -30,7 +32,7 @@ class ShareLinkAdmin(ConfirmedActionAdmin, SessionRowAdmin):
     )
     list_display = ("id", "of_session", "app", "shared_by", "created_at", "revoked_at", "revoked_by_name")
     list_filter = (
-        ("session__app_name", admin.AllValuesFieldListFilter),
+        AppFilter,
         ("revoked_at", admin.EmptyFieldListFilter),
         "created_at",
     )

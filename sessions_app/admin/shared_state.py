@@ -6,7 +6,9 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.models import AppState, UserState
 from sessions_app.rendering.audit_values import json_block
 
@@ -33,10 +35,11 @@ class AppStateAdmin(SharedStateAdmin):
 
 
 @admin.register(UserState)
-class UserStateAdmin(SharedStateAdmin):
+class UserStateAdmin(KeysetAdmin, SharedStateAdmin):
     """State under the `user:` prefix."""
 
     list_display = ("user", "app_name", "keys")
-    list_filter = (("app_name", admin.AllValuesFieldListFilter),)
+    list_filter = (SessionAppFilter,)
     list_select_related = ("user",)
+    ordering = ("-id",)
     fields = ("user", "app_name", "values")

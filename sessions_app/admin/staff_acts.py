@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from sessions_app import actors
-from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.client_address import client_address
 from sessions_app.models import ActionKind, StaffAct
 
@@ -60,7 +60,7 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(StaffAct)
-class StaffActAdmin(ReadOnlyAdmin):
+class StaffActAdmin(KeysetAdmin):
     """Acts, newest first."""
 
     list_display = ("at", "actor_name", "action", "subject_kind", "subject_id", "address", "reason")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.data_protection.counts import as_text
 from sessions_app.models import Tombstone
 
 
 @admin.register(Tombstone)
-class TombstoneAdmin(ReadOnlyAdmin):
+class TombstoneAdmin(KeysetAdmin):
     """Erasures, newest first. One without an end was interrupted, or goes on."""
 
     list_display = ("kind", "subject_id", "user_id", "erased", "started_at", "finished_at", "by")

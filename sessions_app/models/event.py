@@ -41,6 +41,10 @@ class EventKind(models.TextChoices):
     STATE = "state"
 
 
+RARE_KINDS = (EventKind.ERROR, EventKind.STATE)
+"""Kinds of which the newest events may have none, so that a list needs an index for them."""
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     """Parts of a session's log."""
 
@@ -131,7 +135,7 @@ class Event(models.Model):
             models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
             GinIndex(_WORDS, name="event_words", condition=Q(text__isnull=False)),
             HashIndex(fields=["event_id"], name="event_by_id"),  # an id may be too long for a B-tree
-            models.Index(fields=["-id"], name="event_errors", condition=Q(kind=EventKind.ERROR)),
+            models.Index(fields=["kind", "-id"], name="event_of_rare_kind", condition=Q(kind__in=RARE_KINDS)),
         ]
 
     def __str__(self) -> str:

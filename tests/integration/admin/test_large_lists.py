@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -16,7 +17,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.models import Event, Invocation, Session
-from tests.integration.admin.audit_rows import append_event, make_job, page_of, read, sign_in
+from tests.integration.admin.audit_rows import (
+    append_event,
+    create_one_of_each,
+    make_job,
+    page_of,
+    read,
+    sign_in,
+)
 from tests.integration.tampering import tamper
 
 pytestmark = pytest.mark.django_db
@@ -71,6 +79,7 @@ def queries() -> list[str]:
         list_url("event"),
         list_url("event", f"?p={last.pk}"),
         list_url("event", "?kind=error"),
+        list_url("event", "?kind=state"),
         list_url("event", "?session__app_name=shop"),
         list_url("invocation"),
         list_url("invocation", "?status__exact=failed"),
@@ -82,6 +91,23 @@ def queries() -> list[str]:
         page_of(session, "?at=7"),
         reverse("admin:sessions_app_tooljob_change", args=[job.pk]),
     ]
+
+
+def test_no_list_of_the_audit_counts_its_rows_or_skips_pages(admin_client: Client, session: Session) -> None:
+    create_one_of_each(session, session.user)
+    models = {
+        model._meta.model_name for model in admin.site._registry if model._meta.app_label == "sessions_app"
+    }
+    for model in models - {"appstate"}:  # one row for each app
+        for statement in statements_of(admin_client, list_url(str(model))):
+            assert "COUNT(" not in statement and "OFFSET" not in statement, (model, statement)
+
+
+def test_a_search_of_sessions_looks_for_the_words_once(staff: Client, session: Session) -> None:
+    append_event(session, {"text": "a lamp"})
+    found = statements_of(staff, list_url("session", "?q=lamp"))
+    looked = [one for one in found if "@@" in one and one.startswith('SELECT "sessions_app_event"')]
+    assert len(looked) == len(set(looked)) == 2, looked  # in the newest events, then in all
 
 
 @pytest.mark.usefixtures("sample")
