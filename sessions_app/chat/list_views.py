@@ -42,7 +42,7 @@ async def session_page_of(person: User, request: HttpRequest) -> SessionPage:
     """
     query = request.GET.get("q", "")
     if query:
-        return SessionPage(await in_thread(search_sessions, person, query))
+        return SessionPage(await in_thread(search_sessions, person, query), is_search=True)
     before, rows = request.GET.get("before", ""), request.GET.get("rows", "")
     is_archive = "archived" in request.GET
     return await in_thread(list_sessions, person, before=before, archived=is_archive, rows=rows)

@@ -12,6 +12,7 @@ from typing import Any
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererProtocol
@@ -124,7 +125,7 @@ def _cell(
 def _table_open(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    return '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>\n'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escapeHtml(gettext("Table"))}"><table>\n'
 
 
 def _table_close(

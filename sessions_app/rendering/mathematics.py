@@ -11,6 +11,7 @@ from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
+from django.utils.translation import gettext
 from latex2mathml.converter import convert_to_element
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
@@ -136,7 +137,8 @@ def _formula(
         html = f"<code>{escapeHtml(source)}</code>"
     if not token.block:
         return html
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="Formula">{html}</div>\n'
+    label = escapeHtml(gettext("Formula"))
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{html}</div>\n'
 
 
 def _mathml(source: str, is_display: bool) -> str | None:

@@ -30,10 +30,12 @@ class SessionPage:
 
     Attributes:
         before: cursor of the next page; empty on the last one.
+        is_search: True when the sessions were found by a search, whose order is not that of days.
     """
 
     sessions: list[Session]
     before: str = ""
+    is_search: bool = False
 
 
 def list_sessions(person: User, *, before: str = "", archived: bool = False, rows: str = "") -> SessionPage:

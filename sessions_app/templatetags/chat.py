@@ -11,9 +11,10 @@ from django.utils.translation import get_language_info
 
 from sessions_app import languages, sentences
 from sessions_app.conf import conf
-from sessions_app.models import ToolJob
+from sessions_app.models import Session, ToolJob
 from sessions_app.rendering import render_job, render_markdown
 from sessions_app.rendering.outline import label
+from sessions_app.session_list.days import group_of
 
 register = template.Library()
 
@@ -28,6 +29,12 @@ def markdown(text: str) -> SafeString:
 def job_card(job: ToolJob) -> SafeString:
     """Render the card of a job."""
     return render_job(job)
+
+
+@register.filter
+def group_heading(session: Session) -> str:
+    """Return the heading of the session's group in the list."""
+    return group_of(session)
 
 
 @register.filter

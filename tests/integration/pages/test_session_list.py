@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -56,6 +56,30 @@ def test_pinned_sessions_lead_and_archived_ones_have_a_list_of_their_own(
     assert change(browser_of_person, first, "unpin") == change(browser_of_person, third, "unarchive") == 204
     assert listed(browser_of_person) == ["Third", "Second", "First"]
     assert second.title in titles(browser_of_person.get("/").content.decode())
+
+
+def headings(client: Client, **query: str) -> list[str]:
+    html = client.get("/chats/", query).content.decode()
+    return re.findall(r'<div role="heading" aria-level="3">([^<]*)<', html)
+
+
+def test_the_list_is_grouped_by_the_days_of_the_readers_calendar(
+    browser_of_person: Client, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    midnight_in_tokyo = datetime(2026, 3, 10, 15, tzinfo=UTC)
+    ages = {"Long ago": 3_000, "Last month": 24 * 30, "This week": 24 * 3, "Yesterday": 1, "Now": 0}
+    for title, hours in ages.items():
+        used_at = midnight_in_tokyo - timedelta(hours=hours)
+        Session.objects.filter(pk=make(person, title).pk).update(updated_at=used_at)
+    make(person, "Kept", is_pinned=True)
+    monkeypatch.setattr(timezone, "now", lambda: midnight_in_tokyo + timedelta(minutes=5))
+    in_utc = headings(browser_of_person)
+    browser_of_person.cookies["adk_time_zone"] = "Asia/Tokyo"
+    browser_of_person.cookies["django_language"] = "de"
+    in_tokyo = headings(browser_of_person)
+    assert in_utc == ["Pinned", "Today", "Previous 7 days", "February 2026", "November 2025"]
+    assert in_tokyo == ["Angeheftet", "Heute", "Gestern", "Letzte 7 Tage", "Februar 2026", "November 2025"]
+    assert headings(browser_of_person, q="Yesterday") == []
 
 
 @pytest.mark.parametrize(("rows", "length"), [("", 30), ("1", 30), ("31", 31), ("40", 33), ("999999999", 33)])

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import translation
 
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
@@ -495,3 +496,9 @@ def test_answers_of_a_job_are_shown_escaped_with_author_and_time() -> None:
 
 def job_row(**fields: Any) -> ToolJob:
     return ToolJob(session_id=SESSION, call_id="c1", tool_name="write_report", **fields)
+
+
+def test_regions_that_scroll_are_named_in_the_language_of_the_reader() -> None:
+    with translation.override("de"):
+        html = render_markdown("| a |\n|---|\n| b |\n\n$$\nx\n$$\n")
+    assert re.findall(r'role="region" aria-label="(.*?)"', html) == ["Tabelle", "Formel"]

@@ -1,14 +1,12 @@
-// List of the person's chats: groups by day, search, further pages, and what changes meanwhile.
+// List of the person's chats: search, further pages, and what changes meanwhile.
 
-import { make, parse } from "./dom.js";
-import { locale, plural, t } from "./language.js";
-import { showLocalTimes, timeOf } from "./times.js";
+import { parse } from "./dom.js";
+import { plural } from "./language.js";
+import { showLocalTimes } from "./times.js";
 
 const NEWS_DELAY = 300;
 const SEARCH_DELAY = 200;
 const IN_USE_DELAY = 1000;
-const DAY = 86400000;
-const month = new Intl.DateTimeFormat(locale, { month: "long", year: "numeric" });
 
 export class Chats {
   #timer = 0;
@@ -102,32 +100,6 @@ export class Chats {
     const current = this.body.querySelector(`[data-id="${this.currentId}"] a`);
     current?.setAttribute("aria-current", "page");
     if (current) this.onTitle(current.querySelector(".item-title").textContent);
-    this.body.querySelectorAll(".group").forEach((heading) => heading.remove());
-    if (!this.#query) addGroups(this.body.querySelectorAll(".chat"));
     showLocalTimes(this.body);
   }
-}
-
-function addGroups(items) {
-  let last = "";
-  for (const item of items) {
-    const name = "pinned" in item.dataset ? t("Pinned") : dayName(new Date(timeOf(item)));
-    if (name !== last) {
-      const heading = make("div", "", name);
-      heading.setAttribute("role", "heading");
-      heading.setAttribute("aria-level", "3");
-      const row = make("li", "group");
-      row.append(heading);
-      item.before(row);
-    }
-    last = name;
-  }
-}
-
-function dayName(date) {
-  const today = new Date().setHours(0, 0, 0, 0);
-  const days = Math.round((today - new Date(date).setHours(0, 0, 0, 0)) / DAY);
-  if (days <= 0) return t("Today");
-  if (days === 1) return t("Yesterday");
-  return days <= 7 ? t("Previous 7 days") : month.format(date);
 }

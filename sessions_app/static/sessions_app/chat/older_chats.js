@@ -5,7 +5,9 @@ export function append(list, page, link) {
   link.remove();
   page.querySelector(".no-chats")?.remove();
   const first = page.querySelector(".chat");
-  list.querySelector(".chats").append(...page.querySelectorAll(".chat"));
+  const [shown, added] = [[...list.querySelectorAll(".group")].at(-1), page.querySelector(".group")];
+  if (shown && shown.textContent === added?.textContent) added.remove(); // the page begins within a group
+  list.querySelector(".chats").append(...page.querySelectorAll(".chats > li"));
   list.append(page);
   list.querySelector(".chats ~ .chats")?.remove();
   return first;

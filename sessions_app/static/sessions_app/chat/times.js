@@ -16,11 +16,6 @@ export function showLocalTimes(root) {
   }
 }
 
-/** Return the time that an element shows, in milliseconds. */
-export function timeOf(item) {
-  return Date.parse(item.querySelector("time").dateTime);
-}
-
 /** Show the elapsed time of running and finished work. */
 export function showElapsed(root) {
   for (const time of root.querySelectorAll("time.elapsed")) {
