@@ -7,8 +7,6 @@ const HAS_KEYBOARD = matchMedia("(hover: hover)");
 export class Composer {
   #isComposing = false;
   #runningId = null;
-  #draft;
-  #slot;
 
   /**
    * @param files - Uploads for the text.
@@ -21,9 +19,9 @@ export class Composer {
     this.field = form.querySelector("textarea");
     this.sendButton = form.querySelector("#send");
     this.stopButton = form.querySelector("#stop");
-    this.#draft = { storage, name: "draft" };
+    this.draft = { storage, name: "draft" };
     this.onSend = onSend;
-    this.#open(this.#draft);
+    this.open(this.draft);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
@@ -54,28 +52,19 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Switch to another text, kept in the slot `{ storage, name }`, which starts as `text` and `files`. The draft stays. */
-  switchTo(slot, text, files) {
-    this.#open(slot, text, files);
-    this.field.focus();
-    this.field.setSelectionRange(this.field.value.length, this.field.value.length);
+  /** Show the text that is kept in the slot `{ storage, name }`, which starts as `text` and `files`. Other texts stay. */
+  open(slot, text = "", files = []) {
+    this.slot = slot;
+    this.field.value = slot.storage.get(slot.name) ?? text;
+    this.files.open(slot, files);
+    this.#refresh();
   }
 
   /** Keep the draft elsewhere from now on. */
   moveDraft(storage) {
-    for (const name of ["draft", "files:draft"]) this.#draft.storage.set(name, "");
-    this.#draft.storage = storage;
+    for (const name of ["draft", "files:draft"]) this.draft.storage.set(name, "");
+    this.draft.storage = storage;
     this.files.update();
-  }
-
-  /** Discard the current text and its files and return to the draft; with `keepsText`, append them to the draft. */
-  returnToDraft({ keepsText = false } = {}) {
-    const text = this.field.value;
-    this.files.close(this.#draft, { keepsFiles: keepsText });
-    this.#slot.storage.set(this.#slot.name, "");
-    this.#open(this.#draft);
-    if (keepsText) this.field.value = [this.field.value, text].filter(Boolean).join("\n");
-    this.#refresh();
   }
 
   /** Enable the stop button again after a failed request. */
@@ -87,13 +76,6 @@ export class Composer {
   close() {
     this.field.disabled = true;
     this.running = null;
-    this.#refresh();
-  }
-
-  #open(slot, text = "", files = []) {
-    this.#slot = slot;
-    this.field.value = slot.storage.get(slot.name) ?? text;
-    this.files.open(slot, files);
     this.#refresh();
   }
 
@@ -110,7 +92,7 @@ export class Composer {
     const files = this.files.take();
     if (!files) return;
     this.field.value = "";
-    this.files.open(this.#slot);
+    this.files.open(this.slot);
     this.#refresh();
     this.field.focus();
     this.onSend(text, files);
@@ -118,7 +100,7 @@ export class Composer {
 
   #refresh() {
     const isEmpty = !this.field.value.trim() && this.files.isEmpty;
-    this.#slot.storage.set(this.#slot.name, this.field.value);
+    this.slot.storage.set(this.slot.name, this.field.value);
     this.sendButton.disabled = isEmpty || this.field.disabled;
     this.stopButton.hidden = !this.#runningId;
     this.sendButton.hidden = this.#runningId !== null && isEmpty;

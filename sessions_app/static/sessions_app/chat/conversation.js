@@ -5,7 +5,6 @@ import { addCodeHeads } from "./code.js";
 import { parse } from "./dom.js";
 import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
 import { mute } from "./mute.js";
-import { quietRetriedErrors } from "./retried.js";
 import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";
 
@@ -96,8 +95,14 @@ export class Conversation {
 
   // Parts of the page that depend on the rows before or after them.
   #update() {
-    quietRetriedErrors(this.findAll("article[data-seq]:not([hidden])"));
+    this.#quietErrors();
     this.#foldRuns();
+  }
+
+  async #quietErrors() {
+    if (!this.find("article[data-error]")) return;
+    const { quietRetriedErrors } = await import("./retried.js");
+    quietRetriedErrors(this.findAll("article[data-seq]:not([hidden])"));
   }
 
   async #foldRuns() {

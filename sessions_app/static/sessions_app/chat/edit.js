@@ -44,7 +44,10 @@ export class Edit {
     this.bar.hidden = false;
     this.composer.field.setAttribute("aria-describedby", "editing-text");
     const slot = { storage: this.storage, name: `${EDITED}:${invocation}` };
-    this.composer.switchTo(slot, article.querySelector(".said")?.textContent ?? "", filesOf(article));
+    const { composer } = this;
+    composer.open(slot, article.querySelector(".said")?.textContent, filesOf(article));
+    composer.field.focus();
+    composer.field.setSelectionRange(composer.field.value.length, composer.field.value.length);
   }
 
   #cancel() {
@@ -53,14 +56,14 @@ export class Edit {
     article.querySelector("button[data-edit]").focus();
   }
 
-  #end(options) {
+  #end({ keepsText = false } = {}) {
     if (!this.#article) return;
     delete this.#article.dataset.editing;
     this.#article = null;
     this.storage.set(EDITED, "");
     this.bar.hidden = true;
     this.composer.field.removeAttribute("aria-describedby");
-    this.composer.returnToDraft(options);
+    returnToDraft(this.composer, keepsText);
   }
 
   // Continue an edit after a reload of the page.
@@ -75,8 +78,30 @@ export class Edit {
   }
 }
 
-/** Return the files of a message, as the composer lists them. */
-export function filesOf(article) {
+/** Return text, invocation and files of the message that started an invocation, to send them again. */
+export function repeated(conversation, invocationId) {
+  const message = conversation.articlesOf(invocationId).find((article) => article.matches(".person"));
+  return [message.querySelector(".said")?.textContent ?? "", invocationId, filesOf(message)];
+}
+
+// Discard the edited text and its files, or append them to the draft.
+async function returnToDraft(composer, keepsText) {
+  const { field, files, slot } = composer;
+  const [text, attached] = [field.value, files.forget()];
+  slot.storage.set(slot.name, "");
+  composer.open(composer.draft);
+  if (keepsText) {
+    field.value = [field.value, text].filter(Boolean).join("\n");
+    files.items.push(...attached);
+    files.update();
+  } else if (attached.length) {
+    const { discard } = await import("./upload_files.js");
+    attached.forEach((file) => discard(files, file));
+  }
+}
+
+// Return the files of a message, as the composer lists them.
+function filesOf(article) {
   return [...article.querySelectorAll(".files > li")].map((row) => ({
     name: row.dataset.name,
     version: Number(row.dataset.version),

@@ -7,7 +7,6 @@ import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
 import { Conversation, embeddedInvocations } from "./conversation.js";
-import { parse } from "./dom.js";
 import { setUpFiles } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { t } from "./language.js";
@@ -141,10 +140,8 @@ const handlers = {
     });
     outbox.reconcile(frame.event.invocationId);
     outcomes?.refresh(frame.event.invocationId);
-    if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
-    loadAnswers();
-    actions.update();
-    if (byId("state")) showState(frame);
+    completeRows();
+    if (byId("state")) import("./state.js").then(({ showStateDelta }) => showStateDelta(byId("state"), frame));
     if (byId(`event-${frame.seq}`)) scroll.offerNewest();
     withNews(() => news.update());
   },
@@ -234,12 +231,6 @@ async function loadAnswers() {
   if (conversation.find(ANSWERS)) (await answersOnce()).update();
 }
 
-async function showState({ seq, html, event }) {
-  const rows = byId(`event-${seq}`) ?? parse(html);
-  const { showStateDelta } = await import("./state.js");
-  showStateDelta(byId("state"), rows, event.actions.stateDelta);
-}
-
 // Request what is missing, but not again for every frame that arrives before the response.
 function onGap(request) {
   if (Date.now() - lastGapRequest < GAP_REQUEST_INTERVAL) return;
@@ -263,14 +254,14 @@ function showOutcome(frame) {
   if (frame.status === "failed" || frame.status === "cancelled") loadOutcomes();
 }
 
-// Load the outcomes of invocations that ended while the page was disconnected; pages of the log contain them.
+// Show the outcomes of invocations that ended while the page was disconnected.
 async function readOutcomes(seq) {
   const updated = updatedSinceReady;
-  const response = await fetch(`${eventsUrl}?before=${seq + 1}`);
-  if (!response.ok || updated !== updatedSinceReady) return;
+  const { readInvocations } = await import("./missed_outcomes.js");
+  const frames = await readInvocations(eventsUrl, seq);
+  if (updated !== updatedSinceReady) return;
   // Frames that arrived during the request are newer than the response.
-  const frames = embeddedInvocations(parse(await response.text())).filter(({ id }) => !updated.has(id));
-  frames.forEach((frame) => handleInvocation(frame, { isEarlier: updated.size > 0 }));
+  for (const frame of frames) if (!updated.has(frame.id)) handleInvocation(frame, { isEarlier: updated.size > 0 });
 }
 
 function send(text, replaces, files) {
@@ -279,13 +270,17 @@ function send(text, replaces, files) {
   scroll.toEnd();
 }
 
+// Show what rows of the log have only on this page: their actions, jobs and forms.
+function completeRows() {
+  actions.update();
+  if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
+  loadAnswers();
+}
 
 // Follow events that were loaded by HTTP, with their invocations.
 function showLoaded(frames) {
   frames.forEach((frame) => showOutcome({ ...frame, isEarlier: true }));
-  actions.update();
-  if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
-  loadAnswers();
+  completeRows();
   if (!byId("earlier").hidden) loadEarlier();
   if (loadAlternatives.isStarted) loadAlternatives().then((alternatives) => alternatives.place());
 }
@@ -301,10 +296,9 @@ async function startEdit(article) {
 }
 
 async function regenerate(invocationId) {
-  const { filesOf } = await import("./edit.js");
+  const { repeated } = await import("./edit.js");
   if (!mayEdit()) return;
-  const message = conversation.articlesOf(invocationId).find((article) => article.matches(".person"));
-  send(message.querySelector(".said")?.textContent ?? "", invocationId, filesOf(message));
+  send(...repeated(conversation, invocationId));
   takeFocus();
 }
 

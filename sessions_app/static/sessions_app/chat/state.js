@@ -1,10 +1,11 @@
 // State panel: updated from the state deltas of events.
 
-import { make, makeAuto } from "./dom.js";
+import { make, makeAuto, parse } from "./dom.js";
 
-/** Apply a state delta to the panel. The values to display are in the HTML of the event. */
-export function showStateDelta(panel, eventHtml, delta) {
-  for (const chip of eventHtml.querySelectorAll(".chips > li")) {
+/** Apply the state delta of an event to the panel. The values to display are in the HTML of the event. */
+export function showStateDelta(panel, { html, event }) {
+  const delta = event.actions.stateDelta;
+  for (const chip of parse(html).querySelectorAll(".chips > li")) {
     const { key } = chip.dataset;
     const row = findOrAddRow(panel, key);
     row.querySelector("dd").textContent = chip.querySelector("span").textContent;

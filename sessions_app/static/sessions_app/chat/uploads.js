@@ -44,24 +44,15 @@ export class Uploads {
       this.onProblem(isFailed ? t("Remove the file that was not uploaded, or try again.") : t("Wait until the files are uploaded."));
       return null;
     }
-    const files = this.items;
-    this.#forget();
-    return files;
+    return this.forget();
   }
 
-  /** Forget the files of an edit that ended; with `keepsFiles`, add them to the files of `slot`. */
-  async close(slot, { keepsFiles = false } = {}) {
+  /** Return the files, and forget them. */
+  forget() {
     const files = this.items;
-    this.#forget();
-    this.open(slot);
-    if (!files.length) return;
-    if (keepsFiles) {
-      this.items.push(...files);
-      this.update();
-    } else {
-      const { discard } = await import("./upload_files.js");
-      files.forEach((file) => discard(this, file));
-    }
+    this.#slot.storage.set(`files:${this.#slot.name}`, "");
+    this.#lists.delete(this.#slot.name);
+    return files;
   }
 
   /** Upload files; those beyond a limit are refused in words. */
@@ -85,11 +76,6 @@ export class Uploads {
     this.onChange();
     if (this.isEmpty) this.region.replaceChildren();
     else (await import("./upload_files.js")).show(this);
-  }
-
-  #forget() {
-    this.#slot.storage.set(`files:${this.#slot.name}`, "");
-    this.#lists.delete(this.#slot.name);
   }
 }
 

@@ -1,0 +1,10 @@
+// Outcomes of invocations that ended while the page was disconnected.
+
+import { embeddedInvocations } from "./conversation.js";
+import { parse } from "./dom.js";
+
+/** Return the invocations of the page of the log that ends with the event `seq`; none when the request failed. */
+export async function readInvocations(url, seq) {
+  const response = await fetch(`${url}?before=${seq + 1}`);
+  return response.ok ? embeddedInvocations(parse(await response.text())) : [];
+}
