@@ -1,22 +1,54 @@
-"""Actors: who asks for an act. An actor carries a snapshot of the name, which survives the account."""
+"""Acts and their actors: who asks for an act. An actor carries a snapshot of the name, which survives the account."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import models
 
+if TYPE_CHECKING:  # At run time the users' models are not loaded yet.
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
 NAME_LENGTH = 254
+_address: ContextVar[str] = ContextVar("address of the client", default="")
 
 
 class ActorKind(models.TextChoices):
-    """Kinds of actors: a person acts in conversations of their own, staff act in the admin."""
+    """Kinds of actors: a person acts in conversations of their own, staff act in the admin.
+
+    A job answers its call, a schedule wakes an agent, an agent calls a tool, and the site is code of the project.
+    """
 
     PERSON = "person"
     STAFF = "staff"
+    JOB = "job"
+    SCHEDULE = "schedule"
+    AGENT = "agent"
+    SITE = "site"
+
+
+class ActionKind(models.TextChoices):
+    """Kinds of acts."""
+
+    ADD = "add"
+    CHANGE = "change"
+    DELETE = "delete"
+    RESTORE = "restore"
+    STOP = "stop"
+    RETRY = "retry"
+    REWIND = "rewind"
+    SWITCH = "switch"
+    ANSWER = "answer"
+    WITHDRAW = "withdraw"
+    LIFT = "lift"
+    SHARE = "share"
+    REVOKE = "revoke"
 
 
 @dataclass(frozen=True)
@@ -25,18 +57,82 @@ class Actor:
 
     Attributes:
         name: the name at the time of the act.
+        user_pk: primary key of the user; None when the actor is no user.
         address: the IP address that the act came from; empty when it is not recorded.
+        key: what else identifies the actor, such as the id of a job.
     """
 
     kind: ActorKind
     name: str
     user_pk: Any = None
     address: str = ""
+    key: str = ""
+
+    def columns(self) -> dict[str, str | None]:
+        """Return the columns of `sessions_app.models.actor_columns` for this actor."""
+        return {
+            "actor_kind": self.kind.value,
+            "actor_id": (self.key if self.user_pk is None else str(self.user_pk))[:64],
+            "actor_name": self.name[:NAME_LENGTH],
+            "address": _without_zone(self.address),
+        }
+
+
+SITE = Actor(ActorKind.SITE, "site")
+"""The site's own code, such as a webhook."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """An act on a session or on something of it.
+
+    Attributes:
+        subject: kind and key of the row that the act is about, such as `("invocation", "e-1")`.
+    """
+
+    by: Actor
+    action: ActionKind
+    subject: tuple[str, str]
+    reason: str = ""
+
+    def columns(self) -> dict[str, str | None]:
+        """Return the columns of a `SessionAct` but those of its place."""
+        kind, key = self.subject
+        about = {
+            "action": self.action.value,
+            "subject_kind": kind,
+            "subject_id": key[:128],
+            "reason": self.reason,
+        }
+        return {**self.by.columns(), **about}
+
+
+def _without_zone(address: str) -> str | None:
+    """Return an address as PostgreSQL holds it, without the zone of a link-local one; None for another text."""
+    try:
+        return str(ip_address(address.partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def act_from(address: str) -> None:
+    """Note the address for the acts of persons in this task, which nothing else shares."""
+    _address.set(address)
+
+
+@contextmanager
+def acting_from(address: str) -> Iterator[None]:
+    """Note the address for the acts of persons in this block."""
+    token = _address.set(address)
+    try:
+        yield
+    finally:
+        _address.reset(token)
 
 
 def person(user: AbstractBaseUser | AnonymousUser) -> Actor:
     """Return the user as the author of an act in a conversation of the user."""
-    return Actor(ActorKind.PERSON, user.get_username()[:NAME_LENGTH], user.pk)
+    return Actor(ActorKind.PERSON, user.get_username()[:NAME_LENGTH], user.pk, _address.get())
 
 
 def person_with(user_pk: Any) -> Actor:
@@ -47,3 +143,18 @@ def person_with(user_pk: Any) -> Actor:
 def staff(user: AbstractBaseUser | AnonymousUser, address: str) -> Actor:
     """Return the member of staff as the author of an act in the admin."""
     return Actor(ActorKind.STAFF, user.get_username()[:NAME_LENGTH], user.pk, address)
+
+
+def agent(name: str) -> Actor:
+    """Return the agent that calls a tool."""
+    return Actor(ActorKind.AGENT, name)
+
+
+def job(job_id: object, tool_name: str) -> Actor:
+    """Return the job that answers its call."""
+    return Actor(ActorKind.JOB, tool_name, key=str(job_id))
+
+
+def schedule(task_id: int, agent_name: str) -> Actor:
+    """Return the scheduled task that wakes its agent."""
+    return Actor(ActorKind.SCHEDULE, agent_name, key=str(task_id))

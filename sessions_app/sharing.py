@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models.functions import Now
 
-from sessions_app.actors import Actor
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
-from sessions_app.models import Session, ShareLink
+from sessions_app.models import Session, SessionAct, ShareLink
 from sessions_app.models.share_link import ShareLinkQuerySet
 
 
@@ -16,14 +17,19 @@ def active_link(session: Session) -> ShareLink | None:
     return ShareLink.objects.active().filter(session=session).first()
 
 
-def make_link(session: Session) -> ShareLink:
+def make_link(session: Session, by: Actor) -> ShareLink:
     """Return the session's link; a new one when there is none."""
-    link, _ = ShareLink.objects.get_or_create(session=session, revoked_at=None)
+    with transaction.atomic():
+        link, is_new = ShareLink.objects.get_or_create(session=session, revoked_at=None)
+        if is_new:
+            SessionAct.objects.record(session.pk, Act(by, ActionKind.SHARE, ("sharelink", str(link.pk))))
     return link
 
 
 def revoke_links(links: ShareLinkQuerySet, by: Actor) -> None:
     """Revoke those of the links that are in force."""
+    for link_pk, session_id in links.active().values_list("pk", "session_id"):
+        SessionAct.objects.record(session_id, Act(by, ActionKind.REVOKE, ("sharelink", str(link_pk))))
     links.active().update(revoked_at=Now(), revoked_by_name=by.name)
 
 

@@ -20,7 +20,7 @@ from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, LimitExceededError, NotFoundError
 from sessions_app.invocations.allowances import withdraw
-from sessions_app.invocations.answering import check_may_answer, find_waiting_call, queue_answer
+from sessions_app.invocations.answering import answerer, check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.form_answers import FormAnswer
 from sessions_app.invocations.message_text import validated_text
@@ -36,14 +36,9 @@ from sessions_app.live.process import live
 from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.ownership import User, own_session
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.services import uploads
 from sessions_app.services.session_service import DjangoSessionService
-from sessions_app.services.uploads import (
-    FileName,
-    check_upload,
-    delete_upload,
-    references_to,
-    store_upload,
-)
+from sessions_app.services.uploads import FileName
 from sessions_app.session_list import changes
 from sessions_app.thread_pools import limit_threads
 
@@ -122,7 +117,7 @@ async def change_session(user: User, session_id: UUID, change: str, title: str =
             raise NotFoundError(changes.GONE)
     else:
         session = await own_session(user, session_id)
-    await in_thread(changes.change_session, session, change, title)
+    await in_thread(changes.change_session, session, change, title, actors.person(user))
     live().list_news.publish(user.pk)
     if change == changes.DELETE:
         live().hub.receive_deletion(session_id)
@@ -156,12 +151,13 @@ async def send_message(
     parts = [types.Part(text=text)] if text else []
     if files:
         session = await own_session(user, session_id)
-        parts += [reference.as_part() for reference in await in_thread(references_to, session, files)]
+        parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
     queued = await worker().start(
         session_id,
         user_id=user.pk,
         client_id=client_id,
         message=content_to_json(types.Content(role="user", parts=parts)),
+        by=actors.person(user),
         title=changes.title_from(text or files[0][0]),
         policies=conf().by_app("queue_policy"),
     )
@@ -204,9 +200,9 @@ async def edit_message(
     client_ids.refuse_reserved(client_id)  # before the rewind
     text = validated_text(text, has_files=bool(files))
     session = await own_session(user, session_id)
-    await in_thread(references_to, session, files)  # before the rewind
+    await in_thread(uploads.references_to, session, files)  # before the rewind
     try:
-        await rewind_before(session, replaces)
+        await rewind_before(session, replaces, actors.person(user))
     except (ConflictError, NotFoundError):
         is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
@@ -218,7 +214,7 @@ async def edit_message(
 
 async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Raises as `edit_message` does."""
-    await switch_to(await own_session(user, session_id), seq)
+    await switch_to(await own_session(user, session_id), seq, actors.person(user))
 
 
 async def upload_file(
@@ -241,10 +237,10 @@ async def upload_file(
             f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
-    mime_type = await in_thread(check_upload, upload)  # before a session is created
+    mime_type = await in_thread(uploads.check_upload, upload)  # before a session is created
     if session is None:
         session = await create_session(user, new_app, network, session_id=session_id)
-    return await in_thread(store_upload, session, upload, mime_type)
+    return await in_thread(uploads.store_upload, session, upload, mime_type)
 
 
 async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
@@ -255,7 +251,7 @@ async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
         ConflictError: a message refers to the file, or a legal hold covers it.
     """
     session = await own_session(user, session_id)
-    await in_thread(delete_upload, session, file)
+    await in_thread(uploads.delete_upload, session, file)
 
 
 async def answer_call(
@@ -277,7 +273,7 @@ async def answer_call(
     await check_may_answer(user, session, call)
     if not isinstance(response, dict):
         response = response.response_to(call.args)
-    return await queue_answer(session, call, response)
+    return await queue_answer(session, call, response, by=answerer(session, user, ""))
 
 
 async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:
@@ -286,24 +282,32 @@ async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str
     Raises:
         NotFoundError: the user has no such session, or the session no such allowance.
     """
-    await withdraw(await own_session(user, session_id), agent, tool)
+    await withdraw(await own_session(user, session_id), agent, tool, actors.person(user))
 
 
 async def answer_long_running_call(
-    session: Session, call_id: str, response: dict[str, Any], *, by: User | None = None
+    session: Session,
+    call_id: str,
+    response: dict[str, Any],
+    *,
+    by: User | None = None,
+    address: str = "",
+    reason: str = "",
 ) -> tuple[str, str]:
     """Answer a call in any session, for the site's own code: a webhook, or a page on which managers approve.
 
     Args:
         by: the user who answers, whom the tool of the call must let answer. Without a user the site's code answers,
             which may answer every call but a job's.
+        address: IP address that the answer comes from, for the audit.
+        reason: why the user answers so, for the audit.
 
     Returns and raises the same as `answer_call`.
     """
     call = await find_waiting_call(session, call_id)
-    if by is not None:
+    if by:
         await check_may_answer(by, session, call)
-    return await queue_answer(session, call, response)
+    return await queue_answer(session, call, response, by=answerer(session, by, address), reason=reason)
 
 
 async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
@@ -329,9 +333,10 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
-        _admitted(await worker().start(session_id, user_id=user.pk, client_id=again, message=failed.message))
+        by, message = actors.person(user), failed.message
+        _admitted(await worker().start(session_id, user_id=user.pk, client_id=again, message=message, by=by))
         return
-    row = await queue_again(session, invocation_id)
+    row = await queue_again(session, invocation_id, actors.person(user))
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)
     await worker().start_next(session_id)
@@ -359,7 +364,7 @@ async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, an
         InvalidInputError: the answer is not valid for the kind of question.
     """
     await _check_job(user, session_id, job_id)
-    job = await in_thread(answer_question, job_id, number, answer, by=user.get_username())
+    job = await in_thread(answer_question, job_id, number, answer, by=actors.person(user))
     live().hub.publish_notice(session_id, job_notice(job))
     celery_dispatch.send_job_soon(job.pk, job.task_name)
 

@@ -11,6 +11,7 @@ from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.legal_hold import LegalHoldAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
+from sessions_app.admin.session_acts import SessionActAdmin
 from sessions_app.admin.share_link import ShareLinkAdmin
 from sessions_app.admin.shared_state import AppStateAdmin, UserStateAdmin
 from sessions_app.admin.staff_acts import StaffActAdmin
@@ -26,6 +27,7 @@ __all__ = [
     "InvocationAdmin",
     "LegalHoldAdmin",
     "ScheduledTaskAdmin",
+    "SessionActAdmin",
     "SessionAdmin",
     "ShareLinkAdmin",
     "StaffActAdmin",

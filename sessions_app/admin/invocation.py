@@ -14,6 +14,7 @@ from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.search import cleaned, find_invocations
+from sessions_app.admin.session_acts import actor_in_words, acts_on
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
@@ -27,7 +28,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
     list_display = (
-        "invocation_id", "of_session", "app", "badge", "attempts", "took", "error", "created_at",
+        "invocation_id", "of_session", "app", "asked_by", "badge", "attempts", "took", "error", "created_at",
     )  # fmt: skip
     large_fields = ("message", "credentials", "error_detail")
     list_filter = ("status", AppFilter, "created_at")
@@ -35,7 +36,8 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     search_fields = ("error_message",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a key, or an id.")
     fields = (
-        ("badge", "attempts"), "of_session", "events", "invocation_id", "client_id", "created_at",
+        ("badge", "attempts"), "of_session", "asked_by", "reason", "acts", "events",
+        "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by_name",
         "cancel_reason", "error_code", "error_message",
         "error_detail", "content",
@@ -53,6 +55,14 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, invocation: Invocation) -> SafeString:
         return status_badge(invocation.status)
+
+    @admin.display(description=_("Asked by"))
+    def asked_by(self, invocation: Invocation) -> SafeString:
+        return actor_in_words(invocation)
+
+    @admin.display(description=_("Acts"))
+    def acts(self, invocation: Invocation) -> SafeString:
+        return acts_on("invocation", invocation.session_id, invocation.invocation_id)
 
     @admin.display(description=_("Events"))
     def events(self, invocation: Invocation) -> SafeString:

@@ -19,6 +19,7 @@ from sessions_app.admin.app_filter import AppFilter, ToolFilter
 from sessions_app.admin.base import CallRowMixin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.search import cleaned, find_jobs
+from sessions_app.admin.session_acts import acts_on
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
@@ -51,7 +52,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     fields = (
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "cancelled_by_name", "cancel_reason", "error", "error_detail",
+        "delivered_at", "cancel_requested_at", "cancelled_by_name", "cancel_reason", "acts", "error", "error_detail",
         "arguments",
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
@@ -68,6 +69,10 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, job: ToolJob) -> SafeString:
         return status_badge(job.status)
+
+    @admin.display(description=_("Acts"))
+    def acts(self, job: ToolJob) -> SafeString:
+        return acts_on("tooljob", job.session_id, job.pk)
 
     @admin.display(description=_("Progress"))
     def progress(self, job: ToolJob) -> SafeString | str | None:

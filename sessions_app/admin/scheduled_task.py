@@ -12,6 +12,7 @@ from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import CallRowMixin, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
+from sessions_app.admin.session_acts import acts_on
 from sessions_app.models import Invocation, ScheduledTask
 from sessions_app.rendering.audit_values import excerpt, status_badge
 
@@ -29,7 +30,7 @@ class ScheduledTaskAdmin(CallRowMixin, KeysetAdmin, SessionRowAdmin):
     fields = (
         "badge", "of_session", "task", "call", "invocation", "agent_name", "start_at", "next_at", "repeats",
         "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",
-        "error", "cancelled_at", "cancelled_by_name",
+        "error", "cancelled_at", "cancelled_by_name", "acts",
     )  # fmt: skip
 
     @admin.display(description=_("Status"))
@@ -43,6 +44,10 @@ class ScheduledTaskAdmin(CallRowMixin, KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("How often"))
     def repeats(self, task: ScheduledTask) -> str:
         return task.how_often
+
+    @admin.display(description=_("Acts"))
+    def acts(self, task: ScheduledTask) -> SafeString:
+        return acts_on("scheduledtask", task.session_id, task.pk)
 
     @admin.display(description=_("Newest runs"))
     def newest_runs(self, task: ScheduledTask) -> SafeString:

@@ -23,13 +23,8 @@ def staff_of(request: HttpRequest) -> actors.Actor:
 
 def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str = "") -> None:
     """Store the act: actor, time, address, subject and reason."""
-    actor = staff_of(request)
     StaffAct.objects.create(
-        actor_kind=actor.kind,
-        actor_id=str(actor.user_pk),
-        actor_name=actor.name,
-        # PostgreSQL does not hold the zone of a link-local address.
-        address=actor.address.partition("%")[0] or None,
+        **staff_of(request).columns(),
         action=action,
         subject_kind=str(row._meta.model_name),
         subject_id=str(row.pk),
@@ -56,7 +51,7 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
     def log_act(self, request: HttpRequest, action: ActionKind, row: Any, reason: str) -> None:
         """Record an action of the site's own, and show it in the row's history."""
         record_act(request, action, row, reason)
-        super().log_change(request, row, str(action.label))
+        super().log_change(request, row, f"{action.label}: {reason}" if reason else str(action.label))
 
 
 @admin.register(StaffAct)

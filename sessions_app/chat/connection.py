@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
 
+from sessions_app.actors import act_from
 from sessions_app.chat import protocol
 from sessions_app.chat.viewer import Viewer
-from sessions_app.client_address import client_network
+from sessions_app.client_address import client_address, client_network
 from sessions_app.db import event_log
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError
@@ -25,7 +26,7 @@ from sessions_app.services.shared_state import remember_time_zone
 class Connection:
     """Lets the owner of a session in, within the limits, until the sign-in ends. The viewer sends the frames.
 
-    It is made in the task of its socket or stream, whose language and time zone it sets.
+    It is made in the task of its socket or stream, whose language, time zone and address it sets.
 
     Args:
         scope: ASGI scope with the person, and with the session's id from the address.
@@ -41,6 +42,7 @@ class Connection:
         close: Callable[[int], Coroutine[Any, Any, None]],
     ) -> None:
         activate_for_connection(scope)
+        act_from(client_address(scope))
         self.session_id: UUID = scope["url_route"]["kwargs"]["session_id"]
         self.user: User = scope["user"]
         self.network = client_network(scope)

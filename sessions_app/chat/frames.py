@@ -10,12 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from runtime.errors import AdkError
+from sessions_app.actors import acting_from
 from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import log_failure
-from sessions_app.client_address import client_network
+from sessions_app.client_address import client_address, client_network
 from sessions_app.conf import conf
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.errors import InvalidInputError
@@ -44,7 +45,8 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     try:
         frame = protocol.parse(body)
         reply_to = protocol.reply_id(frame)
-        return await _handle(frame, person, session_id, new_app, network)
+        with acting_from(client_address(request)):
+            return await _handle(frame, person, session_id, new_app, network)
     except AdkError as error:
         return _reply(protocol.error_frame(error, reply_to), protocol.http_status(error))
     except UNAVAILABLE:

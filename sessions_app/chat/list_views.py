@@ -12,7 +12,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
+from sessions_app.actors import acting_from
 from sessions_app.chat.error_responses import error_response
+from sessions_app.client_address import client_address
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.ownership import User
@@ -62,7 +64,8 @@ async def change_session(request: HttpRequest, session_id: UUID, change: str) ->
     """Make a change to a session in the list, such as `pin`."""
     person = await request.auser()
     try:
-        await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
+        with acting_from(client_address(request)):
+            await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
         return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

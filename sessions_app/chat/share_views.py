@@ -12,7 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from sessions_app import actors, sharing
+from sessions_app.actors import acting_from
 from sessions_app.chat.exports import PRIVATE
+from sessions_app.client_address import client_address
 from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
@@ -31,7 +33,8 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
     session = await _shareable_session(person, session_id)
     if request.method == "GET":
         return _dialog(request, await in_thread(sharing.active_link, session))
-    link = await in_thread(sharing.make_link, session)
+    with acting_from(client_address(request)):
+        link = await in_thread(sharing.make_link, session, actors.person(person))
     live().list_news.publish(person.pk)
     return _dialog(request, link)
 
@@ -43,7 +46,8 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
     person = await request.auser()
     session = await _shareable_session(person, session_id)
     links = ShareLink.objects.filter(session=session)
-    await in_thread(sharing.revoke_links, links, actors.person(person))
+    with acting_from(client_address(request)):
+        await in_thread(sharing.revoke_links, links, actors.person(person))
     live().list_news.publish(person.pk)
     return _dialog(request, None)
 

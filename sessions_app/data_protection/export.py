@@ -44,9 +44,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "feedback": ("session_id", "seq", "rating", "comment", "created_at", "updated_at"),
     "share_links": ("session_id", "created_at", "revoked_at"),
+    "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
-"""Exported fields by kind, which names the file. Notes of staff and the site's internals are not among them."""
+"""Exported fields by kind, which names the file. Notes, names and addresses of staff and the site's internals are not
+among them."""
 
 
 def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:

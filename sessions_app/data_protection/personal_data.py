@@ -15,6 +15,7 @@ from sessions_app.models import (
     SavedCredential,
     ScheduledTask,
     Session,
+    SessionAct,
     ShareLink,
     ToolJob,
     UserState,
@@ -29,6 +30,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "artifacts": Artifact,
     "feedback": Feedback,
     "share_links": ShareLink,
+    "acts": SessionAct,
 }
 KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials")
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sessions_app import client_ids
-from sessions_app.actors import Actor
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import fetch_one
+from sessions_app.db.session_acts import LOCKED_SESSION, act_parameter, insert_act
 from sessions_app.statuses import InvocationStatus, sql_list
 
 
@@ -43,6 +44,7 @@ async def request_cancel(
         "reason": reason,
         "code": error_code,
         "message": error_message,
+        "act": act_parameter(Act(by, ActionKind.STOP, ("invocation", invocation_id), reason)),
         "answers": [client_ids.ANSWER, client_ids.JOB],
     }
     row = await fetch_one(_REQUEST_CANCEL, params)
@@ -51,10 +53,12 @@ async def request_cancel(
 
 # A queued answer does not end here: its call waits for a function response, which the process that claims it appends.
 _REQUEST_CANCEL = f"""
-WITH target AS (
-    SELECT id, attempts = 0 AND NOT client_id ^@ ANY(%(answers)s::text[]) AS ends_here FROM sessions_app_invocation
-    WHERE session_id = %(session)s AND invocation_id = %(invocation)s
-        AND status IN {sql_list(InvocationStatus.active())} FOR UPDATE
+WITH locked AS {LOCKED_SESSION}, target AS (
+    SELECT i.id, i.attempts = 0 AND NOT i.client_id ^@ ANY(%(answers)s::text[]) AS ends_here,
+        i.cancel_requested_at IS NULL AS is_first
+    FROM locked JOIN sessions_app_invocation i ON i.session_id = locked.id
+    WHERE i.invocation_id = %(invocation)s
+        AND i.status IN {sql_list(InvocationStatus.active())} FOR UPDATE OF i
 ), updated AS (
     UPDATE sessions_app_invocation i
     SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
@@ -67,6 +71,7 @@ WITH target AS (
         finished_at = CASE WHEN target.ends_here THEN now() END
     FROM target WHERE i.id = target.id
     RETURNING i.client_id, i.status, i.error_message
+), act AS ({insert_act("(SELECT locked.id FROM locked, target WHERE target.is_first)")}
 )
 SELECT client_id, status, error_message FROM updated
 UNION ALL

@@ -12,7 +12,9 @@ from psycopg.types.json import Jsonb
 
 from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.deltas import ScopedState
+from sessions_app.actors import Act
 from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.db.session_acts import act_parameter, insert_act
 from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
 from sessions_app.statuses import JobStatus, sql_list
 
@@ -31,6 +33,7 @@ class Append:
         timestamp: seconds since the epoch.
         lease_token: fencing token of the writer's lease; None for a writer without a lease.
         jobs: the jobs to create in the same transaction.
+        act: the act that appends the event, recorded in the same transaction.
     """
 
     key: SessionKey
@@ -40,6 +43,7 @@ class Append:
     lease_token: int | None
     delta: ScopedState
     jobs: Sequence[StagedJob] = ()
+    act: Act | None = None
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,15 @@ async def append(event: Append) -> Committed | None:
         "user_delta": Jsonb(delta.user),
         "app_delta": Jsonb(delta.app),
         "jobs": jobs_parameter(event.jobs),
+        "act": act_parameter(event.act) if event.act else None,
     }
     changes_state = bool(delta.session or delta.user or delta.app)
-    row = await fetch_one(_append_statement(changes_state, bool(event.jobs)), params)
+    row = await fetch_one(_append_statement(changes_state, bool(event.jobs), event.act is not None), params)
     return Committed(*row) if row else None
 
 
-@lru_cache(maxsize=4)
-def _append_statement(changes_state: bool, creates_jobs: bool) -> str:
+@lru_cache(maxsize=8)
+def _append_statement(changes_state: bool, creates_jobs: bool, is_recorded: bool) -> str:
     """Return the statement of an append, with only the parts that the event needs."""
     if changes_state:
         parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
@@ -84,6 +89,8 @@ def _append_statement(changes_state: bool, creates_jobs: bool) -> str:
         parts = [_BODY, _NEXT_SEQ]
     if creates_jobs:
         parts.append(INSERT_JOBS)
+    if is_recorded:
+        parts.append(f"act AS ({insert_act('s', 'source.last_seq')})")
     insert = _INSERT_EVENT_WITH_BEFORE if changes_state else _INSERT_EVENT
     return f"WITH {', '.join(parts)} {insert}"
 

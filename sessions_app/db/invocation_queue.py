@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Json, Jsonb
 
 from runtime.sessions.deltas import ScopedState
-from sessions_app.actors import Actor
+from sessions_app.actors import SITE, Actor
 from sessions_app.client_ids import MUST_NOT_BE_LOST
 from sessions_app.db.concurrency_limits import (
     EXCESS,
@@ -76,6 +76,8 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     invocation_id: str,
     client_id: str,
     message: dict[str, Any],
+    by: Actor = SITE,
+    reason: str = "",
     credentials: str = "",
     title: str = "",
     lease: Lease | None = None,
@@ -93,6 +95,8 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "invocation": invocation_id,
         "client": client_id,
         "message": Json(message),
+        "reason": reason,
+        **by.columns(),
         "credentials": credentials,
         "title": title,
         "owner": lease.owner if lease else "",
@@ -111,7 +115,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
     claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
-    return Queued(stored_id, status, replace(claim, credentials=credentials))
+    return Queued(stored_id, status, replace(claim, credentials=credentials, actor_kind=by.kind))
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.
@@ -136,8 +140,10 @@ WITH s AS (
     FROM s, rules
 ), added AS (
     INSERT INTO sessions_app_invocation
-        (session_id, invocation_id, client_id, message, credentials, status, owner, attempts, started_at)
-    SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(credentials)s, decided.status,
+        (session_id, invocation_id, client_id, message, actor_kind, actor_id, actor_name, address, reason,
+        credentials, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s,
+        %(address)s::inet, %(reason)s, %(credentials)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN now() END

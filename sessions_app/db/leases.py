@@ -35,6 +35,7 @@ class Claim:
         is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
         excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day) or "".
+        actor_kind: kind of the actor who asked for the invocation.
         preloaded: the session's row and state at the claim, when the claiming statement returned them.
     """
 
@@ -51,6 +52,7 @@ class Claim:
     is_cancelled: bool = False
     credentials: str = field(default="", repr=False)
     excess: str = ""
+    actor_kind: str = ""
     preloaded: Loaded | None = None
 
 
@@ -93,7 +95,7 @@ RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.me
             nullif({EXCESS_OF_DAY}, ''),
             CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END
         )
-    END"""  # noqa: S608
+    END, i.actor_kind"""  # noqa: S608
 
 
 @dataclass(frozen=True)

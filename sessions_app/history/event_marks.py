@@ -14,6 +14,7 @@ from sessions_app.client_ids import SCHEDULE
 RESUMED = "adk_resumed"
 STOPPED_BY = "adk_stopped_by"
 SCHEDULED = "adk_scheduled"
+ANSWER = "adk_answer"
 
 INTERRUPTED_CALL = "The call was interrupted; it may have had effects."
 """The response of a call that ran when its invocation was stopped."""
@@ -47,6 +48,16 @@ def is_stopped_by_staff(event: Event) -> bool:
 def scheduled_mark(client_id: str) -> dict[str, Any] | None:
     """Return the mark for the events of an invocation that a scheduled task began; None for other invocations."""
     return {SCHEDULED: client_id.removeprefix(SCHEDULE)} if is_wake_up(client_id) else None
+
+
+def answer_mark(invocation_id: str, actor_kind: str) -> dict[str, Any]:
+    """Return the mark for the events of an invocation that answers a call of another one, whose id they may have.
+
+    Args:
+        invocation_id: the invocation's own id, by which its row with the actor is found.
+        actor_kind: kind of the actor who answered.
+    """
+    return {ANSWER: {"invocation": invocation_id, "by": actor_kind}}
 
 
 def is_wake_up(client_id: str) -> bool:

@@ -6,6 +6,7 @@ from runtime.context import new_invocation_id
 from runtime.events.allowances import ToolOfAgent, withdrawal_of
 from runtime.events.summaries import session_allowances
 from runtime.sessions import GetSessionConfig
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.errors import NotFoundError
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
@@ -13,7 +14,7 @@ from sessions_app.models import Session
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 
 
-async def withdraw(session: Session, agent: str, tool: str) -> None:
+async def withdraw(session: Session, agent: str, tool: str, by: Actor) -> None:
     """Append the event that withdraws the allowance. A running invocation reads this event with its next append.
 
     Raises:
@@ -24,7 +25,8 @@ async def withdraw(session: Session, agent: str, tool: str) -> None:
         publish_committed(live().hub, committed)
 
     subject = ToolOfAgent(agent=agent, tool=tool)
-    service = DjangoSessionService(on_commit=publish)
+    act = Act(by, ActionKind.WITHDRAW, ("tool", tool))
+    service = DjangoSessionService(on_commit=publish, act=act)
     loaded = await service.get_session(
         app_name=session.app_name,
         user_id=str(session.user_id),

@@ -14,7 +14,8 @@ from runtime.events.allowances import offers_allowance
 from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
 from runtime.events.event import Event
 from runtime.tools.long_running_tool import PERSON, STAFF
-from sessions_app import client_ids
+from sessions_app import actors, client_ids
+from sessions_app.actors import Actor
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json
 from sessions_app.credential_encryption import encrypt
@@ -78,8 +79,17 @@ async def check_may_answer(user: User, session: Session, call: WaitingCall) -> N
     raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
 
 
-async def queue_answer(session: Session, call: WaitingCall, response: dict[str, Any]) -> tuple[str, str]:
-    """Queue the answer; return the id and status of the invocation that it continues.
+def answerer(session: Session, user: User | None, address: str) -> Actor:
+    """Return the user as the author of an answer: the session's person, staff, or the site without a user."""
+    if user is None:
+        return actors.SITE
+    return actors.person(user) if user.pk == session.user_id else actors.staff(user, address)
+
+
+async def queue_answer(
+    session: Session, call: WaitingCall, response: dict[str, Any], *, by: Actor, reason: str = ""
+) -> tuple[str, str]:
+    """Queue the answer; return the id and status of the invocation that it continues. Its row keeps the actor.
 
     Credentials are taken out of the answer and stored encrypted.
 
@@ -101,6 +111,8 @@ async def queue_answer(session: Session, call: WaitingCall, response: dict[str, 
         user_id=session.user_id,
         client_id=client_ids.of_answer(call.id),
         message=content_to_json(content),
+        by=by,
+        reason=reason,
         credentials=encrypt(credentials),
     )
     if queued is None:

@@ -10,9 +10,27 @@ from runtime.engine.seal import interrupted_event, seal_events
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim
-from sessions_app.history.event_marks import INTERRUPTED_CALL, resumed_mark, stopped_by_staff_mark
+from sessions_app.history.event_marks import (
+    INTERRUPTED_CALL,
+    answer_mark,
+    resumed_mark,
+    scheduled_mark,
+    stopped_by_staff_mark,
+)
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
+
+
+def answers_calls(claim: Claim) -> bool:
+    """True when the message of the invocation is a function response."""
+    return any("functionResponse" in part for part in claim.message.get("parts", []))
+
+
+def marks_of(claim: Claim) -> dict[str, Any] | None:
+    """Return the marks for the events of an invocation; None without one."""
+    if answers_calls(claim):
+        return answer_mark(claim.invocation_id, claim.actor_kind)
+    return scheduled_mark(claim.client_id)
 
 
 def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
@@ -89,7 +107,8 @@ def _mark_stopped_by_staff(event: Event) -> Event:
 
 def _message_event(claim: Claim) -> Event:
     content = types.Content.model_validate(claim.message)
-    return Event(author="user", invocation_id=claim.invocation_id, content=content)
+    marks = marks_of(claim)
+    return Event(author="user", invocation_id=claim.invocation_id, content=content, custom_metadata=marks)
 
 
 def _last_agent(events: Sequence[Event], default: str) -> str:

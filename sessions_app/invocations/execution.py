@@ -30,10 +30,11 @@ from sessions_app.db import leases
 from sessions_app.db.leases import Claim, Used
 from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
-from sessions_app.history.event_marks import scheduled_mark
 from sessions_app.invocations.closing_events import (
+    answers_calls,
     closing_events,
     find_message_event,
+    marks_of,
     resumed_event,
     without_failures,
 )
@@ -165,7 +166,7 @@ class Execution:
             llm_calls_before=self._model_calls,
             on_call_end=self._publish_call_end,
             records_failure=False,  # The ending of the invocation does, with a sentence of the site.
-            custom_metadata=scheduled_mark(claim.client_id),
+            custom_metadata=marks_of(claim),
         )
         events = runner.run_async(
             user_id=str(claim.user_id),
@@ -258,7 +259,7 @@ class Execution:
         self._spending.add(event)
 
     def _answers_calls(self) -> bool:
-        return any("functionResponse" in part for part in self.claim.message.get("parts", []))
+        return answers_calls(self.claim)
 
     def _outcome(self) -> Outcome:
         last = self._events[-1] if self._events else None

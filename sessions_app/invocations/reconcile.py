@@ -9,7 +9,8 @@ from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import made_calls, pending_calls
 from runtime.events.rewound import drop_rewound
-from sessions_app import actors, client_ids
+from sessions_app import client_ids
+from sessions_app.actors import Actor
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs.cancel import cancel_job
@@ -20,32 +21,34 @@ from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.services.session_service import DjangoSessionService
 
+UNDONE = "The conversation was taken back to before its call."
+"""Reason of a cancellation, for staff."""
 
-async def reconcile_after_rewind(session: Session) -> None:
+
+async def reconcile_after_rewind(session: Session, by: Actor) -> None:
     """Cancel what depends on rewound events, and reopen what is unanswered in the effective ones.
 
-    Idempotent: an earlier attempt may have crashed half-way. The caller holds the lease.
+    Idempotent: an earlier attempt may have crashed half-way. The caller holds the lease, and names who rewound.
     """
     events = await effective_events(session)
     calls = pending_calls(events)
     waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
-    await _cancel_rewound_jobs(session, calls)
+    await _cancel_rewound_jobs(session, calls, by)
     await _cancel_rewound_answers(session, calls)
     await _cancel_rewound_invocations(session, waiting)
     await _reopen_invocations(session, waiting)
     await _reopen_calls(session, calls)
-    await _cancel_rewound_tasks(session)
+    await _cancel_rewound_tasks(session, by)
 
 
-async def _cancel_rewound_jobs(session: Session, calls: Collection[str]) -> None:
+async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Actor) -> None:
     """Cancel the jobs of rewound calls, and mark them as delivered so that they never answer."""
     unsettled = ToolJob.objects.undelivered() | ToolJob.objects.open()
     jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
     job_ids = await fetch_rows(jobs.values_list("pk", flat=True))
     await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=Now())
-    by = await in_thread(actors.person_with, session.user_id)
     for job_id in job_ids:
-        await in_thread(cancel_job, job_id, by=by)
+        await in_thread(cancel_job, job_id, by=by, reason=UNDONE)
 
 
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
@@ -98,7 +101,7 @@ async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
         await in_thread(queue_response, job_id)
 
 
-async def _cancel_rewound_tasks(session: Session) -> None:
+async def _cancel_rewound_tasks(session: Session, by: Actor) -> None:
     """Cancel scheduled tasks that rewound invocations created, and their queued runs."""
     tasks = await fetch_rows(session.scheduled_tasks.active())
     if not tasks:
@@ -107,10 +110,9 @@ async def _cancel_rewound_tasks(session: Session) -> None:
         app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
     )
     kept = {event.invocation_id for event in drop_rewound(loaded.events)} if loaded else set()
-    by = await in_thread(actors.person_with, session.user_id)
     for task in tasks:
         if task.invocation_id not in kept:
-            cancelled = await in_thread(cancel_task, session.pk, task.pk, by)
+            cancelled = await in_thread(cancel_task, session.pk, task.pk, by, UNDONE)
             live().hub.publish_notice(session.pk, schedule_notice(cancelled))
             runs = session.invocations.filter(
                 status=InvocationStatus.QUEUED, client_id__startswith=client_ids.of_schedule(task.pk, "")

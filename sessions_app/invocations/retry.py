@@ -6,12 +6,13 @@ from django.db import transaction
 
 from runtime.agents.routing import reason_not_resumable
 from runtime.events.calls import events_of_invocation
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.closing_events import find_message_event, without_failures
-from sessions_app.models import Invocation, InvocationStatus, Session
+from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
 
 
 async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
@@ -24,9 +25,9 @@ async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
     return await in_thread(_failed_row, session, invocation_id)
 
 
-async def queue_again(session: Session, invocation_id: str) -> Invocation:
+async def queue_again(session: Session, invocation_id: str, by: Actor) -> Invocation:
     """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does."""
-    return await in_thread(_queue_again, session, invocation_id)
+    return await in_thread(_queue_again, session, invocation_id, by)
 
 
 async def must_restart(session: Session, row: Invocation) -> bool:
@@ -39,7 +40,7 @@ async def must_restart(session: Session, row: Invocation) -> bool:
     return reason_not_resumable(get_app(session.app_name).root_agent, own) is not None
 
 
-def _queue_again(session: Session, invocation_id: str) -> Invocation:
+def _queue_again(session: Session, invocation_id: str, by: Actor) -> Invocation:
     with transaction.atomic():
         # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
@@ -49,6 +50,7 @@ def _queue_again(session: Session, invocation_id: str) -> Invocation:
         row.save(
             update_fields=["status", "attempts", "owner", "started_at", "finished_at", "cancel_requested_at"]
         )
+        SessionAct.objects.record(session.pk, Act(by, ActionKind.RETRY, ("invocation", invocation_id)))
     return row
 
 

@@ -11,6 +11,8 @@ from runtime.errors import InvocationNotFoundError
 from runtime.events import Event as RuntimeEvent
 from runtime.events.effective_path import Rewind
 from runtime.runners import Runner
+from sessions_app import actors
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.agent_registry import get_app
 from sessions_app.conf import conf
 from sessions_app.db import session_lease
@@ -29,7 +31,7 @@ from sessions_app.session_list.changes import take_title_of_first_message
 BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
 
-async def rewind_before(session: Session, invocation_id: str) -> None:
+async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None:
     """Undo the invocation and all after it. Idempotent until the next message.
 
     Jobs, answers and scheduled tasks of the undone invocations are cancelled; calls that they answered wait again.
@@ -40,13 +42,14 @@ async def rewind_before(session: Session, invocation_id: str) -> None:
     """
     async with _hold_lease(session.pk) as lease_token:
         if await _was_just_rewound(session, invocation_id):
-            await reconcile_after_rewind(session)  # the first request may have crashed before this
+            await reconcile_after_rewind(session, by)  # the first request may have crashed before this
             return
         rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
-        await _append_rewind(session, lease_token, rewind)
+        act = Act(by, ActionKind.REWIND, ("invocation", invocation_id))
+        await _append_rewind(session, lease_token, rewind, act)
 
 
-async def switch_to(session: Session, seq: int) -> None:
+async def switch_to(session: Session, seq: int, by: Actor) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Idempotent.
 
     What follows the fork now becomes an alternative. The title of another first message comes back, too. Jobs, answers
@@ -60,12 +63,12 @@ async def switch_to(session: Session, seq: int) -> None:
     async with _hold_lease(session.pk) as lease_token:
         left_by = await in_thread(_rewind_that_left, session, seq)
         if left_by is None:  # An earlier request may have crashed before what follows its event.
-            await reconcile_after_rewind(session)
+            await reconcile_after_rewind(session, by)
             if await in_thread(_rewind_at_end, session) is None:
                 return
         else:
             undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
-            await _append_rewind(session, lease_token, undo)
+            await _append_rewind(session, lease_token, undo, Act(by, ActionKind.SWITCH, ("event", str(seq))))
     if await in_thread(take_title_of_first_message, session):
         live().list_news.publish(session.user_id)
 
@@ -89,7 +92,8 @@ async def finish_interrupted_rewind(session_id: UUID) -> None:
         return
     with suppress(ConflictError):
         async with _hold_lease(session_id):
-            await reconcile_after_rewind(session)
+            by = await in_thread(actors.person_with, session.user_id)
+            await reconcile_after_rewind(session, by)
 
 
 @asynccontextmanager
@@ -122,13 +126,13 @@ def _rewind_at_end(session: Session) -> Rewind | None:
 
 
 async def _append_rewind(
-    session: Session, lease_token: int, append: Callable[..., Awaitable[RuntimeEvent]]
+    session: Session, lease_token: int, append: Callable[..., Awaitable[RuntimeEvent]], act: Act
 ) -> None:
     """Call a method of the `Runner` that appends a rewind event, reconcile, and show the event in open tabs."""
     committed: list[CommittedEvent] = []
     runner = Runner(
         app=get_app(session.app_name),
-        session_service=DjangoSessionService(lease_token=lease_token, on_commit=committed.append),
+        session_service=DjangoSessionService(lease_token=lease_token, on_commit=committed.append, act=act),
         artifact_service=DjangoArtifactService(),
     )
     try:
@@ -139,7 +143,7 @@ async def _append_rewind(
         ) from error
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
-    await reconcile_after_rewind(session)
+    await reconcile_after_rewind(session, act.by)
     for commit in committed:  # Last: a tab that sees the event reads the statuses as they are now.
         first_rewound = await rewound_from(session.pk, commit.seq)
         publish_committed(live().hub, commit, rewound_from=first_rewound)

@@ -12,11 +12,11 @@ from uuid import UUID, uuid4
 
 from runtime.context import new_invocation_id
 from runtime.tools.tool_threads import set_tool_threads
-from sessions_app import actors
+from sessions_app.actors import SITE, Actor
 from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
-from sessions_app.db.threads import create_task, in_thread
+from sessions_app.db.threads import create_task
 from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
@@ -45,13 +45,15 @@ class InvocationWorker:
         self._is_closing = False
         live.relay.on_cancel = self.cancel_here
 
-    async def start(
+    async def start(  # noqa: PLR0913 - the values of the row
         self,
         session_id: UUID,
         *,
         user_id: Any,
         client_id: str,
         message: dict[str, Any],
+        by: Actor = SITE,
+        reason: str = "",
         credentials: str = "",
         title: str = "",
         policies: Mapping[str, str] | None = None,
@@ -68,6 +70,8 @@ class InvocationWorker:
             invocation_id=new_invocation_id(),
             client_id=client_id,
             message=message,
+            by=by,
+            reason=reason,
             credentials=credentials,
             title=title,
             lease=None if self._is_closing else lease,
@@ -82,14 +86,13 @@ class InvocationWorker:
             session_id, invocation_notice(queued.invocation_id, client_id, queued.status)
         )
         if queued.interrupts:
-            await self._interrupt_older(session_id, queued.invocation_id, user_id)
+            await self._interrupt_older(session_id, queued.invocation_id, by)
         if queued.status == InvocationStatus.QUEUED:
             await self.start_next(session_id)
         return queued
 
-    async def _interrupt_older(self, session_id: UUID, invocation_id: str, user_id: Any) -> None:
-        """Cancel the invocations that a newer message of the person interrupts."""
-        by = await in_thread(actors.person_with, user_id)
+    async def _interrupt_older(self, session_id: UUID, invocation_id: str, by: Actor) -> None:
+        """Cancel the invocations that a newer message interrupts."""
         for older in await invocation_queue.interrupt_older(session_id, invocation_id=invocation_id, by=by):
             if older.status == InvocationStatus.RUNNING:
                 await self.cancel(older.invocation_id)

@@ -7,14 +7,16 @@ from typing import Any
 from uuid import UUID
 
 from celery import current_app
+from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from sessions_app.actors import Actor
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
-from sessions_app.models import JobStatus, ToolJob
+from sessions_app.models import JobStatus, SessionAct, ToolJob
+from sessions_app.models.tool_job import ToolJobQuerySet
 
 logger = logging.getLogger(__name__)
 CANCELLED = gettext_noop("The job was cancelled.")
@@ -28,12 +30,7 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
     progress. The model receives one function response with the status `cancelled`.
     """
     job = ToolJob.objects.filter(pk=job_id)
-    job.open().filter(cancel_requested_at__isnull=True).update(
-        cancel_requested_at=Now(),
-        cancelled_by_id=by.user_pk,
-        cancelled_by_name=by.name,
-        cancel_reason=reason,
-    )
+    _store_request(job, by, reason)
     if end_cancelled_job(job_id):
         queue_response(job_id)
     elif job.filter(status=JobStatus.RUNNING).exists():
@@ -41,6 +38,20 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
             current_app.control.revoke(str(job_id), terminate=True, signal="SIGUSR1")
         except Exception:  # the broker may be down; `progress` still interrupts the function
             logger.warning("Could not signal the worker of job %s", job_id, exc_info=True)
+
+
+def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:
+    """Store who cancels the job, unless it has ended or somebody has cancelled it before."""
+    first = job.open().filter(cancel_requested_at__isnull=True)
+    with transaction.atomic():
+        for pk, session_id in first.values_list("pk", "session_id"):
+            SessionAct.objects.record(session_id, Act(by, ActionKind.STOP, ("tooljob", str(pk)), reason))
+        first.update(
+            cancel_requested_at=Now(),
+            cancelled_by_id=by.user_pk,
+            cancelled_by_name=by.name,
+            cancel_reason=reason,
+        )
 
 
 def end_cancelled_job(job_id: UUID) -> bool:

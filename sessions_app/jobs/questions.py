@@ -12,10 +12,11 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from runtime.errors import ConfigurationError
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
-from sessions_app.models import JobStatus, ToolJob
+from sessions_app.models import JobStatus, SessionAct, ToolJob
 
 JobAnswer = bool | str
 
@@ -52,12 +53,12 @@ class JobQuestion:
         )
 
 
-def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: str) -> ToolJob:
+def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor) -> ToolJob:
     """Store the answer and queue the job again. The caller sends the job to the broker.
 
     Args:
         number: Index of the question among the job's questions, from 0.
-        by: Name of the user.
+        by: The person who answers.
 
     Raises:
         NotFoundError: There is no such job.
@@ -65,6 +66,9 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: str) -> To
         InvalidInputError: The answer does not fit the question.
     """
     with transaction.atomic():
+        row = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()
+        if row is not None:  # Rolled back with an answer that is refused.
+            SessionAct.objects.record(row, Act(by, ActionKind.ANSWER, ("tooljob", str(job_id))))
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
             raise NotFoundError("There is no such job in this session.")
@@ -72,7 +76,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: str) -> To
             raise ConflictError("The job has ended and takes no more answers.")
         if job.question is None or number != len(job.answers):
             raise ConflictError("This question was answered already.")
-        entry = {"answer": _validated(job.question, answer), "by": by, "at": timezone.now().isoformat()}
+        entry = {"answer": _validated(job.question, answer), "by": by.name, "at": timezone.now().isoformat()}
         job.answers = [*job.answers, {**job.question, **entry}]
         job.question, job.status, job.sent_at = None, JobStatus.QUEUED, None
         job.save(update_fields=["answers", "question", "status", "sent_at"])

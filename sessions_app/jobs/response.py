@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.context import new_invocation_id
-from sessions_app import client_ids
+from sessions_app import actors, client_ids
 from sessions_app.celery_dispatch import send_run_session
 from sessions_app.codec import content_to_json
 from sessions_app.db import invocation_queue, threads
@@ -35,6 +35,7 @@ def queue_response(job_id: UUID) -> None:
             invocation_id=new_invocation_id(),
             client_id=client_ids.of_job(job.id),
             message=content_to_json(_function_response(job)),
+            by=actors.job(job.pk, job.tool_name),
         )
     )
     if queued is None:

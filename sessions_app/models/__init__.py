@@ -1,5 +1,6 @@
 """Models of the site, with the rules that the database enforces."""
 
+from sessions_app.actors import ActionKind
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.feedback import Feedback, Rating
@@ -9,8 +10,9 @@ from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
+from sessions_app.models.session_act import SessionAct
 from sessions_app.models.share_link import ShareLink
-from sessions_app.models.staff_act import ActionKind, StaffAct
+from sessions_app.models.staff_act import StaffAct
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, Tombstone
 from sessions_app.models.tool_job import ToolJob
@@ -35,6 +37,7 @@ __all__ = [
     "SavedCredential",
     "ScheduledTask",
     "Session",
+    "SessionAct",
     "ShareLink",
     "StaffAct",
     "Tombstone",

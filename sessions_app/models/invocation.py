@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from sessions_app.actors import NAME_LENGTH
+from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.statuses import InvocationStatus
 
 
@@ -25,13 +26,14 @@ class InvocationQuerySet(models.QuerySet["Invocation"]):
         return self.filter(status__in=InvocationStatus.open())
 
 
-class Invocation(models.Model):
-    """One invocation of a session.
+class Invocation(ActorColumns):
+    """One invocation of a session, with the actor who asked for it.
 
     Attributes:
         invocation_id: the ADK id, which every event of the invocation carries.
         client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
         message: the content to run, as JSON, without credentials.
+        reason: why the actor asked for it: the reason that staff give with an answer.
         credentials: the credentials of the message, encrypted by `sessions_app.credential_encryption`; empty when
             there are none, and from the end of the invocation.
         owner: the process that runs the invocation.
@@ -46,6 +48,7 @@ class Invocation(models.Model):
     invocation_id = models.CharField(max_length=64, unique=True)
     client_id = models.CharField(max_length=160)
     message = models.JSONField()
+    reason = models.TextField(blank=True, default="", db_default="")
     credentials = models.TextField(blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")

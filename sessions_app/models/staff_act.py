@@ -5,35 +5,18 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
-from sessions_app.actors import NAME_LENGTH, ActorKind
+from sessions_app.actors import ActionKind
+from sessions_app.models.actor_columns import ActorColumns
 
 
-class ActionKind(models.TextChoices):
-    """Kinds of acts in the admin."""
-
-    ADD = "add"
-    CHANGE = "change"
-    DELETE = "delete"
-    STOP = "stop"
-    LIFT = "lift"
-    REVOKE = "revoke"
-
-
-class StaffAct(models.Model):
+class StaffAct(ActorColumns):
     """One act. It refers to nobody by a foreign key, so that it survives the account of its actor and its subject.
 
     Attributes:
-        actor_id: primary key of the user, as text.
-        actor_name: the user's name at the time of the act.
-        address: the IP address that the act came from; None when the connection has none.
         subject_kind: name of the model of the row that the act was about, such as `invocation`.
         subject_id: primary key of the row, as text.
     """
 
-    actor_kind = models.CharField(max_length=16, choices=ActorKind.choices)
-    actor_id = models.CharField(max_length=64)
-    actor_name = models.CharField(max_length=NAME_LENGTH)
-    address = models.GenericIPAddressField(null=True, blank=True)
     action = models.CharField(max_length=16, choices=ActionKind.choices)
     subject_kind = models.CharField(max_length=64)
     subject_id = models.CharField(max_length=64)

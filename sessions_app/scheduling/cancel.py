@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models.functions import Now
 
-from sessions_app.actors import Actor
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.errors import NotFoundError
-from sessions_app.models import ScheduledTask
+from sessions_app.models import ScheduledTask, SessionAct
 
 
-def cancel_task(session_id: UUID, task_id: int, by: Actor) -> ScheduledTask:
+def cancel_task(session_id: UUID, task_id: int, by: Actor, reason: str = "") -> ScheduledTask:
     """Cancel the task, unless it is over. Runs that were queued before continue. A failed task is dismissed.
 
     Raises:
@@ -19,9 +20,13 @@ def cancel_task(session_id: UUID, task_id: int, by: Actor) -> ScheduledTask:
     """
     of_session = ScheduledTask.objects.filter(session_id=session_id)
     matching = of_session.filter(pk=task_id)
-    matching.shown().update(
-        next_at=None, cancelled_at=Now(), cancelled_by_id=by.user_pk, cancelled_by_name=by.name
-    )
+    with transaction.atomic():
+        if matching.shown().exists():
+            act = Act(by, ActionKind.STOP, ("scheduledtask", str(task_id)), reason)
+            SessionAct.objects.record(session_id, act)
+        matching.shown().update(
+            next_at=None, cancelled_at=Now(), cancelled_by_id=by.user_pk, cancelled_by_name=by.name
+        )
     task = matching.first()
     if task is None:
         active_ids = ", ".join(str(pk) for pk in of_session.active().values_list("pk", flat=True))

@@ -66,6 +66,7 @@ def _fire(task: ScheduledTask) -> None:
             invocation_id=new_invocation_id(),
             client_id=client_ids.of_schedule(task.pk, run_number),
             message=content_to_json(wake_up(task.task)),
+            by=actors.schedule(task.pk, task.agent_name),
         )
     )
     if queued is None:

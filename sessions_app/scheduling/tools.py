@@ -94,8 +94,7 @@ async def cancel_scheduled_task(id: int, tool_context: ToolContext) -> dict[str,
     """
     try:
         session = await _load_session(tool_context)
-        by = await in_thread(actors.person_with, session.user_id)
-        row = await in_thread(cancel_task, session.pk, id, by)
+        row = await in_thread(cancel_task, session.pk, id, actors.agent(tool_context.agent_name))
     except NotFoundError as error:
         return {"error": str(error)}
     live().hub.publish_notice(row.session_id, schedule_notice(row))

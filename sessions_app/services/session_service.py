@@ -18,6 +18,7 @@ from runtime.sessions.base_session_service import BaseSessionService, GetSession
 from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
 from sessions_app import models
+from sessions_app.actors import Act
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
 from sessions_app.db import event_log
 from sessions_app.db.staged_job import StagedJob
@@ -54,6 +55,7 @@ class DjangoSessionService(BaseSessionService):
         preloaded: the session's row and state, read just before; the first load does not read them again if the cached
             history reaches as far.
         view: filters the events of a loaded session.
+        act: the act that each appended event is the result of.
     """
 
     def __init__(
@@ -64,12 +66,14 @@ class DjangoSessionService(BaseSessionService):
         staged_jobs: StagedJobs | None = None,
         preloaded: event_log.Loaded | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
+        act: Act | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
         self._preloaded = preloaded
         self._view = view
+        self._act = act
 
     async def create_session(
         self,
@@ -169,6 +173,7 @@ class DjangoSessionService(BaseSessionService):
             lease_token=self._lease_token,
             delta=ScopedState.split(event.actions.state_delta),
             jobs=self._staged_jobs(event) if self._staged_jobs else (),
+            act=self._act,
         )
         committed = await event_log.append(append)
         if committed is None:

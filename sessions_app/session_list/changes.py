@@ -9,10 +9,11 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext_noop
 
+from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.codec import storable
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.models import Event, LegalHold, Session
+from sessions_app.models import Event, LegalHold, Session, SessionAct
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
 from sessions_app.services.erasing import refuse_if_held
 
@@ -28,10 +29,12 @@ _VALUES: Mapping[str, Mapping[str, Any]] = {
     RESTORE: {"deleted_at": None},
 }
 CHANGES = (RENAME, *_VALUES)
+_ACTIONS = {DELETE: ActionKind.DELETE, RESTORE: ActionKind.RESTORE}
+"""Changes that are recorded as acts; the others change what the list shows."""
 GONE = gettext_noop("This chat is deleted for good.")
 
 
-def change_session(session: Session, change: str, title: str) -> None:
+def change_session(session: Session, change: str, title: str, by: Actor) -> None:
     """Make one of `CHANGES` to the session.
 
     Raises:
@@ -44,6 +47,8 @@ def change_session(session: Session, change: str, title: str) -> None:
     values = _new_title(title) if change == RENAME else _VALUES[change]
     if not Session.objects.filter(pk=session.pk).update(**values):
         raise NotFoundError(GONE)
+    if action := _ACTIONS.get(change):
+        SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
 
 
 def _new_title(text: str) -> dict[str, Any]:

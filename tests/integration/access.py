@@ -27,6 +27,7 @@ from sessions_app.models import (
     LegalHold,
     ScheduledTask,
     Session,
+    SessionAct,
     ShareLink,
     StaffAct,
     Tombstone,
@@ -80,6 +81,9 @@ def make_things(owner: User) -> Things:
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
         # Of another session: its owner revokes the link of this one.
         "sharelink": ShareLink.objects.create(session=make_session(owner)),
+        "sessionact": SessionAct.objects.create(
+            session=session, action=ActionKind.STOP, subject_kind="invocation", subject_id="e-1"
+        ),
         "appstate": AppState.objects.get_or_create(app_name=APP)[0],
         "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from runtime import types
 from runtime.tools import ToolContext
-from sessions_app import use_cases
+from sessions_app import actors, use_cases
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session
@@ -40,7 +40,7 @@ async def ask(person: User, session: Session, model: ScriptedModel, text: str, *
 
 async def go_back(person: User, session_id: UUID, invocation_id: str) -> None:
     """Rewind the person's session to before the invocation."""
-    await rewind_before(await own_session(person, session_id), invocation_id)
+    await rewind_before(await own_session(person, session_id), invocation_id, actors.person(person))
 
 
 async def edit(person: User, session: Session, model: ScriptedModel, text: str, replaces: str) -> str:

@@ -17,6 +17,7 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.runners import Runner
 from runtime.tools import FunctionTool
 from sessions_app import agent_registry, use_cases
+from sessions_app.actors import Actor
 from sessions_app.db import invocation_queue, leases, session_lease
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations import rewind
@@ -133,7 +134,7 @@ async def test_a_message_sent_during_a_rewind_is_answered_after_it(
     first = await ask(person, session, model, "one")
     model.turns = ["answer"]
 
-    async def send_message(session: Session) -> None:
+    async def send_message(session: Session, by: Actor) -> None:
         _, status = await use_cases.send_message(person, session.pk, "two", "two")
         assert status == "queued" and not worker()._running
         with pytest.raises(ConflictError):
@@ -257,9 +258,9 @@ async def test_an_answer_of_a_rewound_call_that_is_queued_during_the_rewind_is_c
     first = await ask(person, session, model, "one")
     job = await create_job(session, first, status="succeeded")
 
-    async def answer_first(session: Session) -> None:
+    async def answer_first(session: Session, by: Actor) -> None:
         await sync_to_async(queue_response)(job.pk)
-        await reconcile_after_rewind(session)
+        await reconcile_after_rewind(session, by)
 
     monkeypatch.setattr(rewind, "reconcile_after_rewind", answer_first)
     await go_back(person, session.id, first)

@@ -14,6 +14,7 @@ from runtime.events.effective_path import EffectivePath
 from sessions_app.admin.stored_events import StoredEvent
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
+from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import (
     excerpt,
     format_call,
@@ -42,6 +43,7 @@ class EventLinks:
         jobs: Jobs by call id.
         artifacts: Artifacts by file name and version.
         path: The effective events of the session.
+        actors: Rows with the actors of events, by seq.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
@@ -49,6 +51,7 @@ class EventLinks:
     jobs: Mapping[str, ToolJob] = field(default_factory=dict)
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
     path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
+    actors: Mapping[int, ActorColumns] = field(default_factory=dict)
 
     def rewound_by(self, seq: int) -> int | None:
         """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
@@ -98,6 +101,7 @@ class Row:
         raw: The stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
         left_out: Number of parts, keys and files that are not shown.
+        actor: The row with the actor of a message, an answer or an act; None for events of agents.
     """
 
     event: Event
@@ -113,6 +117,7 @@ class Row:
     body: Mapping[str, Any] = field(default_factory=dict)
     is_whole: bool = True
     left_out: int = 0
+    actor: ActorColumns | None = None
 
 
 def parts_of(body: object) -> list[dict[str, Any]]:
@@ -164,7 +169,8 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
     rewound_by, undoes = links.rewound_by(event.seq), links.undone_rewind(event.seq)
     raw = format_stored_json(stored.text or "")
     if not stored.is_parsed:
-        return Row(event, waited, excerpt(stored.line), rewound_by, raw, is_whole=False)
+        line, actor = excerpt(stored.line), links.actors.get(event.seq)
+        return Row(event, waited, line, rewound_by, raw, is_whole=False, actor=actor)
     if not isinstance(stored.body, dict):
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
@@ -188,6 +194,7 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
         artifacts=artifacts[:MOST_ITEMS],
         notes=_notes(stored.body, actions, undoes),
         body=stored.body,
+        actor=links.actors.get(event.seq),
         left_out=sum(max(0, len(found) - MOST_ITEMS) for found in items),
     )
 

@@ -1,0 +1,81 @@
+"""Admin of acts on sessions: who stopped, retried, rewound, answered, shared or deleted what, when and from where."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import admin
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.links import session_url
+from sessions_app.models import SessionAct
+from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.rendering.audit_values import excerpt
+
+SHOWN_ACTS = 20
+
+
+def actor_in_words(row: ActorColumns) -> SafeString:
+    """Return kind, name and address of an actor; empty for a row that is older than these columns."""
+    if not row.actor_kind:
+        return SafeString()
+    kind = row.get_actor_kind_display().lower()
+    origin = _(" from %(address)s") % {"address": row.address} if row.address else ""
+    return format_html("{} <bdi>{}</bdi>{}", kind, row.actor_name, origin)
+
+
+def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
+    """Return the newest acts on a row of a session, one on each line."""
+    acts = SessionAct.objects.filter(session=session_id, subject_kind=subject_kind, subject_id=str(key))
+    lines = (
+        (
+            date_format(localtime(act.at), "DATETIME_FORMAT"),
+            act.get_action_display(),
+            actor_in_words(act),
+            excerpt(act.reason),
+        )
+        for act in acts.order_by("-id")[:SHOWN_ACTS]
+    )
+    return format_html_join(mark_safe("<br>"), "{}: {}, {} <bdi>{}</bdi>", lines)
+
+
+@admin.register(SessionAct)
+class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
+    """Acts, newest first."""
+
+    list_display = (
+        "at",
+        "action",
+        "actor",
+        "subject_kind",
+        "subject_id",
+        "of_session",
+        "event",
+        "short_reason",
+    )
+    list_filter = ("action", "actor_kind", "at")
+    ordering = ("-id",)
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id",
+        "of_session", "event", "reason",
+    )  # fmt: skip
+
+    @admin.display(description=gettext_lazy("Who"))
+    def actor(self, act: SessionAct) -> SafeString:
+        return actor_in_words(act)
+
+    @admin.display(description=gettext_lazy("Event"))
+    def event(self, act: SessionAct) -> SafeString | None:
+        url = session_url(act.session_id, seq=act.seq)
+        return None if act.seq is None else format_html('<a href="{}">#{}</a>', url, act.seq)
+
+    @admin.display(description=gettext_lazy("Reason"))
+    def short_reason(self, act: SessionAct) -> str:
+        return excerpt(act.reason)

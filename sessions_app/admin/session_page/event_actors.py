@@ -1,0 +1,40 @@
+"""Lookup of the actors behind the events of a page: who asked for an invocation, and who rewound or switched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sessions_app.admin.session_page.event_rows import mapping
+from sessions_app.history.event_marks import ANSWER
+from sessions_app.models import Invocation, Session, SessionAct
+from sessions_app.models.actor_columns import ActorColumns
+
+COLUMNS = ("actor_kind", "actor_id", "actor_name", "address", "reason")
+
+
+def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, ActorColumns]:
+    """Return the rows with the actors of events, by seq, in two queries.
+
+    An event of an agent has none: its author did it.
+    """
+    asked = {
+        seq: _invocation_of(body) for seq, body in bodies.items() if mapping(body).get("author") == "user"
+    }
+    ids = {invocation_id for invocation_id in asked.values() if isinstance(invocation_id, str)}
+    rows = Invocation.objects.filter(session=session, invocation_id__in=ids).exclude(actor_kind="")
+    invocations = {row.invocation_id: row for row in rows.only("invocation_id", *COLUMNS)}
+    found: dict[int, ActorColumns] = {
+        seq: invocations[invocation_id]
+        for seq, invocation_id in asked.items()
+        if invocation_id in invocations
+    }
+    acts = SessionAct.objects.filter(session=session, seq__in=list(bodies))
+    return {**found, **{act.seq: act for act in acts if act.seq is not None}}
+
+
+def _invocation_of(body: Any) -> str | None:
+    """Return the id of the invocation whose message the event is; an answer may have the id of the call's."""
+    answer = mapping(mapping(mapping(body).get("customMetadata")).get(ANSWER))
+    found = answer.get("invocation") or mapping(body).get("invocationId")
+    return found if isinstance(found, str) else None

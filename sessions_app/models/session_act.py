@@ -1,0 +1,54 @@
+"""SessionAct: the record of one act on a session or on something of it, by a person, staff or an agent."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import connection, models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from sessions_app.actors import Act, ActionKind
+from sessions_app.db.session_acts import INSERT_ACT, act_parameter
+from sessions_app.models.actor_columns import ActorColumns
+
+
+class SessionActManager(models.Manager["SessionAct"]):
+    """Manager that records acts."""
+
+    def record(self, session_id: UUID, act: Act) -> None:
+        """Store the act; nothing when the session is gone. Call it before other rows of the session are locked."""
+        with connection.cursor() as cursor:
+            cursor.execute(INSERT_ACT, {"session": str(session_id), "act": act_parameter(act)})
+
+
+class SessionAct(ActorColumns):
+    """One act that is not the message of an invocation, whose row has the actor itself.
+
+    Attributes:
+        subject_kind: name of the model of the row that the act was about, such as `invocation`.
+        subject_id: key of that row, as text: the id of an invocation, the primary key of others.
+        seq: the event that the act appended; None for an act that appended none.
+    """
+
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="acts")
+    action = models.CharField(max_length=16, choices=ActionKind.choices)
+    subject_kind = models.CharField(max_length=64)
+    subject_id = models.CharField(max_length=128)
+    seq = models.BigIntegerField(null=True, blank=True)
+    reason = models.TextField(blank=True, default="", db_default="")
+    at = models.DateTimeField(db_default=Now())
+
+    objects = SessionActManager()
+
+    class Meta:
+        """Acts are found by their session, and by the event that they appended."""
+
+        default_permissions = ("view",)
+        indexes = [
+            models.Index(fields=["session", "-id"], name="session_act_of_session"),
+            models.Index(fields=["session", "seq"], condition=Q(seq__isnull=False), name="session_act_event"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}: {self.action} {self.subject_kind} {self.subject_id}"
