@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.search import cleaned, find_invocations
 from sessions_app.admin.session_acts import actor_in_words, acts_on
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
@@ -28,7 +28,8 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
     list_display = (
-        "invocation_id", "of_session", "app", "asked_by", "badge", "attempts", "took", "error", "created_at",
+        "invocation_id", "of_session", "app", "asked_by", "badge", "attempts", "took", "trace", "error",
+        "created_at",
     )  # fmt: skip
     large_fields = ("message", "credentials", "error_detail")
     list_filter = ("status", AppFilter, "created_at")
@@ -36,7 +37,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     search_fields = ("error_message",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a key, or an id.")
     fields = (
-        ("badge", "attempts"), "of_session", "asked_by", "reason", "acts", "events",
+        ("badge", "attempts"), "of_session", "asked_by", "reason", "acts", "events", "trace",
         "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by_name",
         "cancel_reason", "error_code", "error_message",
@@ -68,6 +69,11 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     def events(self, invocation: Invocation) -> SafeString:
         url = session_url(invocation.session_id, invocation=invocation.invocation_id)
         return format_html('<a href="{}">{}</a>', url, _("Events of this invocation"))
+
+    @admin.display(description=_("Trace"))
+    def trace(self, invocation: Invocation) -> SafeString:
+        url = trace_url(invocation.session_id, invocation.invocation_id)
+        return format_html('<a href="{}">{}</a>', url, _("Trace"))
 
     @admin.display(description=_("Runtime"))
     def took(self, invocation: Invocation) -> str | None:

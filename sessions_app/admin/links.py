@@ -20,6 +20,13 @@ def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> st
     return f"{url}?{urlencode(parameters)}{anchor}" if parameters else url
 
 
+def trace_url(session_id: UUID, invocation_id: str, *, seq: int | None = None) -> str:
+    """Return the URL of an invocation's trace; with `seq`, of the spans of this event."""
+    url = reverse("admin:sessions_app_session_trace", args=[session_id])
+    anchor = "" if seq is None else f"#span-{seq}"
+    return f"{url}?{urlencode({'invocation': invocation_id})}{anchor}"
+
+
 def session_link(session: Session) -> SafeString:
     return format_html('<a href="{}"><bdi>{}</bdi></a>', session_url(session.id), session)
 

@@ -23,6 +23,8 @@ from sessions_app.admin.base import require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
 from sessions_app.admin.session_page.page import load_session_page
+from sessions_app.admin.trace.page import load_trace_page
+from sessions_app.codec import storable
 from sessions_app.models import Event, Invocation, InvocationStatus, Session
 from sessions_app.rendering.audit_values import status_badge
 
@@ -65,7 +67,12 @@ class SessionAdmin(KeysetAdmin):
             self.admin_site.admin_view(self.raw_event_view),
             name="sessions_app_session_event_raw",
         )
-        return [raw, *super().get_urls()]
+        trace = path(
+            "<uuid:session_id>/trace/",
+            self.admin_site.admin_view(self.trace_view),
+            name="sessions_app_session_trace",
+        )
+        return [raw, trace, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
@@ -124,6 +131,23 @@ class SessionAdmin(KeysetAdmin):
             "X-Content-Type-Options": "nosniff",
         }
         return HttpResponse(raw, content_type="application/json", headers=headers)
+
+    def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        """Return the trace of the invocation that the query string names."""
+        require_read_request(request)
+        session = self._get_session(request, session_id)
+        invocation_id = storable(request.GET.get("invocation", ""))
+        trace = load_trace_page(session, invocation_id)
+        if trace is None:
+            raise Http404(f"Session {session.pk} has no invocation {invocation_id!r}.")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Trace"),
+            "opts": self.opts,
+            "media": self.media,
+            "trace": trace,
+        }
+        return TemplateResponse(request, "admin/sessions_app/trace/page.html", context)
 
     @admin.display(description=_("Session"), ordering="title")
     def title_or_key(self, session: Session) -> str:

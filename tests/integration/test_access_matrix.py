@@ -145,6 +145,8 @@ GET    login     login  login 302   302       -          /admin/sessions_app/*/<
 POST   login     login  login 302   302       -          /admin/sessions_app/*/<object_id>/
 GET    login     login  login 403   200       read       /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
+GET    login     login  login 403   200       read       /admin/sessions_app/session/<session_id>/trace/
+POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/trace/
 GET    login     login  login 403   200       read       /admin/sessions_app/artifact/<artifact_id>/download/
 POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/download/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/
@@ -195,7 +197,10 @@ WORDS = {
         if model._meta.app_label == "sessions_app"
     ),
 }
-QUERIES = {"/chat/<session_id>/events/": "?before=2"}
+QUERIES = {
+    "/chat/<session_id>/events/": "?before=2",
+    "/admin/sessions_app/session/<session_id>/trace/": "?invocation=e-asking",
+}
 PLACEHOLDER = re.compile(r"<(\w+)>")
 OUTSIDE_DJANGO = {"/healthz"}
 STATIC_KINDS = {".css", ".js", ".svg", ".png", ".txt", ".md", ""}

@@ -1,0 +1,62 @@
+"""Time axis of a waterfall, on which long waits are short."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import pairwise
+
+from sessions_app.history.traces.spans import WAITS, Span, SpanKind
+
+WIDTH = 1000
+"""Units of the whole axis."""
+IDLE_SHARE = 0.05
+"""Longest time in which nothing of the site works, as a share of the time in which something does."""
+
+
+class Axis:
+    """Positions of times: in proportion, but a time in which nothing works takes at most a small part of the axis.
+
+    A person answers after a day, a model after a second: on a plain axis nothing but the wait could be seen.
+    """
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        known = list(spans)
+        busy = _merged(
+            (span.start, span.end or span.start)
+            for span in known
+            if span.kind is not SpanKind.AGENT and (span.kind is SpanKind.QUEUE or span.kind not in WAITS)
+        )
+        ends = [time for span in known for time in (span.start, span.end or span.start)]
+        edges = sorted({*ends, *(time for interval in busy for time in interval)}) or [0.0]
+        worked = sum(end - start for start, end in busy)
+        longest_idle = IDLE_SHARE * worked or 1.0
+        starts = [start for start, _ in busy]
+        self._times, self._places, self.has_breaks = [edges[0]], [0.0], False
+        for left, right in pairwise(edges):
+            at = bisect_right(starts, left) - 1
+            is_busy = at >= 0 and busy[at][1] >= right
+            shown = right - left if is_busy else min(right - left, longest_idle)
+            self.has_breaks |= shown < right - left
+            self._times.append(right)
+            self._places.append(self._places[-1] + shown)
+
+    def position(self, time: float) -> float:
+        """Return the place of a time, from 0 to `WIDTH`."""
+        at = min(max(bisect_right(self._times, time) - 1, 0), len(self._times) - 2)
+        if at < 0 or not self._places[-1]:
+            return 0.0
+        left, right = self._times[at], self._times[at + 1]
+        share = (time - left) / (right - left) if right > left else 0.0
+        place = self._places[at] + min(max(share, 0.0), 1.0) * (self._places[at + 1] - self._places[at])
+        return round(WIDTH * place / self._places[-1], 1)
+
+
+def _merged(intervals: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,202 @@
+"""Data of the trace page of an invocation: its waterfall and its totals, in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.admin.links import session_url
+from sessions_app.admin.trace.axis import Axis
+from sessions_app.conf import Conf, conf
+from sessions_app.history.costs import Usage
+from sessions_app.history.traces.entries import (
+    MOST_ENTRIES,
+    TraceEntry,
+    answers_of_person,
+    entries_of,
+)
+from sessions_app.history.traces.spans import Span, SpanKind, derive_spans, waiting_calls
+from sessions_app.models import Invocation, Session, ToolJob
+from sessions_app.rendering.audit_values import format_duration
+
+SHORTEST_BAR = 3.0
+LABELS: dict[SpanKind, Any] = {
+    SpanKind.AGENT: gettext_lazy("agent"),
+    SpanKind.MODEL: gettext_lazy("model"),
+    SpanKind.TOOL: gettext_lazy("tool"),
+    SpanKind.QUEUE: gettext_lazy("waits for its turn"),
+    SpanKind.PERSON: gettext_lazy("waits for an answer"),
+    SpanKind.JOB: gettext_lazy("waits for a job"),
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Drawing of a span: its place on the axis, and in a model call the part before the first word."""
+
+    left: float
+    width: float
+    before_first_word: float
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """One line of the waterfall.
+
+    Attributes:
+        anchor: target of links to the span of an event; empty but for the first span of each event.
+    """
+
+    span: Span
+    anchor: str
+    kind: str
+    bar: Bar
+    offset: str
+    duration: str
+    first_word: str
+    cost: str
+    event_url: str
+
+
+@dataclass(frozen=True)
+class Total:
+    """Sums over the model calls of an invocation.
+
+    Attributes:
+        unpriced: models without a price, whose calls are not part of the cost.
+    """
+
+    usage: Usage
+    model_calls: int
+    cost: float
+    unpriced: list[str]
+
+
+@dataclass(frozen=True)
+class TracePage:
+    """Template context of the page.
+
+    Attributes:
+        duration: time from the message to the last event, waits included.
+        is_cut: True when the invocation has more events than the page reads.
+    """
+
+    session: Session
+    invocation_id: str
+    invocation: Invocation | None
+    rows: list[SpanRow]
+    total: Total
+    duration: str
+    first_word: str
+    has_breaks: bool
+    is_cut: bool
+    events_url: str
+
+    @property
+    def cost(self) -> str:
+        """Cost of the model calls whose models have a price."""
+        return format_cost(self.total.cost)
+
+
+def load_trace_page(session: Session, invocation_id: str) -> TracePage | None:
+    """Load the page; None when the session has no such invocation."""
+    invocations = Invocation.objects.filter(session=session, invocation_id=invocation_id)
+    invocation = invocations.defer("message", "credentials", "error_detail").first()
+    entries = entries_of(session.pk, invocation_id)
+    if not entries and invocation is None:
+        return None
+    is_cut = len(entries) > MOST_ENTRIES
+    spans = _spans(session, invocation, entries[:MOST_ENTRIES])
+    axis = Axis(spans)
+    begin = min((span.start for span in spans), default=0.0)
+    last = max((span.end or span.start for span in spans), default=begin)
+    return TracePage(
+        session=session,
+        invocation_id=invocation_id,
+        invocation=invocation,
+        rows=_rows(session, spans, axis, begin),
+        total=_total(spans, conf()),
+        duration=_seconds(last - begin),
+        first_word=_first_word(spans, begin),
+        has_breaks=axis.has_breaks,
+        is_cut=is_cut,
+        events_url=session_url(session.pk, invocation=invocation_id),
+    )
+
+
+def _spans(session: Session, invocation: Invocation | None, entries: Sequence[TraceEntry]) -> list[Span]:
+    calls = waiting_calls(entries)
+    jobs = ToolJob.objects.filter(session=session, call_id__in=calls).values_list("call_id", flat=True)
+    times: dict[str, float] = {}
+    if invocation is not None and invocation.started_at is not None:
+        # A retried invocation began again: its first attempt is where its events are.
+        started_at = invocation.started_at.timestamp()
+        if not entries or started_at <= entries[0].at:
+            times = {"queued_at": invocation.created_at.timestamp(), "started_at": started_at}
+    last = entries[-1].seq if entries else 0
+    return derive_spans(entries, answers=answers_of_person(session.pk, last, calls), jobs=set(jobs), **times)
+
+
+def _rows(session: Session, spans: Sequence[Span], axis: Axis, begin: float) -> list[SpanRow]:
+    rows: list[SpanRow] = []
+    linked: set[int | None] = {None}
+    for span in spans:
+        is_target = span.kind is not SpanKind.AGENT and span.seq not in linked
+        rows.append(_row(session, span, axis, begin, anchor=f"span-{span.seq}" if is_target else ""))
+        linked |= {span.seq} if is_target else set()
+    return rows
+
+
+def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str) -> SpanRow:
+    left = axis.position(span.start)
+    right = axis.position(span.start if span.end is None else span.end)
+    word = axis.position(span.start + span.first_word) - left if span.first_word else 0.0
+    cost = span.usage.cost(span.name, conf()) if span.usage else None
+    return SpanRow(
+        span=span,
+        anchor=anchor,
+        kind=str(LABELS[span.kind]),
+        bar=Bar(left, max(SHORTEST_BAR, round(right - left, 1)), max(0.0, round(word, 1))),
+        offset=_seconds(span.start - begin),
+        duration=_("still waits") if span.seconds is None else _seconds(span.seconds),
+        first_word="" if span.first_word is None else _seconds(span.first_word),
+        cost="" if cost is None else format_cost(cost),
+        event_url="" if span.seq is None else session_url(session.pk, seq=span.seq),
+    )
+
+
+def _total(spans: Sequence[Span], settings: Conf) -> Total:
+    calls = [span for span in spans if span.kind is SpanKind.MODEL]
+    costs = [(span, span.usage.cost(span.name, settings)) for span in calls if span.usage]
+    return Total(
+        usage=sum((span.usage for span in calls), Usage()),
+        model_calls=len(calls),
+        cost=sum(cost for _span, cost in costs if cost is not None),
+        unpriced=sorted({span.name or _("unnamed") for span, cost in costs if cost is None}),
+    )
+
+
+def _first_word(spans: Sequence[Span], begin: float) -> str:
+    """Return the time from the message to the first word of a model, where it was recorded."""
+    words = [span.start + span.first_word for span in spans if span.first_word is not None]
+    return _seconds(min(words) - begin) if words else ""
+
+
+def format_cost(cost: float) -> str:
+    """Return a cost with the digits that matter: a call may cost less than a thousandth."""
+    return (
+        f"{cost:.2f}"
+        if cost >= 1
+        else f"{cost:.3g}"
+        if cost >= 1e-4
+        else f"{cost:.7f}".rstrip("0").rstrip(".")
+    )
+
+
+def _seconds(seconds: float) -> str:
+    return format_duration(timedelta(seconds=max(0.0, seconds)))

@@ -1,0 +1,167 @@
+"""Log entries of one invocation as a trace reads them: names, times and counts, without texts and arguments.
+
+PostgreSQL takes these out of the events' JSON, so that a trace of large events loads as quickly as that of small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+from uuid import UUID
+
+from django.db.models import JSONField
+from django.db.models.expressions import RawSQL
+
+from runtime.events.call_times import SECONDS_KEY
+from runtime.events.calls import FRAMEWORK_CALLS
+from sessions_app.history.costs import MOST_TOKENS, Usage
+from sessions_app.models import Event, EventKind
+
+MOST_ENTRIES = 500
+"""Entries of an invocation that a trace reads."""
+_NAME_LENGTH = 200
+_CALLS_OF_EVENT = 100
+
+
+@dataclass(frozen=True)
+class CallEntry:
+    """A function call of an event.
+
+    Attributes:
+        about: name of the call that a request to the person is about; empty for all other calls.
+    """
+
+    id: str
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class TraceEntry:
+    """One event.
+
+    Attributes:
+        at: its time, in seconds since the epoch.
+        model: the model's version as the response names it.
+        answers: ids of the calls that the event answers.
+        call_seconds: durations of these calls, as far as they were measured.
+        pending: ids of the calls that are answered later.
+    """
+
+    seq: int
+    at: float
+    author: str
+    kind: str
+    branch: str = ""
+    model: str = ""
+    error: str = ""
+    is_interrupted: bool = False
+    usage: Usage = field(default_factory=Usage)
+    calls: tuple[CallEntry, ...] = ()
+    answers: frozenset[str] = frozenset()
+    call_seconds: Mapping[str, float] = field(default_factory=dict)
+    pending: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], at: float) -> Self:
+        """Return the entry of a row of `entries_of`; values of odd types are as if absent."""
+        facts = row["facts"]
+        return cls(
+            seq=row["seq"],
+            at=row["happened_at"].timestamp() if row["happened_at"] else at,
+            author=facts["author"] or "",
+            kind=row["kind"] or EventKind.STATE,
+            branch=facts["branch"] or "",
+            model=facts["model"] or "",
+            error=facts["error"] or "",
+            is_interrupted=facts["interrupted"],
+            usage=Usage.of_json(facts["usage"]),
+            calls=tuple(CallEntry(call[0], call[1] or "", call[2] or "") for call in facts["calls"] or ()),
+            answers=frozenset(facts["answers"] or ()),
+            call_seconds=facts["seconds"] or {},
+            pending=frozenset(facts["pending"] or ()),
+        )
+
+    @property
+    def is_model_response(self) -> bool:
+        """True when a model call ended with this event."""
+        if self.author == "user" or self.answers:
+            return False
+        if self.usage or self.model:
+            return True
+        return self.kind in (EventKind.MESSAGE, EventKind.CALL) and not self.asks_person
+
+    @property
+    def asks_person(self) -> bool:
+        """True when the framework asks the person something in this event."""
+        return any(call.name in FRAMEWORK_CALLS and call.id in self.pending for call in self.calls)
+
+
+def entries_of(session_id: UUID, invocation_id: str) -> list[TraceEntry]:
+    """Return the entries of an invocation, oldest first, and one more than `MOST_ENTRIES` when there are more."""
+    events = Event.objects.filter(session=session_id, invocation_id=invocation_id).order_by("seq")
+    return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[: MOST_ENTRIES + 1])
+
+
+def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) -> list[TraceEntry]:
+    """Return the messages, of any invocation, that answer one of the calls."""
+    if not call_ids:
+        return []
+    answered = RawSQL(f"({_ANSWERS}) && %s", (list(call_ids),))  # noqa: S611  # a parameter
+    events = (
+        Event.objects.filter(session=session_id, seq__gt=after, author="user", kind=EventKind.RESPONSE)
+        .annotate(is_answer=answered)
+        .filter(is_answer=True)
+        .order_by("seq")
+    )
+    return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[:MOST_ENTRIES])
+
+
+def _read(rows: Any) -> list[TraceEntry]:
+    entries: list[TraceEntry] = []
+    for row in rows:
+        entries.append(TraceEntry.of_row(row, entries[-1].at if entries else 0.0))
+    return entries
+
+
+def _numbers(name: str, path: str) -> str:
+    """Return SQL for an item of an object: the numbers of an object of the event that are of a believable size."""
+    found = f"body #> '{{{path}}}'"
+    return f"""'{name}', (
+        SELECT jsonb_object_agg(key, value)
+        FROM jsonb_each(CASE WHEN jsonb_typeof({found}) = 'object' THEN {found} END)
+        WHERE jsonb_typeof(value) = 'number' AND value::text::numeric BETWEEN 0 AND {MOST_TOKENS}
+    )"""  # noqa: S608  # no value from outside
+
+
+_ANSWERS = f"""
+SELECT coalesce(array_agg(left(p #>> '{{functionResponse,id}}', {_NAME_LENGTH})), '{{}}')
+FROM jsonb_path_query(sessions_app_event.body, '$.content.parts[*] ? (exists(@.functionResponse))') p"""  # noqa: S608
+_FACTS = RawSQL(  # noqa: S611  # no value from outside
+    f"""
+    jsonb_build_object(
+        'author', left(author, {_NAME_LENGTH}),
+        'branch', left(body ->> 'branch', {_NAME_LENGTH}),
+        'model', left(body ->> 'modelVersion', {_NAME_LENGTH}),
+        'error', left(body ->> 'errorCode', {_NAME_LENGTH}),
+        'interrupted', body @> '{{"interrupted": true}}',
+        {_numbers("usage", "usageMetadata")},
+        {_numbers("seconds", f"customMetadata,{SECONDS_KEY}")},
+        'pending', jsonb_path_query_array(body, '$.longRunningToolIds[*] ? (@.type() == "string")'),
+        'answers', to_jsonb(array_remove(({_ANSWERS}), NULL)),
+        'calls', (
+            SELECT jsonb_agg(jsonb_build_array(
+                coalesce(left(p #>> '{{functionCall,id}}', {_NAME_LENGTH}), ''),
+                left(p #>> '{{functionCall,name}}', {_NAME_LENGTH}),
+                left(p #>> '{{functionCall,args,originalFunctionCall,name}}', {_NAME_LENGTH})
+            ))
+            FROM (
+                SELECT p FROM jsonb_path_query(body, '$.content.parts[*] ? (exists(@.functionCall))') p
+                LIMIT {_CALLS_OF_EVENT}
+            ) calls
+        )
+    )""",  # noqa: S608
+    (),
+    output_field=JSONField(),
+)

@@ -1,0 +1,201 @@
+"""Spans of an invocation, derived from its log entries: pure functions.
+
+A span is a stretch of time with a cause: an agent call, a model call, a tool call, a wait. Nothing about spans is
+stored, so that a trace is the same after a restart, and also for invocations from before there were traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from sessions_app.history.costs import Usage
+from sessions_app.history.traces.entries import CallEntry, TraceEntry
+
+
+class SpanKind(StrEnum):
+    """Cause of a span. The last three are waits: nothing of the site works in them."""
+
+    AGENT = "agent"
+    MODEL = "model"
+    TOOL = "tool"
+    QUEUE = "queue"
+    PERSON = "person"
+    JOB = "job"
+
+
+WAITS = frozenset({SpanKind.QUEUE, SpanKind.PERSON, SpanKind.JOB})
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time in an invocation. Times are in seconds since the epoch.
+
+    Attributes:
+        name: the agent, the model, or the function.
+        end: None while the span lasts.
+        seq: the event that ends the span, or begins an open one; None for the wait in the queue.
+        depth: levels of the tree above the span.
+        is_estimated: True when the start is that of the event before, as no start was recorded.
+        first_word: seconds from the start to the first word of a model's answer.
+        failed_attempts: model calls that failed before the one that answered.
+        error: error code.
+    """
+
+    kind: SpanKind
+    name: str
+    start: float
+    end: float | None
+    seq: int | None = None
+    depth: int = 0
+    agent: str = ""
+    is_estimated: bool = False
+    usage: Usage = field(default_factory=Usage)
+    first_word: float | None = None
+    failed_attempts: int = 0
+    error: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """Duration; None while the span lasts."""
+        return None if self.end is None else max(0.0, self.end - self.start)
+
+
+def derive_spans(
+    entries: Sequence[TraceEntry],
+    *,
+    queued_at: float | None = None,
+    started_at: float | None = None,
+    answers: Iterable[TraceEntry] = (),
+    jobs: Container[str] = (),
+) -> list[Span]:
+    """Return the spans of an invocation in the order of a waterfall: each agent is followed by what it did.
+
+    Args:
+        entries: the invocation's events, oldest first.
+        queued_at: time of the message.
+        started_at: time at which a process took the invocation up.
+        answers: messages of other invocations that answer calls of this one.
+        jobs: ids of the calls that became jobs.
+    """
+    spans: list[Span] = []
+    if queued_at is not None and started_at is not None:
+        spans.append(Span(SpanKind.QUEUE, "", queued_at, started_at))
+    for agent in _Walk(entries, started_at, [*entries, *answers], jobs).agent_calls():
+        spans.append(agent.span)
+        spans += [replace(span, depth=agent.span.depth + 1) for span in agent.children]
+    return spans
+
+
+def waiting_calls(entries: Iterable[TraceEntry]) -> frozenset[str]:
+    """Return the ids of the calls that are answered later than their step, by a person or a job."""
+    return frozenset(call_id for entry in entries for call_id in entry.pending)
+
+
+@dataclass
+class _AgentCall:
+    """An agent's uninterrupted run of events on one branch, with what happened in it."""
+
+    span: Span
+    children: list[Span] = field(default_factory=list)
+
+
+class _Walk:
+    """One walk through the entries of an invocation.
+
+    Args:
+        started_at: time at which the work began, if it is known.
+        with_answers: the entries, and later ones that answer calls.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[TraceEntry],
+        started_at: float | None,
+        with_answers: Sequence[TraceEntry],
+        jobs: Container[str],
+    ) -> None:
+        self._entries = entries
+        self._jobs = jobs
+        self._messages = [entry for entry in with_answers if entry.author == "user"]
+        self._answered = {call_id for entry in entries for call_id in entry.answers}
+        self._last: dict[str, float] = {} if started_at is None else {"": started_at}
+        self._calls: dict[str, tuple[CallEntry, TraceEntry]] = {}
+
+    def agent_calls(self) -> list[_AgentCall]:
+        """Return the agent calls, by their start."""
+        current: dict[str, _AgentCall] = {}
+        found: list[_AgentCall] = []
+        for entry in self._entries:
+            start = self._start_of(entry)
+            self._last[entry.branch] = entry.at
+            if entry.author == "user":
+                continue
+            agent = current.get(entry.branch)
+            if agent is None or agent.span.name != entry.author:
+                depth = entry.branch.count(".") + bool(entry.branch)
+                span = Span(SpanKind.AGENT, entry.author, start, entry.at, entry.seq, depth, entry.author)
+                agent = current[entry.branch] = _AgentCall(span)
+                found.append(agent)
+            agent.children += self._spans_of(entry, start)
+            agent.span = replace(agent.span, end=entry.at, error=entry.error or agent.span.error)
+        return found
+
+    def _start_of(self, entry: TraceEntry) -> float:
+        """Return the time before the entry at which its agent had nothing left to do."""
+        branch = entry.branch
+        while branch and branch not in self._last:
+            branch = branch.rpartition(".")[0]
+        is_own = branch == entry.branch
+        below = [
+            at
+            for name, at in self._last.items()
+            if is_own and name.startswith(f"{branch}." if branch else "")
+        ]
+        return max([*below, self._last.get(branch, entry.at)]) if self._last else entry.at
+
+    def _spans_of(self, entry: TraceEntry, start: float) -> Iterator[Span]:
+        """Yield the model call that ended with the entry, the calls that it answers, and the waits that it began."""
+        if entry.is_model_response:
+            yield _model_span(entry, start)
+        for call_id in sorted(entry.answers):
+            yield self._tool_span(entry, call_id)
+        for call in entry.calls:
+            self._calls[call.id] = call, entry
+            if call.id in entry.pending and (wait := self._wait_span(entry, call)):
+                yield wait
+
+    def _tool_span(self, entry: TraceEntry, call_id: str) -> Span:
+        """Return the run of a tool; a rerun after a person's answer begins with that answer."""
+        call, asked = self._calls.get(call_id, (CallEntry(call_id, call_id), self._entries[0]))
+        messages = [one.at for one in self._messages if asked.seq < one.seq < entry.seq]
+        start = max([asked.at, *messages])
+        seconds = entry.call_seconds.get(call_id)
+        end = entry.at if seconds is None else min(entry.at, start + seconds)
+        return Span(SpanKind.TOOL, call.name, start, end, entry.seq, agent=entry.author)
+
+    def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:
+        """Return the wait for an answer from outside; None for a call that its tool answered at once."""
+        answers = (one for one in self._messages if one.seq > entry.seq and call.id in one.answers)
+        answer = next(answers, None)
+        is_job = call.id in self._jobs
+        if answer is None and call.id in self._answered and not is_job:
+            return None
+        kind = SpanKind.JOB if is_job else SpanKind.PERSON
+        seq, end = (answer.seq, answer.at) if answer else (entry.seq, None)
+        return Span(kind, call.about or call.name, entry.at, end, seq, agent=entry.author)
+
+
+def _model_span(entry: TraceEntry, start: float) -> Span:
+    return Span(
+        SpanKind.MODEL,
+        entry.model,
+        start,
+        entry.at,
+        entry.seq,
+        agent=entry.author,
+        is_estimated=True,
+        usage=entry.usage,
+        error=entry.error,
+    )
