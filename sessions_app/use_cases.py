@@ -270,9 +270,9 @@ async def answer_call(
     call = await find_waiting_call(session, call_id)
     if call.name != name:
         raise NotFoundError("There is no such question in this conversation.")
-    await check_may_answer(user, session, call)
     if not isinstance(response, dict):
         response = response.response_to(call.args)
+    await check_may_answer(user, session, call, response)
     return await queue_answer(session, call, response, by=answerer(session, user, ""))
 
 
@@ -306,7 +306,7 @@ async def answer_long_running_call(
     """
     call = await find_waiting_call(session, call_id)
     if by:
-        await check_may_answer(by, session, call)
+        await check_may_answer(by, session, call, response)
     return await queue_answer(session, call, response, by=answerer(session, by, address), reason=reason)
 
 

@@ -92,6 +92,7 @@ SESSIONS_APP_ORDER = (
     "history",
     "session_list",
     "rendering",
+    "answer_requests",
     "live",
     "jobs",
     "scheduling",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.tree import tools_of, walk
+from runtime.events.answer_rules import PERSON, SITE
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
-from runtime.tools.long_running_tool import PERSON, SITE
 
 
 async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:

@@ -146,6 +146,7 @@ async def run_call(
     if result is None:
         result = await _run_tool(agent, tool, args, context)
     result = await hooks.after_tool(agent, tool, args, context, result)
+    confirmation.name_confirmer(tool, context)
     context.state.note_changes()
     if result is None or (tool.is_long_running and not result):
         result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from runtime.events.answer_rules import PERSON
 
 
 class ToolConfirmation(BaseModel):
@@ -18,6 +21,9 @@ class ToolConfirmation(BaseModel):
         payload: additional data requested from, or given by, the person; any JSON value.
         for_session: True in a question that offers to allow later calls of the tool in the session, and in an answer
             that allows them. Left out of the JSON when False: google-adk does not have this field.
+        confirmed_by: in a question, the party that may answer: see `FunctionTool`. Left out, as all that follows, when
+            it says nothing more than google-adk's fields do.
+        reason: in an answer, the reason that was given.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -26,6 +32,8 @@ class ToolConfirmation(BaseModel):
     confirmed: bool = False
     payload: Any | None = None
     for_session: bool = Field(default=False, exclude_if=lambda offered: not offered)
+    confirmed_by: str = Field(default=PERSON, exclude_if=lambda rule: rule == PERSON)
+    reason: str = Field(default="", exclude_if=lambda reason: not reason)
 
     @classmethod
     def of_response(cls, response: dict[str, Any] | None) -> ToolConfirmation:
@@ -36,3 +44,10 @@ class ToolConfirmation(BaseModel):
         """
         fields = response or {}
         return cls.model_validate(json.loads(fields["response"]) if set(fields) == {"response"} else fields)
+
+
+def confirmer_of(request_args: Mapping[str, Any]) -> str:
+    """Return the party that may answer a confirmation request with these arguments: the person, unless it says more."""
+    question = request_args.get("toolConfirmation")
+    rule = question.get("confirmedBy") if isinstance(question, Mapping) else None
+    return rule if isinstance(rule, str) else PERSON

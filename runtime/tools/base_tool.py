@@ -23,12 +23,14 @@ class BaseTool:
         custom_metadata: data of the tool's author, not used by the runtime.
         may_allow_for_session: True when the person who is asked to confirm a call may allow the later calls of the
             session, too.
+        confirmed_by: the party that may confirm a call: see `FunctionTool`.
         can_run_in_job: False for a tool that works on the request or on the running invocation.
     """
 
     title: str | None = None
     answered_by: str = "site"
     may_allow_for_session: bool = False
+    confirmed_by: str = "person"
     can_run_in_job: bool = True
 
     def __init__(

@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime import types
 from runtime.context import Context
+from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
@@ -29,9 +30,12 @@ class FunctionTool(BaseTool):
         require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets those of
             the call's arguments that it has parameters for, and optionally `tool_context` (contract T7).
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
+        confirmed_by: the party that may confirm a call: `person`, the user of the session, or `staff:<permission>`,
+            staff with that permission other than the user (contract T7).
 
     Raises:
-        ConfigurationError: the function cannot be called by a model.
+        ConfigurationError: the function cannot be called by a model, `confirmed_by` names nobody, or staff would have
+            to allow the later calls of a session.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class FunctionTool(BaseTool):
         title: str | None = None,
         require_confirmation: bool | Predicate = False,
         may_allow_for_session: bool = False,
+        confirmed_by: str = PERSON,
     ) -> None:
         self.func = func
         self.title = title
@@ -48,6 +53,7 @@ class FunctionTool(BaseTool):
         self._require_confirmation = require_confirmation
         self.may_allow_for_session = may_allow_for_session
         super().__init__(name=self._signature.name, description=self._signature.description)
+        self.confirmed_by = check_confirmer(confirmed_by, self.name, may_allow_for_session)
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(

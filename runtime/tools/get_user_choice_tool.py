@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.tools.long_running_tool import PERSON, LongRunningFunctionTool
+from runtime.events.answer_rules import PERSON
+from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_context import ToolContext
 
 

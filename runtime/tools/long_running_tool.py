@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from runtime import types
-from runtime.errors import ConfigurationError
+from runtime.events.answer_rules import SITE, check_answer_rule
 from runtime.tools.function_tool import FunctionTool
 
-PERSON, SITE, STAFF = "person", "site", "staff:"
-_STAFF_RULE = re.compile(rf"{STAFF}\w+\.\w+")
 PENDING_NOTE = (
     "This runs long: the first result may only say that the work is pending. While it is, do not call this "
     "again; the final result comes by itself."
@@ -37,11 +34,7 @@ class LongRunningFunctionTool(FunctionTool):
         self, func: Callable[..., Any], *, title: str | None = None, answered_by: str = SITE
     ) -> None:
         super().__init__(func, title=title)
-        if answered_by not in (PERSON, SITE) and not _STAFF_RULE.fullmatch(answered_by):
-            raise ConfigurationError(
-                f"answered_by={answered_by!r} of tool {self.name!r} names nobody. "
-                "Write 'person', 'site' or 'staff:<app label>.<permission>'."
-            )
+        check_answer_rule("answered_by", answered_by, self.name, may_be_site=True)
         self.is_long_running = True
         self.answered_by = answered_by
 

@@ -24,7 +24,7 @@ SEPARATOR = "~"
 
 
 class KeysetChangeList(ChangeList):
-    """Page of a list in the order of `ModelAdmin.ordering`, all of whose fields descend.
+    """Page of a list in the order of `ModelAdmin.ordering`, all of whose fields descend, or all of whose ascend.
 
     Attributes:
         next_page: query string of the next page; empty on the last one.
@@ -76,11 +76,12 @@ class KeysetChangeList(ChangeList):
         except (ValueError, ValidationError, OverflowError) as error:
             raise IncorrectLookupParameters(error) from error
         (first, value), *rest = values.items()
+        behind = "lt" if self.model_admin.is_newest_first else "gt"
         if not rest:
-            return Q(**{f"{first}__lt": value})
+            return Q(**{f"{first}__{behind}": value})
         ((second, second_value),) = rest
-        is_behind = Q(**{f"{first}__lt": value}) | Q(**{f"{second}__lt": second_value})
-        return Q(**{f"{first}__lte": value}) & is_behind
+        is_behind = Q(**{f"{first}__{behind}": value}) | Q(**{f"{second}__{behind}": second_value})
+        return Q(**{f"{first}__{behind}e": value}) & is_behind
 
 
 class KeysetAdmin(ReadOnlyAdmin):
@@ -93,6 +94,11 @@ class KeysetAdmin(ReadOnlyAdmin):
     large_fields: ClassVar[tuple[str, ...]] = ()
     change_list_template = "admin/sessions_app/keyset_list.html"
     sortable_by = ()
+
+    @property
+    def is_newest_first(self) -> bool:
+        """True when the fields of `ordering` descend."""
+        return str((self.ordering or ("-",))[0]).startswith("-")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return KeysetChangeList

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from runtime import types
-from runtime.agents.answerers import answerer_of
 from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import offers_allowance
-from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
+from runtime.events.answer_rules import PERSON, STAFF
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
 from runtime.events.event import Event
-from runtime.tools.long_running_tool import PERSON, STAFF
 from sessions_app import actors, client_ids
 from sessions_app.actors import Actor
-from sessions_app.agent_registry import get_app
+from sessions_app.answer_requests import rule_of
 from sessions_app.codec import content_to_json
 from sessions_app.credential_encryption import encrypt
 from sessions_app.db.threads import in_thread
@@ -24,7 +26,10 @@ from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError,
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session, ToolJob
+from sessions_app.models.answer_request import permission_to_answer
 from sessions_app.ownership import User
+
+STAFF_DECIDE = gettext_noop("Staff decide this. You can only withdraw it; their answer appears here.")
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class WaitingCall:
 
     Attributes:
         args: its arguments.
-        answered_by: the party that may answer it: see `LongRunningFunctionTool`.
+        answered_by: the party that may answer it: see `AnswerRequest`.
         events: the effective events of the session.
     """
 
@@ -61,21 +66,31 @@ async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
     waiting = next((one for one in made if one.is_pending), None)
     if waiting is None:
         raise ConflictError("This was answered already.")
-    root, name = get_app(session.app_name).root_agent, waiting.call.name or ""
-    answered_by = await answerer_of(root, waiting.event.author, name)
-    return WaitingCall(call_id, name, waiting.call.args or {}, answered_by, events)
+    answered_by = await rule_of(session.app_name, waiting)
+    return WaitingCall(call_id, waiting.call.name or "", waiting.call.args or {}, answered_by, events)
 
 
-async def check_may_answer(user: User, session: Session, call: WaitingCall) -> None:
-    """Check that the tool of the call lets this user answer.
+async def check_may_answer(
+    user: User, session: Session, call: WaitingCall, response: Mapping[str, Any]
+) -> None:
+    """Check that the tool of the call lets this user give this answer.
+
+    Where staff decide, the session's own person does not, also with the permission (four eyes), but may withdraw the
+    question by a no. Nobody gives a credential in the place of the person.
 
     Raises:
         PermissionDeniedError: it does not.
     """
-    if call.answered_by == PERSON and user.pk == session.user_id:
-        return
-    if call.answered_by.startswith(STAFF) and await in_thread(_is_staff_with, user, call.answered_by):
-        return
+    staff_decide = call.answered_by.startswith(STAFF)
+    if user.pk == session.user_id:
+        if call.answered_by == PERSON or (staff_decide and _is_no(call, response)):
+            return
+        if staff_decide and call.name == REQUEST_CONFIRMATION:
+            raise PermissionDeniedError(STAFF_DECIDE)
+    elif call.name != REQUEST_CREDENTIAL:
+        permission = permission_to_answer(call.answered_by)
+        if await in_thread(_is_staff_with, user, permission):
+            return
     raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
 
 
@@ -119,6 +134,7 @@ async def queue_answer(
         raise NotFoundError("There is no such conversation here.")
     if queued.is_repeated:
         raise ConflictError("This was answered already.")
+    await in_thread(session.answer_requests.filter(call_id=call.id).delete)
     return queued.invocation_id, queued.status
 
 
@@ -136,6 +152,10 @@ def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:
         )
 
 
-def _is_staff_with(user: User, answered_by: str) -> bool:
-    is_staff = bool(getattr(user, "is_staff", False))
-    return is_staff and bool(user.has_perm(answered_by.removeprefix(STAFF)))  # type: ignore[union-attr]
+def _is_no(call: WaitingCall, response: Mapping[str, Any]) -> bool:
+    return call.name == REQUEST_CONFIRMATION and response.get("confirmed") is False
+
+
+def _is_staff_with(user: User, permission: str) -> bool:
+    is_staff = bool(permission) and bool(getattr(user, "is_staff", False))
+    return is_staff and bool(user.has_perm(permission))  # type: ignore[union-attr]

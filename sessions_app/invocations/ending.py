@@ -123,7 +123,7 @@ async def _close_log(execution: Execution, outcome: Outcome, is_logged: bool) ->
     try:
         if not is_logged:
             await execution.close_log(outcome)
-        await execution.complete_answered_invocations()
+        await execution.settle_calls(outcome)
     except (StaleLeaseError, SessionNotFoundError, *UNAVAILABLE):
         raise
     except Exception as error:

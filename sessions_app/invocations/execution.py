@@ -24,6 +24,7 @@ from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
 from sessions_app import celery_dispatch
 from sessions_app.agent_registry import get_app
+from sessions_app.answer_requests import keep_in_line
 from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
@@ -189,13 +190,15 @@ class Execution:
         for event in closing_events(self.claim, session.events, self._uncommitted_texts(), outcome):
             await self._sessions.append_event(session, event)
 
-    async def complete_answered_invocations(self) -> None:
-        """Complete the waiting invocations whose calls this invocation has answered, whatever its own outcome."""
-        if not self._answers_calls():
+    async def settle_calls(self, outcome: Outcome) -> None:
+        """Complete the waiting invocations whose calls this one has answered, and note which calls wait now."""
+        if not self._answers_calls() and outcome is not WAITING:
             return
-        events = (await self._load_session()).events
-        waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
-        await leases.complete_waiting(self.claim.session_id, sorted(waiting))
+        claim, events = self.claim, (await self._load_session()).events
+        if self._answers_calls():
+            waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
+            await leases.complete_waiting(claim.session_id, sorted(waiting))
+        await keep_in_line(claim.session_id, claim.app_name, events)
 
     async def compact(self) -> None:
         """Compact the session after the end and without the lease, so that the next message need not wait."""

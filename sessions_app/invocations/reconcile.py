@@ -11,6 +11,7 @@ from runtime.events.calls import made_calls, pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app import client_ids
 from sessions_app.actors import Actor
+from sessions_app.answer_requests import keep_in_line
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs.cancel import cancel_job
@@ -38,6 +39,7 @@ async def reconcile_after_rewind(session: Session, by: Actor) -> None:
     await _cancel_rewound_invocations(session, waiting)
     await _reopen_invocations(session, waiting)
     await _reopen_calls(session, calls)
+    await keep_in_line(session.pk, session.app_name, events)
     await _cancel_rewound_tasks(session, by)
 
 
@@ -67,10 +69,9 @@ async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]
 
 
 async def _reopen_invocations(session: Session, waiting: Collection[str]) -> None:
-    """Let the invocations wait again that an earlier rewind cancelled and whose calls are in effect again."""
-    rows = session.invocations.filter(
-        status=InvocationStatus.CANCELLED, cancel_requested_at=None, invocation_id__in=waiting
-    )
+    """Let the invocations wait again whose calls are in effect again, or whose answer was rewound."""
+    ended = (InvocationStatus.CANCELLED, InvocationStatus.COMPLETED)
+    rows = session.invocations.filter(status__in=ended, cancel_requested_at=None, invocation_id__in=waiting)
     await _set_status(session, rows, InvocationStatus.WAITING)
 
 

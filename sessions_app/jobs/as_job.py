@@ -39,6 +39,7 @@ class ToolAsJob(BaseTool):
         super().__init__(name=tool.name, description=tool.description, is_long_running=True)
         self.title = tool.title
         self.may_allow_for_session = tool.may_allow_for_session
+        self.confirmed_by = tool.confirmed_by
         self.tool = tool
         self.policy = policy
 

@@ -80,6 +80,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor) -> 
         job.answers = [*job.answers, {**job.question, **entry}]
         job.question, job.status, job.sent_at = None, JobStatus.QUEUED, None
         job.save(update_fields=["answers", "question", "status", "sent_at"])
+        job.answer_requests.all().delete()
     return job
 
 

@@ -18,12 +18,14 @@ from uuid import UUID
 
 from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_refusal
+from sessions_app.answer_requests import record_question
 from sessions_app.codec import storable, storable_values
 from sessions_app.conf import conf
 from sessions_app.error_detail import describe
@@ -178,21 +180,24 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 
     A pause is not a failure: it does not count as an attempt, and the attempt number is reused.
     """
-    is_written = (
-        _this_attempt(job)
-        .filter(cancel_requested_at__isnull=True)
-        .update(
-            status=JobStatus.WAITING,
-            question=question.as_json(),
-            attempts=F("attempts") - 1,
-            progress_done=job.progress_done,
-            progress_total=job.progress_total,
-            progress_message=job.progress_message,
-            artifacts=job.artifacts,
+    with transaction.atomic():
+        is_written = (
+            _this_attempt(job)
+            .filter(cancel_requested_at__isnull=True)
+            .update(
+                status=JobStatus.WAITING,
+                question=question.as_json(),
+                attempts=F("attempts") - 1,
+                progress_done=job.progress_done,
+                progress_total=job.progress_total,
+                progress_message=job.progress_message,
+                artifacts=job.artifacts,
+            )
         )
-    )
+        if is_written:
+            job.refresh_from_db()
+            record_question(job)
     if is_written:
-        job.refresh_from_db()
         publish_job(job)
     return bool(is_written)
 

@@ -1,6 +1,7 @@
 """Models of the site, with the rules that the database enforces."""
 
 from sessions_app.actors import ActionKind
+from sessions_app.models.answer_request import AnswerRequest, RequestKind
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.feedback import Feedback, Rating
@@ -21,6 +22,7 @@ from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
     "ActionKind",
+    "AnswerRequest",
     "AppState",
     "Artifact",
     "ErasedKind",
@@ -34,6 +36,7 @@ __all__ = [
     "MemoryEntry",
     "PersonUsage",
     "Rating",
+    "RequestKind",
     "SavedCredential",
     "ScheduledTask",
     "Session",

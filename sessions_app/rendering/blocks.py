@@ -13,11 +13,13 @@ from django.utils.translation import gettext
 
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
-from runtime.engine.human_input.confirmation import REJECTED, default_hint
+from runtime.engine.human_input.confirmation import default_hint, is_rejection
 from runtime.events import Event
 from runtime.events.allowances import offers_allowance, used_allowance
+from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.tool_confirmation import confirmer_of
 from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
@@ -39,8 +41,6 @@ from sessions_app.rendering.session_view import SessionView
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
-STATES_OF_ERRORS = {REJECTED.message: "declined", INTERRUPTED_CALL: "interrupted"}
-"""States of the calls that did not end and have not failed."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ class ConfirmationRequestBlock:
         tool: name of the called tool.
         fields: inputs for the payload.
         offers_allowance: True when the user may allow the later calls of the session, too.
+        staff_decide: True when the user may only withdraw the call.
     """
 
     kind: ClassVar = "confirmation_request"
@@ -103,6 +104,7 @@ class ConfirmationRequestBlock:
     tool: str
     fields: list[Field]
     offers_allowance: bool
+    staff_decide: bool
 
 
 @dataclass(frozen=True)
@@ -306,6 +308,7 @@ def _confirmation_request_block(
         tool=tool,
         fields=payload_fields(confirmation.get("payload")),
         offers_allowance=offers_allowance(request),
+        staff_decide=confirmer_of(request) != PERSON,
     )
 
 
@@ -357,6 +360,8 @@ def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
 def state_of(response: Mapping[str, Any]) -> str:
     """Return the state of an answered call: see `ResponseBlock`."""
     error = response.get("error")
-    if isinstance(error, str) and error in STATES_OF_ERRORS:
-        return STATES_OF_ERRORS[error]
+    if isinstance(error, str) and is_rejection(error):
+        return "declined"
+    if error == INTERRUPTED_CALL:
+        return "interrupted"
     return "failed" if error or response.get("status") in ("error", "failed") else "ok"

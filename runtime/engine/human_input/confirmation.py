@@ -25,6 +25,7 @@ PENDING = {
     "message": "This call requires confirmation by the person. It has not run yet; do not call it again.",
 }
 REJECTED = ToolError("The person rejected this call: it did not run.")
+REJECTED_BECAUSE = "This call was rejected: it did not run. The reason: "
 
 
 async def unconfirmed_response(
@@ -43,7 +44,19 @@ async def unconfirmed_response(
     if answer is None:
         _ask(tool, context)
         return dict(PENDING)
-    return None if answer.confirmed else REJECTED.as_response()
+    return None if answer.confirmed else _rejected(answer.reason).as_response()
+
+
+def is_rejection(message: str) -> bool:
+    """True for the message that a model reads in place of the result of a rejected call."""
+    return message == REJECTED.message or message.startswith(REJECTED_BECAUSE)
+
+
+def name_confirmer(tool: BaseTool, context: Context) -> None:
+    """Note in the question about the call, if there is one, the party that may answer it."""
+    question = context.actions.requested_tool_confirmations.get(context.function_call_id or "")
+    if question is not None:
+        question.confirmed_by = tool.confirmed_by
 
 
 def default_hint(tool_name: str) -> str:
@@ -72,6 +85,10 @@ def read_confirmation(response: types.FunctionResponse) -> ToolConfirmation:
             f"The answer to confirmation request {response.id!r} cannot be read: {error}. "
             'Send {"confirmed": true} or {"confirmed": false}, with a "payload" if one was asked for.'
         ) from error
+
+
+def _rejected(reason: str) -> ToolError:
+    return ToolError(REJECTED_BECAUSE + reason) if reason else REJECTED
 
 
 def _use_allowance(tool: BaseTool, context: Context) -> None:

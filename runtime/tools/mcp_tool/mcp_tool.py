@@ -12,6 +12,7 @@ from mcp.types import CallToolResult, Tool
 from runtime import types
 from runtime.context import Context
 from runtime.errors import AdkError
+from runtime.events.answer_rules import PERSON
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError
@@ -52,6 +53,7 @@ class McpTool(BaseTool):
         server: McpServer,
         require_confirmation: bool | Predicate = False,
         may_allow_for_session: bool = False,
+        confirmed_by: str = PERSON,
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
     ) -> None:
         super().__init__(name=callable_name(mcp_tool.name), description=mcp_tool.description or "")
@@ -60,6 +62,7 @@ class McpTool(BaseTool):
         self._server = server
         self._require_confirmation = require_confirmation
         self.may_allow_for_session = may_allow_for_session
+        self.confirmed_by = confirmed_by
         self._progress_callback = progress_callback
 
     def _get_declaration(self) -> types.FunctionDeclaration:

@@ -11,6 +11,7 @@ from mcp.types import BlobResourceContents, TextResourceContents, Tool
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
+from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
@@ -61,6 +62,7 @@ class McpToolset(BaseToolset):
         require_confirmation: True if a person must confirm each call. A predicate decides per call, as for
             `FunctionTool`.
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
+        confirmed_by: the party that may confirm a call: see `FunctionTool`.
         header_provider: a function that returns headers for an invocation, such as those of its user.
         progress_callback: a coroutine function that gets the progress of calls, or a function that returns one for a
             tool name and `callback_context`.
@@ -80,6 +82,7 @@ class McpToolset(BaseToolset):
         auth_credential: AuthCredential | None = None,
         require_confirmation: bool | Predicate = False,
         may_allow_for_session: bool = False,
+        confirmed_by: str = PERSON,
         header_provider: HeaderProvider | None = None,
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
         use_mcp_resources: bool = False,
@@ -91,6 +94,7 @@ class McpToolset(BaseToolset):
         self._server = McpServer(connection_params, headers)
         self._require_confirmation = require_confirmation
         self._may_allow_for_session = may_allow_for_session
+        self._confirmed_by = check_confirmer(confirmed_by, "of McpToolset", may_allow_for_session)
         self._progress_callback = progress_callback
         self._use_mcp_resources = use_mcp_resources
         self._skipped: frozenset[str] = frozenset()
@@ -160,6 +164,7 @@ class McpToolset(BaseToolset):
             server=self._server,
             require_confirmation=self._require_confirmation,
             may_allow_for_session=self._may_allow_for_session,
+            confirmed_by=self._confirmed_by,
             progress_callback=self._progress_callback,
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.agents import LlmAgent, ParallelAgent, SequentialAgent
-from runtime.errors import InvalidAnswerError, InvalidMessageError
+from runtime.errors import ConfigurationError, InvalidAnswerError, InvalidMessageError
 from runtime.tools import FunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.confirmation.chat import Chat, answers, requests, response, texts
@@ -332,3 +332,46 @@ async def test_r1_parallel_children_wait_for_their_own_answers(bank: Bank) -> No
     assert bank.done == [("pay", 2)]
     assert texts(await chat.confirm(asked["c1"])) == ["Paid 1."]
     assert bank.done == [("pay", 2), ("pay", 1)]
+
+
+async def test_t7_the_question_names_the_staff_who_confirm_the_calls_of_the_tool(bank: Bank) -> None:
+    def refund(amount: int, tool_context: ToolContext) -> str:
+        """Refund."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(hint="Refund?")
+        return "asked"
+
+    rule = "staff:shop.approve_refund"
+    tools = [
+        FunctionTool(bank.pay, require_confirmation=True, confirmed_by=rule),
+        FunctionTool(refund, confirmed_by=rule),
+    ]
+    for name in ("pay", "refund"):
+        agent = LlmAgent(name="clerk", model=ScriptedModel(turns=[call(name, amount=5)]), tools=tools)
+        [asked] = requests(await (await Chat.with_agent(agent)).send(name))
+        assert (asked.args or {})["toolConfirmation"]["confirmedBy"] == rule
+    assert bank.done == []
+
+
+async def test_t7_the_model_reads_the_reason_of_a_rejection(bank: Bank) -> None:
+    chat = await Chat.with_agent(clerk(bank, call("pay", "c1", amount=5), "Then not."))
+    [asked] = requests(await chat.send("pay 5"))
+    events = await chat.send(response(asked.name or "", asked.id, {"confirmed": False, "reason": "Too much"}))
+    error = "This call was rejected: it did not run. The reason: Too much"
+    assert answers(events) == [("c1", {"status": "error", "error": error})]
+    assert bank.done == []
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"confirmed_by": "finance"}, "names nobody"),
+        ({"confirmed_by": "site"}, "names nobody"),
+        ({"confirmed_by": "staff:shop.pay", "may_allow_for_session": True}, "Staff decide on each call"),
+    ],
+)
+def test_t7_a_rule_that_names_no_confirmer_is_refused(
+    bank: Bank, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        FunctionTool(bank.pay, require_confirmation=True, **settings)

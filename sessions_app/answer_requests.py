@@ -1,0 +1,122 @@
+"""Table of the calls and questions of jobs that wait for somebody, kept in line with the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import translation
+
+from runtime.agents.answerers import answerer_of
+from runtime.events.answer_rules import PERSON, SITE
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, MadeCall, made_calls
+from runtime.events.event import Event
+from runtime.events.tool_confirmation import confirmer_of
+from sessions_app import agent_registry
+from sessions_app.db.threads import in_thread
+from sessions_app.models import AnswerRequest, RequestKind, ToolJob
+from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
+from sessions_app.rendering.call_words import describe_call
+from sessions_app.rendering.called_tool import find_tool
+from sessions_app.rendering.outline import label, one_line
+from sessions_app.rendering.questions import CHOICE_TOOL
+
+logger = logging.getLogger(__name__)
+KINDS = {
+    REQUEST_CONFIRMATION: RequestKind.CONFIRMATION,
+    REQUEST_CREDENTIAL: RequestKind.CREDENTIAL,
+    CHOICE_TOOL: RequestKind.CHOICE,
+}
+
+
+async def keep_in_line(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:
+    """Store a request for each call that waits in the session's effective events, and drop all others. Idempotent."""
+    pending = {made.call.id or "": made for made in made_calls(events) if made.is_pending}
+    requests = [
+        await _request_of(session_id, app_name, made)
+        for call_id, made in pending.items()
+        if len(call_id) <= CALL_ID_LENGTH  # A longer one cannot be answered.
+    ]
+    await in_thread(_store, session_id, requests)
+
+
+def record_question(job: ToolJob) -> None:
+    """Store the request for an answer to the question that the job asks now, in place of that to an earlier one."""
+    question = job.question or {}
+    asked = {
+        "invocation_id": job.invocation_id,
+        "job": job,
+        "kind": RequestKind.QUESTION,
+        "agent_name": job.agent_name,
+        "tool_name": job.tool_name,
+        "effect": one_line(question["text"])[:EFFECT_LENGTH],
+        "answered_by": PERSON,
+        "asked_at": datetime.fromisoformat(question["asked_at"]),
+        "escalated_at": None,
+    }
+    AnswerRequest.objects.update_or_create(session_id=job.session_id, call_id=job.call_id, defaults=asked)
+
+
+async def rule_of(app_name: str, made: MadeCall) -> str:
+    """Return the party that may answer a call: see `AnswerRequest`.
+
+    A confirmation request names it, so that the rule counts that held when the question was asked.
+    """
+    if made.call.name == REQUEST_CONFIRMATION:
+        return confirmer_of(made.call.args or {})
+    root = agent_registry.get_app(app_name).root_agent
+    return await answerer_of(root, made.event.author, made.call.name or "")
+
+
+def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
+    """Store the requests of all calls of the session that wait. The calls of jobs are left to the jobs."""
+    jobs = ToolJob.objects.filter(session=session_id, call_id__in=[row.call_id for row in requests])
+    of_jobs = set(jobs.values_list("call_id", flat=True))
+    stored = AnswerRequest.objects.filter(session=session_id)
+    stored.exclude(call_id__in=[row.call_id for row in requests]).delete()
+    new = [row for row in requests if row.call_id not in of_jobs]
+    AnswerRequest.objects.bulk_create(new, ignore_conflicts=True)
+
+
+async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
+    call, args = made.call, made.call.args or {}
+    kind = KINDS.get(call.name or "", RequestKind.CALL)
+    original = _mapping(args.get("originalFunctionCall")) if kind == RequestKind.CONFIRMATION else {}
+    tool_name = str(original.get("name") or call.name or "")
+    try:
+        rule = await rule_of(app_name, made)
+    except Exception:  # An agents.py or a toolset may raise anything. The call waits nevertheless.
+        logger.exception("It is not known who may answer a call of %r", tool_name)
+        rule = SITE
+    return AnswerRequest(
+        session_id=session_id,
+        invocation_id=made.event.invocation_id[:64],
+        call_id=call.id or "",
+        kind=kind,
+        agent_name=made.event.author[:NAME_LENGTH],
+        tool_name=tool_name[:NAME_LENGTH],
+        effect=_effect(app_name, made, kind, tool_name, _mapping(original.get("args")) or args),
+        answered_by=rule[:200],
+        asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
+    )
+
+
+def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]) -> str:
+    """Return what a yes to the call lets happen, in words of limited length."""
+    if kind == RequestKind.CREDENTIAL:
+        return f"Give a credential to {label(made.event.author)}"[:EFFECT_LENGTH]
+    options = args.get("options")
+    if kind == RequestKind.CHOICE and isinstance(options, list):
+        return one_line("Choose one: " + ", ".join(one_line(option) for option in options[:50]))
+    with translation.override("en"):
+        words = describe_call(find_tool(app_name, made.event.author, tool_name), tool_name, args)
+    brief = ", ".join(one_line(args[name])[:60] for name in sorted(args)[:8])
+    return (words.plain if words.names_arguments or not brief else f"{words.plain}: {brief}")[:EFFECT_LENGTH]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Return the value if it is a JSON object, else an empty one: stored events have all shapes."""
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,98 @@
+"""AnswerRequest: a call, or a question of a job, that waits for somebody's answer."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q, TextField, Value
+from django.db.models.functions import Concat
+
+from runtime.events.answer_rules import PERSON, STAFF
+from sessions_app.client_ids import ANSWER
+from sessions_app.models.invocation import Invocation
+from sessions_app.statuses import InvocationStatus, JobStatus
+
+APPROVE = "sessions_app.approve_answerrequest"
+"""Permission to answer in the place of a session's person."""
+CALL_ID_LENGTH = 160
+NAME_LENGTH = 128
+EFFECT_LENGTH = 300
+
+
+class RequestKind(models.TextChoices):
+    """Kinds of requests, by the answer that they expect."""
+
+    CONFIRMATION = "confirmation", "Approval"
+    CALL = "call", "Answer to a call"
+    CHOICE = "choice", "Choice"
+    CREDENTIAL = "credential", "Credential"
+    QUESTION = "question", "Question of a job"
+
+
+def permission_to_answer(answered_by: str) -> str:
+    """Return the permission with which staff may answer a call; empty when staff may not."""
+    if answered_by == PERSON:
+        return APPROVE
+    return answered_by.removeprefix(STAFF) if answered_by.startswith(STAFF) else ""
+
+
+class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
+    """Requests that wait, and those that do no longer."""
+
+    def open(self) -> AnswerRequestQuerySet:
+        """Return the requests that wait now: not those that were just answered, cancelled or deleted."""
+        waiting = Invocation.objects.filter(
+            invocation_id=OuterRef("invocation_id"), status=InvocationStatus.WAITING
+        )
+        answer_id = Concat(Value(ANSWER), OuterRef("call_id"), output_field=TextField())
+        answers = Invocation.objects.filter(session=OuterRef("session"), client_id=answer_id)
+        call_waits = Q(Exists(waiting), ~Exists(answers), job=None)
+        return self.filter(call_waits | Q(job__status=JobStatus.WAITING), session__deleted_at=None)
+
+
+class AnswerRequest(models.Model):
+    """One request. The row goes with the answer; until then the invocation and the job say if it still waits.
+
+    Attributes:
+        invocation_id: the ADK id of the invocation that made the call.
+        job: the job that asks; None for a call that no job answers.
+        agent_name: the agent that made the call, for which `tool_name` is the called tool.
+        effect: what a yes lets happen, as a sentence in English.
+        answered_by: the party that may answer: `person`, `site` or `staff:<permission>` (contract T7, T10).
+        escalated_at: time at which a mail told staff that nobody has answered.
+    """
+
+    session = models.ForeignKey(
+        "sessions_app.Session", on_delete=models.CASCADE, related_name="answer_requests"
+    )
+    invocation_id = models.CharField(max_length=64)
+    call_id = models.CharField(max_length=CALL_ID_LENGTH)
+    job = models.ForeignKey(
+        "sessions_app.ToolJob", on_delete=models.CASCADE, null=True, related_name="answer_requests"
+    )
+    kind = models.CharField(max_length=16, choices=RequestKind.choices)
+    agent_name = models.CharField(max_length=NAME_LENGTH)
+    tool_name = models.CharField(max_length=NAME_LENGTH)
+    effect = models.CharField(max_length=EFFECT_LENGTH)
+    answered_by = models.CharField(max_length=200)
+    asked_at = models.DateTimeField()
+    escalated_at = models.DateTimeField(null=True, blank=True)
+
+    objects = AnswerRequestQuerySet.as_manager()
+
+    class Meta:
+        """One request for a call, in the order of their age."""
+
+        verbose_name = "request for an answer"
+        verbose_name_plural = "approvals inbox"
+        default_permissions = ("view",)
+        permissions = [("approve_answerrequest", "Can approve calls and answer questions of jobs")]
+        constraints = [models.UniqueConstraint(fields=["session", "call_id"], name="answer_request_of_call")]
+        indexes = [models.Index(fields=["asked_at", "id"], name="answer_request_by_age")]
+
+    def __str__(self) -> str:
+        return self.effect
+
+    @property
+    def permission(self) -> str:
+        """Permission with which staff may answer; empty when only the person or the site's code may."""
+        return "" if self.kind == RequestKind.CREDENTIAL else permission_to_answer(self.answered_by)
