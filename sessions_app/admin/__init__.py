@@ -1,4 +1,4 @@
-"""Audit pages in the Django admin: read-only, except for four actions with permissions of their own.
+"""Audit pages in the Django admin: read-only, except for remits and for actions with permissions of their own.
 
 Staff may stop running work, set a legal hold, lift a legal hold, and revoke a share link.
 """
@@ -9,6 +9,7 @@ from sessions_app.admin.feedback import FeedbackAdmin
 from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.legal_hold import LegalHoldAdmin
+from sessions_app.admin.remit import RemitAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
 from sessions_app.admin.session_acts import SessionActAdmin
@@ -26,6 +27,7 @@ __all__ = [
     "FeedbackAdmin",
     "InvocationAdmin",
     "LegalHoldAdmin",
+    "RemitAdmin",
     "ScheduledTaskAdmin",
     "SessionActAdmin",
     "SessionAdmin",

@@ -10,6 +10,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.permissions import apps_within_remits
 from sessions_app.models import Session, ToolJob
 
 MOST_CHOICES = 200
@@ -36,7 +37,8 @@ class AppFilter(admin.SimpleListFilter):
     parameter_name = "session__app_name"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in distinct_values(Session, "app_name")]
+        names = apps_within_remits(request, distinct_values(Session, "app_name"))
+        return [(name, name) for name in names]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset if self.value() is None else queryset.filter(**{self.parameter_name: self.value()})

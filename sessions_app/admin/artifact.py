@@ -17,6 +17,7 @@ from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import download_url
+from sessions_app.admin.permissions import OWN
 from sessions_app.models import Artifact
 
 
@@ -24,6 +25,8 @@ from sessions_app.models import Artifact
 class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     """Artifacts, newest first. The permission to view artifacts includes the download."""
 
+    is_text = True
+    remit_paths = (OWN,)
     list_display = (
         "filename", "version", "of_session", "user", "mime_type", "readable_size", "short_sha256",
         "created_at", "download",

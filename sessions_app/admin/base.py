@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Never
 
 from django.contrib import admin
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, session_link, session_url
+from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.models import Artifact, Event, Feedback, Invocation, ScheduledTask, ShareLink, ToolJob
 
-VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
 SessionRow = Artifact | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 """Look-ups that the links of Django's list filters use."""
 CallRow = ScheduledTask | ToolJob
+OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
+"""The column of a row's session has the title, which is words of the conversation."""
 
 
 def require_read_request(request: HttpRequest) -> None:
@@ -35,8 +39,18 @@ def require_read_request(request: HttpRequest) -> None:
 
 
 class ReadOnlyAdmin(GuardedViewsMixin):
-    """Admin without adding, changing or deleting, for superusers too. Attempts are answered with 403."""
+    """Admin without adding, changing or deleting, for superusers too. Attempts are answered with 403.
 
+    Attributes:
+        remit_paths: ways from a row to its app and its user; empty for rows that no remit narrows.
+        is_text: True when the rows are the words of conversations, so that seeing them needs that right.
+        text_columns: columns and fields with words of conversations, by the name of what staff without that right
+            get in their place; None for nothing.
+    """
+
+    remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()
+    is_text: ClassVar[bool] = False
+    text_columns: ClassVar[Mapping[str, str | None]] = {}
     actions = None
     # Searching would otherwise count the whole table.
     show_full_result_count = False
@@ -54,6 +68,37 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         offered = {_parameter(filter_) for filter_ in self.get_list_filter(request)}
         return lookup in offered or (path in offered and last in FILTER_LOOKUPS)
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        return within_remits(request, rows, *self.remit_paths) if self.remit_paths else rows
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        return tuple(self._without_text(request, super().get_list_display(request)))
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out words of conversations and details of errors, unless the user may see them."""
+        may_see = may(request, Right.VIEW_ERROR_DETAIL)
+        shown = self._without_text(request, super().get_fields(request, obj))
+        return [field for field in shown if may_see or field != "error_detail"]
+
+    def _without_text(self, request: HttpRequest, names: Iterable[Any]) -> list[Any]:
+        if may(request, Right.VIEW_TEXT):
+            return list(names)
+        return [shown for name in names if (shown := self.text_columns.get(name, name)) is not None]
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
+        """Answer alike for a row that does not exist and one outside of the remits of the user.
+
+        Raises:
+            Http404: always.
+        """
+        raise Http404(f"There is no {opts.verbose_name} {object_id}.")
+
+    def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return super().has_view_permission(request, obj) and (
+            not self.is_text or may(request, Right.VIEW_TEXT)
+        )
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -67,7 +112,13 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         require_read_request(request)
+        if SEARCH_VAR in request.GET:
+            require(request, Right.VIEW_TEXT)  # A search tells what texts say.
         return super().changelist_view(request, extra_context)
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """Offer no search box to staff who may not read texts."""
+        return tuple(super().get_search_fields(request)) if may(request, Right.VIEW_TEXT) else ()
 
 
 def _parameter(list_filter: Any) -> str:
@@ -81,18 +132,19 @@ class SessionRowAdmin(ReadOnlyAdmin):
     """Admin of rows that belong to a session. Session state is not loaded with the rows: it may be large."""
 
     list_select_related: ClassVar[tuple[str, ...]] = ("session",)
+    remit_paths: ClassVar[tuple[RemitPaths, ...]] = (OF_SESSION,)
+    text_columns: ClassVar[Mapping[str, str | None]] = OF_SESSION_IN_WORDS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).defer("session__state", "session__initial_state")
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave out the details of errors, unless the user may see them."""
-        may_see = request.user.has_perm(VIEW_ERROR_DETAIL)
-        return [field for field in super().get_fields(request, obj) if may_see or field != "error_detail"]
-
     @admin.display(description=_("Session"))
     def of_session(self, row: SessionRow) -> SafeString | None:
         return session_link(row.session) if row.session else None
+
+    @admin.display(description=_("Session"))
+    def of_session_key(self, row: SessionRow) -> str | None:
+        return str(row.session) if row.session else None
 
     @admin.display(description=_("App"), ordering="session__app_name")
     def app(self, row: SessionRow) -> str | None:

@@ -42,6 +42,7 @@ class KindFilter(admin.SimpleListFilter):
 class EventAdmin(KeysetAdmin, SessionRowAdmin):
     """Events of all sessions, newest first."""
 
+    is_text = True
     list_display = ("number", "happened_at", "of_session", "event_kind", "author", "summary", "tokens")
     list_display_links = None
     list_filter = (KindFilter, AppFilter)

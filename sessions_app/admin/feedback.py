@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import AppFilter
-from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.models import Feedback
@@ -19,6 +19,7 @@ from sessions_app.rendering.audit_values import excerpt, status_badge
 class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     """Opinions of people, newest first."""
 
+    text_columns = {**OF_SESSION_IN_WORDS, "short_comment": None, "comment": None}
     list_display = ("id", "badge", "short_comment", "of_session", "app", "answer", "user", "updated_at")
     list_filter = ("rating", AppFilter, "updated_at")
     list_select_related = ("session", "user")

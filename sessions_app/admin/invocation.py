@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
+from sessions_app.admin.base import OF_SESSION_IN_WORDS
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.search import cleaned, find_invocations
@@ -27,6 +28,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
+    text_columns = {**OF_SESSION_IN_WORDS, "content": None}
     list_display = (
         "invocation_id", "of_session", "app", "asked_by", "badge", "attempts", "took", "trace", "error",
         "created_at",

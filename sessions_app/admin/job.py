@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter, ToolFilter
-from sessions_app.admin.base import CallRowMixin
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.search import cleaned, find_jobs
 from sessions_app.admin.session_acts import acts_on
@@ -37,6 +37,10 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Jobs, newest first."""
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
+    text_columns = {
+        **OF_SESSION_IN_WORDS,
+        **dict.fromkeys(("arguments", "open_question", "answered_questions", "outcome", "files")),
+    }
     list_display = (
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",

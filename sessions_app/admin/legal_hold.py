@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.actors import Actor
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, Right, may, within_remits
 from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold
 
@@ -31,6 +32,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         refrain=gettext_lazy("No, keep it"),
         done=gettext_lazy("The legal hold is lifted."),
     )
+    remit_paths = (OF_SESSION, RemitPaths("", "user"))
     list_display = ("id", "session", "user", "set_at", "set_by", "lifted_at", "lifted_by")
     list_filter = (("lifted_at", admin.EmptyFieldListFilter), "set_at")
     list_select_related = ("session", "user", "set_by", "lifted_by")
@@ -38,7 +40,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
     raw_id_fields = ("session", "user")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("sessions_app.set_legalhold")
+        return may(request, Right.SET_HOLD)
 
     def get_fields(self, request: HttpRequest, obj: LegalHold | None = None) -> tuple[str, ...]:
         if obj is None:
@@ -47,11 +49,19 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
             "session", "user", "reason", "set_at", "set_by", "lifted_at", "lifted_by", "lift_reason",
         )  # fmt: skip
 
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Take the sessions and people within the remits of the user only."""
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        paths = {"session": OWN, "user": RemitPaths("", "pk")}.get(db_field.name)
+        if field is not None and field.queryset is not None and paths:
+            field.queryset = within_remits(request, field.queryset, paths)
+        return field
+
     def save_model(self, request: HttpRequest, obj: LegalHold, form: Any, change: bool) -> None:
         set_hold(obj, by=request.user.pk)
 
     def has_action_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("sessions_app.lift_legalhold")
+        return may(request, Right.LIFT_HOLD)
 
     def why_not(self, row: LegalHold) -> str:
         return "" if row.lifted_at is None else _("The legal hold was lifted before.")

@@ -28,7 +28,7 @@ def trace_url(session_id: UUID, invocation_id: str, *, seq: int | None = None) -
 
 
 def session_link(session: Session) -> SafeString:
-    return format_html('<a href="{}"><bdi>{}</bdi></a>', session_url(session.id), session)
+    return format_html('<a href="{}"><bdi>{}</bdi></a>', session_url(session.id), session.title or session)
 
 
 def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:

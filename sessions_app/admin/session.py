@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.permissions import OWN, Right, require
 from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.trace.page import load_trace_page
@@ -49,8 +50,12 @@ class InvocationStatusFilter(admin.SimpleListFilter):
 
 @admin.register(Session)
 class SessionAdmin(KeysetAdmin):
-    """Sessions of all users. The permission to view sessions includes their events, invocations and jobs."""
+    """Sessions of all users. A session's page needs the right to read texts,
+    and includes the events, invocations and jobs.
+    """
 
+    remit_paths = (OWN,)
+    text_columns = {"title_or_key": "key"}
     list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity", "in_list")
     list_filter = (SessionAppFilter, InvocationStatusFilter, "updated_at")
     list_select_related = ("user",)
@@ -95,9 +100,9 @@ class SessionAdmin(KeysetAdmin):
         for session in rows:
             session.hit = hits.get(session.pk)
 
-    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Show the place in the text in the list of a search."""
-        return SEARCH_COLUMNS if request.GET.get(SEARCH_VAR) else self.list_display
+        return SEARCH_COLUMNS if request.GET.get(SEARCH_VAR) else super().get_list_display(request)
 
     def change_view(
         self,
@@ -110,7 +115,7 @@ class SessionAdmin(KeysetAdmin):
         session = self._get_session(request, parse_uuid(unquote(object_id)))
         context = {
             **self.admin_site.each_context(request),
-            "title": str(session),
+            "title": session.title or str(session),
             "opts": self.opts,
             "media": self.media,
             "audit": load_session_page(session, request.GET),
@@ -180,6 +185,7 @@ class SessionAdmin(KeysetAdmin):
     def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         if not self.has_view_permission(request):
             raise PermissionDenied
+        require(request, Right.VIEW_TEXT)
         sessions = self.get_queryset(request).select_related("user")
         session = sessions.filter(pk=session_id).first() if session_id else None
         if session is None:

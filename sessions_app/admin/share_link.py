@@ -14,6 +14,7 @@ from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.permissions import Right, may
 from sessions_app.models import ActionKind, ShareLink
 from sessions_app.sharing import revoke_links
 
@@ -42,7 +43,7 @@ class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
     fields = ("of_session", "shared_by", "created_at", "revoked_at", "revoked_by_name")
 
     def has_action_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("sessions_app.revoke_sharelink")
+        return may(request, Right.REVOKE_LINK)
 
     def why_not(self, row: ShareLink) -> str:
         return "" if row.revoked_at is None else _("The share link was revoked before.")

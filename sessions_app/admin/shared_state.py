@@ -9,12 +9,15 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.permissions import OWN, RemitPaths
 from sessions_app.models import AppState, UserState
 from sessions_app.rendering.audit_values import json_block
 
 
 class SharedStateAdmin(ReadOnlyAdmin):
     """Columns for a row of shared state. Keys are shown without their scope prefix."""
+
+    is_text = True
 
     @admin.display(description=_("Keys"))
     def keys(self, shared: AppState | UserState) -> str:
@@ -29,6 +32,7 @@ class SharedStateAdmin(ReadOnlyAdmin):
 class AppStateAdmin(SharedStateAdmin):
     """State under the `app:` prefix."""
 
+    remit_paths = (RemitPaths("app_name", ""),)
     list_display = ("app_name", "keys")
     fields = ("app_name", "values")
     search_fields = ("app_name",)
@@ -38,6 +42,7 @@ class AppStateAdmin(SharedStateAdmin):
 class UserStateAdmin(KeysetAdmin, SharedStateAdmin):
     """State under the `user:` prefix."""
 
+    remit_paths = (OWN,)
     list_display = ("user", "app_name", "keys")
     list_filter = (SessionAppFilter,)
     list_select_related = ("user",)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, ReasonForm, Wording, Words
+from sessions_app.admin.permissions import may
 from sessions_app.models import ActionKind
 
 
@@ -48,8 +49,8 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
     reason_form: ClassVar[type[forms.Form]] = StopForm
 
     def has_action_permission(self, request: HttpRequest) -> bool:
-        may_see = self.has_view_permission(request) or request.user.has_perm("sessions_app.view_session")
-        return may_see and request.user.has_perm(f"{self.opts.app_label}.cancel_{self.opts.model_name}")
+        may_see = self.has_view_permission(request) or may(request, "sessions_app.view_session")
+        return may_see and may(request, f"{self.opts.app_label}.cancel_{self.opts.model_name}")
 
     def why_not(self, row: Any) -> str:
         if row.is_stoppable:

@@ -13,6 +13,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from sessions_app.admin.guarded_views import GuardedViewsMixin
+from sessions_app.admin.permissions import Right, may
 from sessions_app.admin.staff_acts import RecordedActsMixin
 from sessions_app.data_protection.counts import counts_of_person
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
@@ -44,6 +45,9 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         held = [str(hold) for user in users for hold in LegalHold.objects.of_person(user.pk)]
         missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return [str(user) for user in users], counts, missing, held
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         erase_person(obj.pk, ErasureOrder(reason=REASON, by=request.user.pk))

@@ -8,6 +8,7 @@ from sessions_app.models.feedback import Feedback, Rating
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
+from sessions_app.models.remit import Remit
 from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
@@ -36,6 +37,7 @@ __all__ = [
     "MemoryEntry",
     "PersonUsage",
     "Rating",
+    "Remit",
     "RequestKind",
     "SavedCredential",
     "ScheduledTask",

@@ -86,6 +86,7 @@ class ScheduledTask(models.Model):
     class Meta:
         """One task for a call, readable times; a partial index finds the active tasks."""
 
+        permissions = [("cancel_scheduledtask", "Can stop scheduled task")]
         constraints = [
             models.UniqueConstraint(fields=["session", "call_id"], name="scheduled_task_unique_call"),
             models.CheckConstraint(
@@ -101,7 +102,7 @@ class ScheduledTask(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.pk}: {self.task[:60]}"
+        return f"scheduled task {self.pk}"
 
     @property
     def status(self) -> str:

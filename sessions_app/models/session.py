@@ -96,8 +96,14 @@ class Session(models.Model):
     objects = SessionQuerySet.as_manager()
 
     class Meta:
-        """Unique by app name, user and key, the names of the ADK API."""
+        """Unique by app name, user and key, the names of the ADK API. The permissions cover all rows of sessions."""
 
+        permissions = [
+            ("view_text", "Can read the words of conversations"),
+            ("export_data", "Can export conversations and data of people"),
+            ("unmask_data", "Can see masked values"),
+            ("erase_data", "Can erase conversations and data of people"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["app_name", "user", "key"], name="session_unique_key"),
         ]
@@ -134,7 +140,7 @@ class Session(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or f"{self.app_name} {self.key}"
+        return f"{self.app_name} {self.key}"
 
     @property
     def has_begun(self) -> bool:

@@ -25,6 +25,7 @@ from sessions_app.models import (
     Feedback,
     Invocation,
     LegalHold,
+    Remit,
     ScheduledTask,
     Session,
     SessionAct,
@@ -105,6 +106,9 @@ def make_things(owner: User) -> Things:
         "accessattempt": AccessAttempt.objects.create(
             username=f"not {owner.username}", failures_since_start=1
         ),
+        "remit": Remit.objects.get_or_create(
+            group=Group.objects.get_or_create(name="Clerks")[0], app_name=APP
+        )[0],
         "user": owner,
         "group": Group.objects.get_or_create(name="Auditors")[0],
     }
@@ -176,4 +180,5 @@ def opening(text: str) -> list[Permissions]:
 
 def largest_refused(sets: list[Permissions]) -> list[Permissions]:
     """The largest sets of permissions that must not open a row: all but one of each set that opens it."""
-    return [all_permissions() - frozenset(missing) for missing in product(*sets)]
+    missing = {frozenset(one) for one in product(*sets)}
+    return [all_permissions() - one for one in missing if not any(other < one for other in missing)]

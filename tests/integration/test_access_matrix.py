@@ -130,11 +130,20 @@ GET    login     login  login 403   200       set_*      /admin/sessions_app/leg
 POST   login     login  login 403   200       set_*      /admin/sessions_app/legalhold/add/
 GET    login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<object_id>/lift/
 POST   login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<object_id>/lift/
+GET    login     login  login 403   200       read       /admin/sessions_app/remit/
+POST   login     login  login 403   200       read       /admin/sessions_app/remit/
+GET    login     login  login 403   200       add_*      /admin/sessions_app/remit/add/
+POST   login     login  login 403   200       add_*      /admin/sessions_app/remit/add/
+GET    login     login  login 403   200       read       /admin/sessions_app/remit/<object_id>/change/
+POST   login     login  login 403   200       change_*   /admin/sessions_app/remit/<object_id>/change/
+GET    login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
+POST   login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/
 GET    login     login  login 403   403       -          /admin/sessions_app/*/add/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/add/
 GET    login     login  login 403   302       read       /admin/sessions_app/event/<object_id>/change/
+GET    login     login  login 403   200       text       /admin/sessions_app/session/<object_id>/change/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/<object_id>/change/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/<object_id>/change/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/<object_id>/history/
@@ -143,9 +152,9 @@ GET    login     login  login 403   403       -          /admin/sessions_app/*/<
 POST   login     login  login 403   403       -          /admin/sessions_app/*/<object_id>/delete/
 GET    login     login  login 302   302       -          /admin/sessions_app/*/<object_id>/
 POST   login     login  login 302   302       -          /admin/sessions_app/*/<object_id>/
-GET    login     login  login 403   200       read       /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
+GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
-GET    login     login  login 403   200       read       /admin/sessions_app/session/<session_id>/trace/
+GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/trace/
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/trace/
 GET    login     login  login 403   200       read       /admin/sessions_app/artifact/<artifact_id>/download/
 POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/download/
@@ -179,6 +188,8 @@ GET    login     login  login 403   200       read       /admin/auth/*/<object_i
 POST   login     login  login 403   200       change_*   /admin/auth/*/<object_id>/change/
 GET    login     login  login 403   200       read       /admin/auth/*/<object_id>/history/
 POST   login     login  login 403   200       read       /admin/auth/*/<object_id>/history/
+GET    login     login  login 403   200       erase      /admin/auth/user/<object_id>/delete/
+POST   login     login  login 403   200       erase      /admin/auth/user/<object_id>/delete/
 GET    login     login  login 403   200       delete_*   /admin/auth/*/<object_id>/delete/
 POST   login     login  login 403   200       delete_*   /admin/auth/*/<object_id>/delete/
 GET    login     login  login 302   302       -          /admin/auth/*/<object_id>/
@@ -186,15 +197,22 @@ POST   login     login  login 302   302       -          /admin/auth/*/<object_i
 GET    login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 POST   login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 """
+TEXTS = {"event", "artifact", "appstate", "userstate"}
+"""Models whose rows are words of conversations: reading them needs that right, too."""
 WORDS = {
     "read": "view_*|change_*",
+    "text": "view_*+view_text|change_*+view_text",
+    "erase": "delete_*+erase_data",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
     "add+change": "add_*+change_*",
     "any": "|".join(
-        f"{verb}_{model._meta.model_name}"
-        for model in admin.site._registry
-        for verb in ("view", "change", "set")
-        if model._meta.app_label == "sessions_app"
+        f"{verb}_{name}" + ("+view_text" if name in TEXTS else "")
+        for name in (
+            model._meta.model_name
+            for model in admin.site._registry
+            if model._meta.app_label == "sessions_app"
+        )
+        for verb in ("view", "change", "set", *(("add", "delete") if name == "remit" else ()))
     ),
 }
 QUERIES = {
@@ -221,7 +239,8 @@ class Row:
 
     def about(self, model: str) -> str:
         """The permissions that open the address of a page about `model`."""
-        return WORDS.get(self.opened_by, self.opened_by).replace("*", model)
+        word = "text" if self.opened_by == "read" and model in TEXTS else self.opened_by
+        return WORDS.get(word, word).replace("*", model)
 
 
 @dataclass(frozen=True)

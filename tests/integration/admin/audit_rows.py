@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,9 +39,11 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'>"
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
 
 
-def sign_in(client: Client, *models: str) -> Client:
+def sign_in(client: Client, *models: str, rights: Iterable[str] = ("view_text",)) -> Client:
+    """Sign in a member of staff who may view the rows of the models and has the rights."""
     staff = User.objects.create_user("staff", is_staff=True)
-    staff.user_permissions.set(Permission.objects.filter(codename__in=[f"view_{model}" for model in models]))
+    codenames = [*[f"view_{model}" for model in models], *rights]
+    staff.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client.force_login(staff)
     return client
 

@@ -60,7 +60,7 @@ def test_a_stop_records_user_time_and_reason_and_returns_to_the_page_with_the_li
     client: Client, row: Any
 ) -> None:
     model = row._meta.model_name
-    staff = sign_in(client, f"cancel_{model}", f"view_{model}", "view_session")
+    staff = sign_in(client, f"cancel_{model}", f"view_{model}", "view_session", "view_text")
     session_page = reverse("admin:sessions_app_session_change", args=[row.session_id])
     page = client.get(session_page).content.decode()
     assert f'href="{stop_url(row)}?next={session_page}"' in page

@@ -55,7 +55,7 @@ def test_a_hold_blocks_every_way_to_erase(ada: User, client: Client, subject: st
 
 
 def test_staff_delete_a_user_with_sessions_in_the_admin(ada: User, client: Client) -> None:
-    user = staff(client, "view_user", "delete_user")
+    user = staff(client, "view_user", "delete_user", "erase_data")
     url = reverse("admin:auth_user_delete", args=[ada.pk])
     page = client.get(url).content.decode()
     assert "Sessions: 2" in page

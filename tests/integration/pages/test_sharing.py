@@ -203,7 +203,7 @@ def test_staff_see_what_is_shared_by_whom_without_the_token_and_revoke_it(
 ) -> None:
     address = share(browser_of_person, session)
     link = ShareLink.objects.get()
-    staff = staff_with("view_sharelink", "revoke_sharelink")
+    staff = staff_with("view_sharelink", "view_text", "revoke_sharelink")
     row = reverse("admin:sessions_app_sharelink_change", args=[link.pk])
     for url in (reverse("admin:sessions_app_sharelink_changelist"), row):
         html = staff.get(url).content.decode()

@@ -1,0 +1,89 @@
+"""Permissions of staff, and the part of the rows that they open: the only place in the admin that asks for either.
+
+`view_<model>` opens lists and pages without the words of conversations; each right below is a permission of its own.
+A remit narrows all of them to some apps and people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import reduce
+from operator import or_
+from typing import NamedTuple, TypeVar
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from sessions_app.models import Remit
+
+Row = TypeVar("Row", bound=Model)
+
+
+class Right(StrEnum):
+    """Permissions beside `view_<model>` and `cancel_<model>`."""
+
+    VIEW_TEXT = "sessions_app.view_text"
+    VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
+    APPROVE = "sessions_app.approve_answerrequest"
+    EXPORT = "sessions_app.export_data"
+    UNMASK = "sessions_app.unmask_data"
+    ERASE = "sessions_app.erase_data"
+    SET_HOLD = "sessions_app.set_legalhold"
+    LIFT_HOLD = "sessions_app.lift_legalhold"
+    REVOKE_LINK = "sessions_app.revoke_sharelink"
+
+
+def may(request: HttpRequest, right: str) -> bool:
+    """True when the user of the request has the permission."""
+    return request.user.has_perm(right)
+
+
+def require(request: HttpRequest, *rights: str) -> None:
+    """Refuse a request whose user lacks one of the permissions.
+
+    Raises:
+        PermissionDenied: the user lacks it.
+    """
+    if not all(may(request, right) for right in rights):
+        raise PermissionDenied
+
+
+class RemitPaths(NamedTuple):
+    """Look-ups from a row to the name of its app and to its user; an empty one for a row that has none."""
+
+    app: str
+    user: str
+
+
+OWN = RemitPaths("app_name", "user")
+OF_SESSION = RemitPaths("session__app_name", "session__user")
+
+
+def remits_of(request: HttpRequest) -> list[Remit]:
+    """Return the remits of the user of the request; empty when all rows are open."""
+    remits: list[Remit] | None = getattr(request, "adk_remits", None)
+    if remits is None:
+        remits = list(Remit.objects.of(request.user))
+        request.adk_remits = remits  # type: ignore[attr-defined]  # read once for a request
+    return remits
+
+
+def within_remits(request: HttpRequest, rows: QuerySet[Row], *several: RemitPaths) -> QuerySet[Row]:
+    """Return the rows that the remits of the user cover, by any of the paths."""
+    remits = remits_of(request)
+    if not remits:
+        return rows
+    covered = [remit.covers(*paths) for remit in remits for paths in several]
+    conditions = [condition for condition in covered if condition is not None]
+    if not all(conditions):  # One covers all rows: Django's `|` would drop an empty condition.
+        return rows
+    return rows.filter(reduce(or_, conditions)) if conditions else rows.none()
+
+
+def apps_within_remits(request: HttpRequest, names: Iterable[str]) -> list[str]:
+    """Return the names of apps that a remit of the user has."""
+    remits = remits_of(request)
+    seen = {remit.app_name for remit in remits}
+    return [name for name in names if not remits or "" in seen or name in seen]

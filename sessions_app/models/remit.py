@@ -1,0 +1,70 @@
+"""Remit: the sessions that the members of a group of staff see in the admin."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from django.contrib.auth import get_user_model
+from django.db import models
+from django.db.models import Q
+
+
+class RemitQuerySet(models.QuerySet["Remit"]):
+    """Remits by the staff whom they bind."""
+
+    def of(self, user: Any) -> Self:
+        """Return the remits of the user's groups; none for a superuser and for a user model without groups."""
+        groups = getattr(user, "groups", None)
+        return self.none() if user.is_superuser or groups is None else self.filter(group__in=groups.all())
+
+
+class Remit(models.Model):
+    """A part of the sessions: those of one app or of all, and of the people in one group or of everybody.
+
+    Staff see the union of the remits of all their groups. Staff without a remit see all sessions: a remit narrows
+    what permissions open, and opens nothing itself. Protected: deleting a group must not widen what its members see.
+
+    Attributes:
+        group: staff whom the remit binds.
+        app_name: empty for all apps.
+        people: group of the people whose sessions are seen; None for everybody.
+    """
+
+    group = models.ForeignKey("auth.Group", on_delete=models.PROTECT, related_name="+")
+    app_name = models.CharField("app", max_length=128, blank=True, help_text="Empty for all apps.")
+    people = models.ForeignKey(
+        "auth.Group",
+        on_delete=models.PROTECT,
+        related_name="+",
+        null=True,
+        blank=True,
+        help_text="Group of the people whose sessions are seen; empty for everybody.",
+    )
+
+    objects = RemitQuerySet.as_manager()
+
+    class Meta:
+        """A group has each remit once."""
+
+        constraints = [
+            models.UniqueConstraint(
+                fields=["group", "app_name", "people"], name="remit_once", nulls_distinct=False
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"remit {self.pk} of group {self.group_id}"
+
+    def covers(self, app: str, user: str) -> Q | None:
+        """Return a filter for the rows of the remit, by the paths to the app's name and to the user.
+
+        Rows that belong to no app, with an empty path, are not of a remit of one app: None. Those that belong to no
+        user are of all remits of their app.
+        """
+        if self.app_name and not app:
+            return None
+        found = Q(**{app: self.app_name}) if self.app_name else Q()
+        if not user or self.people_id is None:
+            return found
+        people = get_user_model()._base_manager.filter(groups=self.people_id)
+        return found & Q(**{f"{user}__in": people.values("pk")})

@@ -1,0 +1,191 @@
+"""Rights of staff: reading the words of conversations is one of its own, and remits narrow all of them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import ProtectedError
+from django.test import Client
+from django.urls import reverse
+
+from sessions_app.models import LegalHold, Remit, Session, ShareLink, StaffAct
+from tests.integration.admin.audit_rows import (
+    MODELS,
+    append_event,
+    create_one_of_each,
+    page_of,
+    read,
+    sign_in,
+)
+
+pytestmark = pytest.mark.django_db
+groups = import_module("sessions_app.migrations.0031_staff_groups")
+WORDS = ("Broken lamp", "The bulb", "Water the plants", "notes.txt", "Ada's name")
+
+
+@pytest.fixture
+def rows(session: Session, person: User) -> dict[str, Any]:
+    append_event(session, {"text": "The bulb"}, author="user")
+    made = create_one_of_each(session, person)
+    made["userstate"].state = {"name": "Ada's name"}
+    made["userstate"].save()
+    return made
+
+
+def other_session(person: User) -> Session:
+    return Session.objects.create(app_name="shop", user=person, key="s-2", title="Red boots")
+
+
+def list_of(model: str, query: str = "") -> str:
+    return reverse(f"admin:sessions_app_{model}_changelist") + query
+
+
+def page(model: str, row: Any, name: str = "change") -> str:
+    return reverse(f"admin:sessions_app_{model}_{name}", args=[row.pk])
+
+
+def with_remit(
+    client: Client, *models: str, rights: tuple[str, ...] = ("view_text",), **remit: Any
+) -> Client:
+    sign_in(client, *models, rights=rights)
+    group = Group.objects.create(name="clerks")
+    User.objects.get(username="staff").groups.add(group)
+    Remit.objects.create(group=group, **remit)
+    return client
+
+
+def test_without_the_right_no_page_has_words_of_a_conversation(client: Client, rows: dict[str, Any]) -> None:
+    sign_in(client, *MODELS, rights=())
+    for model in MODELS:
+        for url in (list_of(model), page(model, rows[model])):
+            response = client.get(url)
+            is_refused = response.status_code == 403
+            assert is_refused or (response.status_code == 200 and "model-session" not in url), url
+            html = response.content.decode()
+            assert not any(word in html for word in WORDS), url
+    assert "help_desk s-1" in read(client, list_of("tooljob"))
+
+
+def test_without_the_right_nobody_searches(client: Client, rows: dict[str, Any]) -> None:
+    sign_in(client, *MODELS, rights=())
+    for model in ("session", "invocation", "tooljob", "scheduledtask", "feedback"):
+        assert client.get(list_of(model, "?q=lamp")).status_code == 403
+        assert 'name="q"' not in read(client, list_of(model))
+
+
+def test_the_right_alone_opens_nothing(client: Client, rows: dict[str, Any]) -> None:
+    sign_in(client, rights=("view_text", "approve_answerrequest", "export_data", "unmask_data", "erase_data"))
+    for model in MODELS:
+        assert client.get(list_of(model)).status_code == 403
+        assert client.get(page(model, rows[model])).status_code == 403
+
+
+def test_staff_see_the_apps_of_their_remit_only(client: Client, rows: dict[str, Any], person: User) -> None:
+    with_remit(client, *MODELS, app_name="shop")
+    shop = other_session(person)
+    append_event(shop, {"text": "Boots"})
+    for model in MODELS:
+        html = read(client, list_of(model))
+        assert "help_desk" not in html and "Broken lamp" not in html, model
+        assert client.get(page(model, rows[model]), follow=False).status_code in (302, 404), model
+    assert "Red boots" in read(client, list_of("session"))
+    assert "Boots" in read(client, page_of(shop))
+    assert "Broken lamp" not in read(client, list_of("session", "?q=lamp"))
+    assert client.get(page_of(rows["session"])).status_code == 404
+    for url in (
+        reverse("admin:sessions_app_session_event_raw", args=[rows["session"].pk, 1]),
+        page("artifact", rows["artifact"], "download"),
+    ):
+        assert client.get(url).status_code == 404, url
+
+
+def test_a_remit_names_the_people_whose_sessions_are_seen(client: Client, session: Session) -> None:
+    customers = Group.objects.create(name="customers")
+    eve = User.objects.create_user("eve")
+    eve.groups.add(customers)
+    mine = Session.objects.create(app_name="help_desk", user=eve, key="s-9", title="Green lamp")
+    with_remit(client, "session", people=customers)
+    html = read(client, list_of("session"))
+    assert "Green lamp" in html and "Broken lamp" not in html
+    assert client.get(page_of(session)).status_code == 404
+    assert client.get(page_of(mine)).status_code == 200
+
+
+def test_several_remits_add_up_and_a_superuser_has_none(
+    client: Client, rows: dict[str, Any], person: User
+) -> None:
+    other_session(person)
+    with_remit(client, "session", app_name="shop")
+    Remit.objects.create(group=Group.objects.get(name="clerks"), app_name="help_desk")
+    html = read(client, list_of("session"))
+    assert "Red boots" in html and "Broken lamp" in html
+    User.objects.update(is_superuser=True)
+    Remit.objects.filter(app_name="help_desk").delete()
+    assert "Broken lamp" in read(client, list_of("session"))
+
+
+def test_staff_act_within_their_remit_only(client: Client, rows: dict[str, Any], person: User) -> None:
+    rights = ("view_text", "cancel_tooljob", "set_legalhold", "lift_legalhold", "revoke_sharelink")
+    with_remit(client, *MODELS, "legalhold", "sharelink", rights=rights, app_name="shop")
+    hold = LegalHold.objects.create(session=rows["session"], reason="A court asked.")
+    link = ShareLink.objects.create(session=rows["session"])
+    assert client.post(page("tooljob", rows["tooljob"], "stop")).status_code == 404
+    assert client.post(page("legalhold", hold, "lift"), {"reason": "x"}).status_code == 404
+    assert client.post(page("sharelink", link, "revoke"), {"reason": "x"}).status_code == 404
+    add = reverse("admin:sessions_app_legalhold_add")
+    assert "Select a valid choice" in read_posted(client, add, {"session": rows["session"].pk, "reason": "x"})
+    assert not StaffAct.objects.exists()
+    assert LegalHold.objects.count() == 1
+
+
+def read_posted(client: Client, url: str, data: dict[str, Any]) -> str:
+    response = client.post(url, data)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_a_group_with_a_remit_cannot_be_deleted_so_that_nobody_sees_more(session: Session) -> None:
+    group = Group.objects.create(name="clerks")
+    Remit.objects.create(group=group, app_name="shop")
+    with pytest.raises(ProtectedError):
+        group.delete()
+
+
+def test_remits_are_given_in_the_admin_and_recorded(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    group = Group.objects.create(name="clerks")
+    add = reverse("admin:sessions_app_remit_add")
+    assert client.post(add, {"group": group.pk, "app_name": "shop"}).status_code == 302
+    assert "already exists" in read_posted(client, add, {"group": group.pk, "app_name": "shop"})
+    assert StaffAct.objects.get().subject_kind == "remit"
+
+
+def test_the_groups_are_created_once_and_a_changed_group_stays_as_it_is() -> None:
+    Group.objects.all().delete()
+    groups.create_groups(apps, None)
+    rights = {
+        group.name: set(group.permissions.values_list("codename", flat=True)) for group in Group.objects.all()
+    }
+    assert set(rights) == {"auditor", "operator", "privacy officer"}
+    assert "view_text" not in rights["operator"] and "cancel_tooljob" in rights["operator"]
+    assert {"view_text", "export_data"} <= rights["auditor"]
+    assert {"export_data", "unmask_data", "erase_data", "set_legalhold"} <= rights["privacy officer"]
+    assert not any(right.startswith(("add_", "change_", "delete_")) for of in rights.values() for right in of)
+    Group.objects.get(name="auditor").permissions.clear()
+    groups.create_groups(apps, None)
+    assert not Group.objects.get(name="auditor").permissions.exists()
+    assert Group.objects.count() == 3
+
+
+def test_staff_who_read_texts_before_the_right_existed_still_do() -> None:
+    clerk = User.objects.create_user("clerk")
+    clerk.user_permissions.add(Permission.objects.get(codename="view_event"))
+    group = Group.objects.create(name="clerks")
+    group.permissions.add(Permission.objects.get(codename="delete_user"))
+    groups.keep_rights(apps, None)
+    assert set(clerk.user_permissions.values_list("codename", flat=True)) == {"view_event", "view_text"}
+    assert set(group.permissions.values_list("codename", flat=True)) == {"delete_user", "erase_data"}
