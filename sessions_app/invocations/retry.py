@@ -11,6 +11,7 @@ from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.effective_events import effective_events
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.closing_events import find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
 
@@ -60,12 +61,23 @@ def _failed_row(session: Session, invocation_id: str) -> Invocation:
         raise NotFoundError("There is nothing to try again here.")
     if row.status != InvocationStatus.FAILED:
         raise ConflictError("This did not fail, or is being tried again already.")
-    if session.invocations.filter(pk__gt=row.pk).exists() or _was_rewound(session, invocation_id):
+    if _has_gone_on(session, row):
         raise ConflictError("The conversation has gone on since. Write a new message instead.")
     return row
 
 
-def _was_rewound(session: Session, invocation_id: str) -> bool:
-    """Return True when a rewind came after the invocation's last event."""
-    last = session.events.filter(invocation_id=invocation_id).order_by("-seq").values("seq")[:1]
-    return session.events.rewinds().filter(seq__gt=last).exists()
+def _has_gone_on(session: Session, row: Invocation) -> bool:
+    """True when the invocation was undone, or when a newer one was not.
+
+    Newer invocations of an alternative that the person has left do not count: all their events are out of effect.
+    """
+    in_effect = find_rewinds(session.pk).in_effect
+    own = session.events.filter(invocation_id=row.invocation_id).order_by("-seq")
+    last = own.values_list("seq", flat=True).first()
+    if last is not None and not own.filter(in_effect, seq=last).exists():
+        return True
+    newer = session.invocations.filter(pk__gt=row.pk)
+    events = session.events.filter(seq__gt=last or 0, invocation_id__in=newer.values("invocation_id"))
+    effective = events.filter(in_effect).values("invocation_id")
+    undone = events.exclude(invocation_id__in=effective).values("invocation_id")
+    return newer.exclude(invocation_id__in=undone).exists()

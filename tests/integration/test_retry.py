@@ -230,6 +230,19 @@ async def test_a_retry_is_refused_after_a_newer_message_or_a_rewind(
     assert await statuses(session) == ["failed", "completed"] and await statuses(other) == ["failed"]
 
 
+async def test_the_failure_of_an_alternative_that_came_back_is_retried(
+    person: User, model: ScriptedModel
+) -> None:
+    session, first = await ask(person, model, broken(), "A spider.", "An insect.")
+    await use_cases.edit_message(person, session.pk, "edit", "what is a spider?", first)
+    await worker().wait_until_idle()
+    await use_cases.switch_alternative(person, session.pk, 1)
+    await retry(person, session, first)
+    assert (await log_of(session))[-1] == "words: An insect."
+    assert story(model.requests[-1].contents) == ["user: what is an ant?"]
+    assert await statuses(session) == ["completed", "completed"]
+
+
 async def test_a_failed_invocation_is_not_compacted_until_it_is_answered(
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
