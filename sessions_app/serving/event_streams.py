@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from django.core.handlers.asgi import get_script_prefix
 from django.urls.resolvers import RoutePattern
 
 Application = Callable[..., Awaitable[Any]]
@@ -18,7 +19,8 @@ def with_event_streams(pages: Application, pattern: RoutePattern, streams: Appli
     """Wrap the pages: requests that match the pattern go to the event streams, with the values of its placeholders."""
 
     async def handle(scope: Scope, receive: Any, send: Any) -> Any:
-        match = pattern.match(scope["path"].removeprefix("/"))
+        path = scope["path"].removeprefix(get_script_prefix(scope))
+        match = pattern.match(path.removeprefix("/"))
         if match is None:
             return await pages(scope, receive, send)
         _, _, values = match

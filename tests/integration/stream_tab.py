@@ -29,6 +29,7 @@ class StreamTab:
         *,
         origin: str = "",
         method: str = "GET",
+        root_path: str = "",
     ) -> None:
         cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
         headers = [("host", "localhost"), ("cookie", cookie), ("origin", origin)]
@@ -38,7 +39,8 @@ class StreamTab:
             "http_version": "1.1",
             "scheme": "http",
             "method": method,
-            "path": f"/sse/chat/{session_id}/",
+            "path": f"{root_path}/sse/chat/{session_id}/",
+            "root_path": root_path,
             "query_string": query.encode(),
             "client": [ADDRESS, 4000],
             "headers": [(name.encode(), value.encode()) for name, value in headers if value],

@@ -173,6 +173,14 @@ async def test_a_sign_out_ends_the_stream_and_frames_are_no_longer_taken(
     assert not await Invocation.objects.filter(session=session).aexists()
 
 
+async def test_a_server_below_a_path_serves_the_stream_there(browser: AsyncClient, session: Session) -> None:
+    tab = StreamTab(browser, session.pk, root_path="/assistant")
+    await tab.open()
+    assert tab.status == 200
+    await tab.receive("ready")
+    await tab.leave()
+
+
 async def test_a_deleted_session_ends_the_stream(browser: AsyncClient, session: Session) -> None:
     tab = StreamTab(browser, session.pk)
     await tab.open()
