@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -14,6 +15,7 @@ from adk_site.embedded.lifetime import running_servers
 from adk_site.garbage_collection import exclude_permanent_objects
 from sessions_app.db import threads
 from sessions_app.shutdown import shut_down
+from tests.emptied_tables import empty_tables
 
 BROWSER = "tests/browser/"
 RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
@@ -85,7 +87,9 @@ def django_db_modify_db_settings(servers: None) -> None:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Ends the sessions that threads of asynchronous tests leave open: the database can be dropped then."""
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
+        yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

@@ -37,12 +37,12 @@ from tests.integration.limits.test_model_rates import answer
 from tests.fakes import ScriptedModel
 
 async def main():
-    model = ScriptedModel(rule=lambda request: "Yes.")
+    model = ScriptedModel(model="shared", rule=lambda request: "Yes.")
     return await asyncio.gather(*(answer(model) for _ in range(5)))
 
 print("ready", flush=True)
 sys.stdin.readline()
-with override_settings(ADK={"model_rate_limits": {"scripted": {"requests": 4}}, "model_wait_seconds": 3}):
+with override_settings(ADK={"model_rate_limits": {"shared": {"requests": 4}}, "model_wait_seconds": 3}):
     print(json.dumps(asyncio.run(main())))
 """
 
