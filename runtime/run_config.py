@@ -84,6 +84,8 @@ class RunConfig(_IgnoredSettings):
         on_call_end: Callback at the end of each call, if a step has several: one event answers them all when the last
             one has ended. That event keeps the durations (`runtime.events.call_times`). A call that waits for a
             person has not ended.
+        on_tool_error: Callback with the exception of each tool that raises, by the id of its call and the tool's name,
+            also when a hook answers the call in its place. It must not raise.
         custom_metadata: Metadata added to every event of the invocation.
         model_input_context: Contents sent to the model before the user's message, and stored nowhere.
         http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
@@ -100,6 +102,7 @@ class RunConfig(_IgnoredSettings):
     llm_calls_before: int = 0
     records_failure: bool = True
     on_call_end: Callable[[CallEnd], None] | None = None
+    on_tool_error: Callable[[str, str, Exception], None] | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
     model_input_context: list[types.Content] | None = None
@@ -112,7 +115,12 @@ class RunConfig(_IgnoredSettings):
         The caller counts the model calls of both, with those of earlier attempts.
         """
         return self.model_copy(
-            update={"streaming_mode": StreamingMode.NONE, "llm_calls_before": 0, "on_call_end": None}
+            update={
+                "streaming_mode": StreamingMode.NONE,
+                "llm_calls_before": 0,
+                "on_call_end": None,
+                "on_tool_error": None,
+            }
         )
 
     @field_validator("streaming_mode")

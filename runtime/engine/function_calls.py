@@ -163,6 +163,8 @@ async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any
             refusal = await confirmation.unconfirmed_response(tool, args, context)
             return refusal or await tool.run_async(args=args, tool_context=context)
     except Exception as error:
+        if report := context.invocation.run_config.on_tool_error:
+            report(context.function_call_id or "", tool.name, error)
         answer = await hooks.on_tool_error(agent, tool, args, context, error)
         if answer is None:
             raise

@@ -4,6 +4,7 @@ Staff may stop running work, set a legal hold, lift a legal hold, and revoke a s
 """
 
 from sessions_app.admin.artifact import ArtifactAdmin
+from sessions_app.admin.call_error import CallErrorAdmin
 from sessions_app.admin.event import EventAdmin
 from sessions_app.admin.feedback import FeedbackAdmin
 from sessions_app.admin.invocation import InvocationAdmin
@@ -22,6 +23,7 @@ from sessions_app.admin.user import ErasingUserAdmin
 __all__ = [
     "AppStateAdmin",
     "ArtifactAdmin",
+    "CallErrorAdmin",
     "ErasingUserAdmin",
     "EventAdmin",
     "FeedbackAdmin",

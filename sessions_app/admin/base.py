@@ -18,9 +18,18 @@ from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, session_link, session_url
 from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
 from sessions_app.admin.session_page.event_links import find_call
-from sessions_app.models import Artifact, Event, Feedback, Invocation, ScheduledTask, ShareLink, ToolJob
+from sessions_app.models import (
+    Artifact,
+    CallError,
+    Event,
+    Feedback,
+    Invocation,
+    ScheduledTask,
+    ShareLink,
+    ToolJob,
+)
 
-SessionRow = Artifact | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
+SessionRow = Artifact | CallError | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 """Look-ups that the links of Django's list filters use."""
 CallRow = ScheduledTask | ToolJob

@@ -8,6 +8,7 @@ from django.db.models import Model, QuerySet
 
 from sessions_app.models import (
     Artifact,
+    CallError,
     Event,
     Feedback,
     Invocation,
@@ -31,6 +32,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "feedback": Feedback,
     "share_links": ShareLink,
     "acts": SessionAct,
+    "call_errors": CallError,
 }
 KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials")
 

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import Act
+from sessions_app.db.call_errors import INSERT_ERRORS, StagedError, errors_parameter
 from sessions_app.db.pool import fetch_all, fetch_one
 from sessions_app.db.session_acts import act_parameter, insert_act
 from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
@@ -34,6 +35,7 @@ class Append:
         lease_token: fencing token of the writer's lease; None for a writer without a lease.
         jobs: the jobs to create in the same transaction.
         act: the act that appends the event, recorded in the same transaction.
+        errors: the exceptions behind the responses of the event, stored in the same transaction.
     """
 
     key: SessionKey
@@ -44,6 +46,7 @@ class Append:
     delta: ScopedState
     jobs: Sequence[StagedJob] = ()
     act: Act | None = None
+    errors: Sequence[StagedError] = ()
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,16 @@ async def append(event: Append) -> Committed | None:
         "jobs": jobs_parameter(event.jobs),
         "act": act_parameter(event.act) if event.act else None,
     }
+    if event.errors:
+        params["errors"] = errors_parameter(event.errors)
     changes_state = bool(delta.session or delta.user or delta.app)
-    row = await fetch_one(_append_statement(changes_state, bool(event.jobs), event.act is not None), params)
+    statement = _append_statement(changes_state, bool(event.jobs), event.act is not None, bool(event.errors))
+    row = await fetch_one(statement, params)
     return Committed(*row) if row else None
 
 
-@lru_cache(maxsize=8)
-def _append_statement(changes_state: bool, creates_jobs: bool, is_recorded: bool) -> str:
+@lru_cache(maxsize=16)
+def _append_statement(changes_state: bool, creates_jobs: bool, is_recorded: bool, has_errors: bool) -> str:
     """Return the statement of an append, with only the parts that the event needs."""
     if changes_state:
         parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
@@ -91,6 +97,8 @@ def _append_statement(changes_state: bool, creates_jobs: bool, is_recorded: bool
         parts.append(INSERT_JOBS)
     if is_recorded:
         parts.append(f"act AS ({insert_act('s', 'source.last_seq')})")
+    if has_errors:
+        parts.append(INSERT_ERRORS)
     insert = _INSERT_EVENT_WITH_BEFORE if changes_state else _INSERT_EVENT
     return f"WITH {', '.join(parts)} {insert}"
 

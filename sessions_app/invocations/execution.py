@@ -31,6 +31,7 @@ from sessions_app.db import leases
 from sessions_app.db.leases import Claim, Used
 from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
+from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.closing_events import (
     answers_calls,
     closing_events,
@@ -75,11 +76,13 @@ class Execution:
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
         self._hub = hub
+        self._call_errors = CallErrors()
         self._may_resume = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token,
             on_commit=self._publish,
             staged_jobs=staged_jobs,
+            staged_errors=self._call_errors.take,
             preloaded=claim.preloaded,
             view=self._without_failures if self._may_resume else None,
         )
@@ -166,6 +169,7 @@ class Execution:
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
             on_call_end=self._publish_call_end,
+            on_tool_error=self._call_errors.note,
             records_failure=False,  # The ending of the invocation does, with a sentence of the site.
             custom_metadata=marks_of(claim),
         )

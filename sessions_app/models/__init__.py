@@ -3,6 +3,7 @@
 from sessions_app.actors import ActionKind
 from sessions_app.models.answer_request import AnswerRequest, RequestKind
 from sessions_app.models.artifact import Artifact
+from sessions_app.models.call_error import CallError
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.feedback import Feedback, Rating
 from sessions_app.models.invocation import Invocation
@@ -26,6 +27,7 @@ __all__ = [
     "AnswerRequest",
     "AppState",
     "Artifact",
+    "CallError",
     "ErasedKind",
     "Event",
     "EventKind",

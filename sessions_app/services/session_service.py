@@ -21,6 +21,7 @@ from sessions_app import models
 from sessions_app.actors import Act
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
 from sessions_app.db import event_log
+from sessions_app.db.call_errors import StagedError
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
@@ -30,6 +31,7 @@ from sessions_app.services.shared_state import merge_shared_state, shared_states
 
 KEY_LENGTH = 255
 StagedJobs = Callable[[Event], Sequence[StagedJob]]
+StagedErrors = Callable[[Event], Sequence[StagedError]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class DjangoSessionService(BaseSessionService):
             history reaches as far.
         view: filters the events of a loaded session.
         act: the act that each appended event is the result of.
+        staged_errors: returns the exceptions of tools that are stored with an event.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class DjangoSessionService(BaseSessionService):
         preloaded: event_log.Loaded | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
         act: Act | None = None,
+        staged_errors: StagedErrors | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
@@ -74,6 +78,7 @@ class DjangoSessionService(BaseSessionService):
         self._preloaded = preloaded
         self._view = view
         self._act = act
+        self._staged_errors = staged_errors
 
     async def create_session(
         self,
@@ -174,6 +179,7 @@ class DjangoSessionService(BaseSessionService):
             delta=ScopedState.split(event.actions.state_delta),
             jobs=self._staged_jobs(event) if self._staged_jobs else (),
             act=self._act,
+            errors=self._staged_errors(event) if self._staged_errors else (),
         )
         committed = await event_log.append(append)
         if committed is None:

@@ -21,6 +21,7 @@ from sessions_app.models import (
     ActionKind,
     AppState,
     Artifact,
+    CallError,
     Event,
     Feedback,
     Invocation,
@@ -82,6 +83,14 @@ def make_things(owner: User) -> Things:
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
         # Of another session: its owner revokes the link of this one.
         "sharelink": ShareLink.objects.create(session=make_session(owner)),
+        "callerror": CallError.objects.create(
+            session=session,
+            seq=1,
+            call_id="c-choose",
+            tool_name="choose",
+            error="OSError",
+            detail="Traceback",
+        ),
         "sessionact": SessionAct.objects.create(
             session=session, action=ActionKind.STOP, subject_kind="invocation", subject_id="e-1"
         ),

@@ -138,6 +138,10 @@ GET    login     login  login 403   200       read       /admin/sessions_app/rem
 POST   login     login  login 403   200       change_*   /admin/sessions_app/remit/<object_id>/change/
 GET    login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
 POST   login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
+GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/
+GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/change/
+GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/history/
+POST   login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/history/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/
 GET    login     login  login 403   403       -          /admin/sessions_app/*/add/
@@ -213,7 +217,8 @@ WORDS = {
             if model._meta.app_label == "sessions_app"
         )
         for verb in ("view", "change", "set", *(("add", "delete") if name == "remit" else ()))
-    ),
+    )
+    + "|view_error_detail",
 }
 QUERIES = {
     "/chat/<session_id>/events/": "?before=2",

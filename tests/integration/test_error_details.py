@@ -19,9 +19,10 @@ from runtime.models.google_errors import FAILURES
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import threads
 from sessions_app.error_detail import describe, masked
+from sessions_app.invocations import call_errors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import JobError, job_tool
-from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.models import CallError, Event, Invocation, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_queue, run_task, talk
 
@@ -175,3 +176,78 @@ def test_details_are_bounded(configure: Callable[..., None]) -> None:
 def test_a_failure_without_the_api_is_a_sentence_too() -> None:
     error = FAILURES.read(TimeoutError("host-7")).error
     assert "host-7" not in error.message and "host-7" in error.detail
+
+
+def weigh(parcel: str) -> str:
+    """Weigh a parcel."""
+    raise ConnectionError(f"no route to postgres://app:{PASSWORD}@{HOST}, parcel {parcel}")
+
+
+async def converse(person: User, monkeypatch: pytest.MonkeyPatch, *turns: Any, **agent: Any) -> Session:
+    model = ScriptedModel(turns=[*turns])
+    app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[weigh], **agent))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await worker().wait_until_idle()
+    return session
+
+
+def session_page(user: User, session: Session) -> str:
+    client = Client()
+    client.force_login(user)
+    return client.get(reverse("admin:sessions_app_session_change", args=[session.pk])).content.decode()
+
+
+def answer_for(tool: object, args: object, tool_context: object, error: Exception) -> dict[str, str]:
+    """Answer in place of a tool that raised."""
+    return {"error": "The scale is away."}
+
+
+@pytest.mark.usefixtures("loop_end")
+@pytest.mark.parametrize("callback", [None, answer_for], ids=["ends the invocation", "answered by a hook"])
+async def test_staff_with_the_permission_reach_the_traceback_of_a_tool_from_its_response(
+    person: User, monkeypatch: pytest.MonkeyPatch, callback: Any
+) -> None:
+    turns = [call("weigh", parcel="\u202ebig<script>"), "It cannot be weighed."]
+    session = await converse(person, monkeypatch, *turns, on_tool_error_callback=callback)
+    error = await CallError.objects.aget(session=session)
+    response = await Event.objects.aget(session=session, seq=error.seq)
+    assert response.body["content"]["parts"][0]["functionResponse"]["id"] == error.call_id
+    assert (error.tool_name, error.error) == ("weigh", "ConnectionError")
+    assert "Traceback" in error.detail and HOST in error.detail and PASSWORD not in error.detail
+    async for event in Event.objects.filter(session=session):
+        assert HOST not in json.dumps(event.body)
+    trusted = await sync_to_async(staff_with)("trusted", "view_session", "view_text", "view_error_detail")
+    plain = await sync_to_async(staff_with)("plain", "view_session", "view_text")
+    link = reverse("admin:sessions_app_callerror_change", args=[error.pk])
+    html = await sync_to_async(session_page)(trusted, session)
+    assert f'href="{link}"' in html and 'data-kind="response" data-failed' in html
+    assert link not in await sync_to_async(session_page)(plain, session)
+    detail = await sync_to_async(page)(trusted, "callerror", error.pk)
+    assert "Traceback" in detail and "<script>" not in detail and PASSWORD not in detail
+    assert HOST not in await sync_to_async(chat_page)(person, session)
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_an_error_event_leads_to_the_cause_of_its_invocation(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, invocation = await ask(person, monkeypatch, ConnectionError(HOST))
+    trusted = await sync_to_async(staff_with)("trusted", "view_session", "view_text", "view_error_detail")
+    link = reverse("admin:sessions_app_invocation_change", args=[invocation.pk])
+    assert f'<a href="{link}">Cause</a>' in await sync_to_async(session_page)(trusted, session)
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_an_exception_that_cannot_be_described_loses_no_answer(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(error: BaseException) -> str:
+        raise RecursionError
+
+    monkeypatch.setattr(call_errors, "describe", fail)
+    turns = [call("weigh", parcel="1"), "It cannot be weighed."]
+    session = await converse(person, monkeypatch, *turns, on_tool_error_callback=answer_for)
+    assert (await Event.objects.filter(session=session).alatest("seq")).text == "It cannot be weighed."
+    assert not await CallError.objects.aexists()

@@ -19,7 +19,7 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
     An event of an agent has none: its author did it.
     """
     asked = {
-        seq: _invocation_of(body) for seq, body in bodies.items() if mapping(body).get("author") == "user"
+        seq: invocation_of(body) for seq, body in bodies.items() if mapping(body).get("author") == "user"
     }
     ids = {invocation_id for invocation_id in asked.values() if isinstance(invocation_id, str)}
     rows = Invocation.objects.filter(session=session, invocation_id__in=ids).exclude(actor_kind="")
@@ -33,8 +33,8 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
     return {**found, **{act.seq: act for act in acts if act.seq is not None}}
 
 
-def _invocation_of(body: Any) -> str | None:
-    """Return the id of the invocation whose message the event is; an answer may have the id of the call's."""
+def invocation_of(body: Any) -> str | None:
+    """Return the id of the event's invocation; an event of an answer may have the id of the call's."""
     answer = mapping(mapping(mapping(body).get("customMetadata")).get(ANSWER))
     found = answer.get("invocation") or mapping(body).get("invocationId")
     return found if isinstance(found, str) else None

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from django.db.models import F, Func, JSONField, Q
 
 from sessions_app.admin.session_page.event_actors import load_event_actors
+from sessions_app.admin.session_page.event_causes import load_causes
 from sessions_app.admin.session_page.event_rows import EventLinks, call_ids, mapping
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
@@ -19,7 +20,7 @@ SeqsByCallId = dict[str, list[int]]
 
 
 def load_event_links(session: Session, bodies: Mapping[int, Any]) -> EventLinks:
-    """Look up everything that the events with these bodies, by seq, refer to, in eight queries at most."""
+    """Look up everything that the events with these bodies, by seq, refer to, in ten queries at most."""
     calls = _seqs_by_id((seq, call_ids(body, "functionCall")) for seq, body in bodies.items())
     responses = _seqs_by_id((seq, call_ids(body, "functionResponse")) for seq, body in bodies.items())
     missing_calls = _find_in_session(session, "functionCall", responses.keys() - calls.keys())
@@ -32,6 +33,7 @@ def load_event_links(session: Session, bodies: Mapping[int, Any]) -> EventLinks:
         artifacts=_artifacts(session, bodies.values()),
         path=find_rewinds(session.pk).path,
         actors=load_event_actors(session, bodies),
+        causes=load_causes(session, bodies),
     )
 
 

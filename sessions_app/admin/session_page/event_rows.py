@@ -23,6 +23,7 @@ from sessions_app.rendering.audit_values import (
     format_stored_json,
     truncate,
 )
+from sessions_app.rendering.blocks import state_of
 from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class EventLinks:
         artifacts: Artifacts by file name and version.
         path: The effective events of the session.
         actors: Rows with the actors of events, by seq.
+        causes: Addresses of the pages with the causes of failures, by seq and call id: see `event_causes`.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class EventLinks:
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
     path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
     actors: Mapping[int, ActorColumns] = field(default_factory=dict)
+    causes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     def rewound_by(self, seq: int) -> int | None:
         """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
@@ -71,6 +74,8 @@ class PartView:
 
     Attributes:
         partners: Seqs of the responses to this call, or of the call of this response.
+        is_failed: True for a response that reports a failure.
+        cause: Address of the page with the exception behind it; empty without one.
     """
 
     kind: PartKind
@@ -78,6 +83,8 @@ class PartView:
     content: str
     partners: list[int] = field(default_factory=list)
     job: ToolJob | None = None
+    is_failed: bool = False
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,7 @@ class Row:
         raw: The stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
         left_out: Number of parts, keys and files that are not shown.
+        cause: Address of the page with the exception behind the event's own error; empty without one.
         actor: The row with the actor of a message, an answer or an act; None for events of agents.
     """
 
@@ -118,6 +126,12 @@ class Row:
     is_whole: bool = True
     left_out: int = 0
     actor: ActorColumns | None = None
+    cause: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        """True when the event is an error, or a response in it reports a failure."""
+        return bool(self.body.get("errorCode")) or any(part.is_failed for part in self.parts)
 
 
 def parts_of(body: object) -> list[dict[str, Any]]:
@@ -175,7 +189,8 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
     stored_parts = parts_of(stored.body)
-    parts = [_part_view(part, links) for part in stored_parts[:MOST_ITEMS]]
+    causes = links.causes.get(event.seq, {})
+    parts = [_part_view(part, links, causes) for part in stored_parts[:MOST_ITEMS]]
     changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [
         ArtifactView(name, version, links.artifacts.get((name, version)))
@@ -195,11 +210,12 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
         notes=_notes(stored.body, actions, undoes),
         body=stored.body,
         actor=links.actors.get(event.seq),
+        cause=causes.get("", ""),
         left_out=sum(max(0, len(found) - MOST_ITEMS) for found in items),
     )
 
 
-def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
+def _part_view(part: Mapping[str, Any], links: EventLinks, causes: Mapping[str, str]) -> PartView:
     if call := part.get("functionCall"):
         call_id = call.get("id") or ""
         return PartView(
@@ -217,6 +233,8 @@ def _part_view(part: Mapping[str, Any], links: EventLinks) -> PartView:
             format_json(response.get("response")),
             partners=[links.calls[call_id]] if call_id in links.calls else [],
             job=links.jobs.get(call_id),
+            is_failed=call_id in causes or state_of(mapping(response.get("response"))) == "failed",
+            cause=causes.get(call_id, ""),
         )
     if part.get("text") is not None:
         thought = bool(part.get("thought"))

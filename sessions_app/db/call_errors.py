@@ -1,0 +1,33 @@
+"""Exceptions of tools that are stored in the transaction of the event that answers their calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+
+
+@dataclass(frozen=True)
+class StagedError:
+    """The columns of `CallError` that are known before the event is committed."""
+
+    call_id: str
+    tool_name: str
+    error: str
+    detail: str
+
+
+_COLUMNS = [field.name for field in fields(StagedError)]
+
+INSERT_ERRORS = f"""
+errors AS (
+    INSERT INTO sessions_app_callerror (session_id, seq, {", ".join(_COLUMNS)})
+    SELECT s.id, s.last_seq, {", ".join(f"e.{column}" for column in _COLUMNS)}
+    FROM s, jsonb_populate_recordset(NULL::sessions_app_callerror, %(errors)s::jsonb) AS e
+)"""  # noqa: S608
+"""A part of an append: inserts the rows of the parameter `errors` for the event that is appended to the session `s`."""
+
+
+def errors_parameter(errors: Iterable[StagedError]) -> str:
+    """Return the parameter `errors` of `INSERT_ERRORS`."""
+    return json.dumps([asdict(error) for error in errors])

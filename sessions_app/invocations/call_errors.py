@@ -1,0 +1,38 @@
+"""Exceptions of the tools of a run, on their way to the events that answer their calls."""
+
+from __future__ import annotations
+
+import logging
+
+from runtime.events.calls import response_ids
+from runtime.events.event import Event
+from sessions_app.codec import storable
+from sessions_app.db.call_errors import StagedError
+from sessions_app.error_detail import describe
+from sessions_app.models.call_error import ERROR_LENGTH
+
+logger = logging.getLogger(__name__)
+
+
+class CallErrors:
+    """Keeps the last exception of each call until the event with the response of the call takes it."""
+
+    def __init__(self) -> None:
+        self._by_call: dict[str, StagedError] = {}
+
+    def note(self, call_id: str, tool_name: str, error: Exception) -> None:
+        """Keep an exception. The tool's answer goes on whatever happens here: an exception may have an odd text."""
+        try:
+            name = storable(type(error).__name__)[:ERROR_LENGTH]
+            self._by_call[call_id] = StagedError(
+                storable(call_id), storable(tool_name), name, describe(error)
+            )
+        except Exception:
+            logger.exception("The error of call %s was not kept", call_id)
+
+    def take(self, event: Event) -> list[StagedError]:
+        """Take the exceptions of the calls that the event answers."""
+        if not self._by_call:
+            return []
+        taken = (self._by_call.pop(call_id, None) for call_id in sorted(response_ids(event)))
+        return [error for error in taken if error]

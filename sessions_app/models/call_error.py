@@ -1,0 +1,35 @@
+"""CallError: the exception of a tool, for staff. The person and the model get the response of the call only."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+ERROR_LENGTH = 200
+
+
+class CallError(models.Model):
+    """One exception, stored in the statement that commits the event with the response of the call.
+
+    Attributes:
+        seq: the event with the response.
+        error: name of the exception's class.
+        detail: the traceback, as `sessions_app.error_detail` masks and cuts it.
+    """
+
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="call_errors")
+    seq = models.BigIntegerField()
+    call_id = models.TextField()
+    tool_name = models.TextField()
+    error = models.CharField(max_length=ERROR_LENGTH)
+    detail = models.TextField(editable=False)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Staff see errors by the permission `view_error_detail` of invocations; errors are found by their event."""
+
+        default_permissions = ()
+        indexes = [models.Index(fields=["session", "seq"], name="call_error_of_event")]
+
+    def __str__(self) -> str:
+        return f"{self.tool_name}: {self.error}"
