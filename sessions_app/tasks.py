@@ -16,6 +16,8 @@ from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
+from sessions_app.figures.batches import count_figures, look_at_all_again
+from sessions_app.figures.day_amounts import delete_old_days
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.invocations.rewind import finish_interrupted_rewind
@@ -46,7 +48,7 @@ def run_tool(task: Task[Any, None], job_id: str) -> None:
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Recover invocations, queues and jobs of dead processes; start due tasks; delete what is due for deletion."""
+    """Recover what dead processes left; start due tasks; delete what is due for deletion; count figures."""
     sweep_over(
         [
             _take_back_expired,
@@ -55,6 +57,7 @@ def sweep() -> None:
             *job_repairs(),
             due_task_repair(),
             deleted_session_repair(),
+            count_figures,
         ]
     )
 
@@ -84,12 +87,14 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def keep_house() -> None:
-    """Erase expired sessions, orphaned files, expired logins and old credentials."""
+    """Erase expired sessions, orphaned files, expired logins, old credentials and old figures."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
         delete_orphaned_files,
         clear_expired_logins,
         delete_old_credentials,
+        delete_old_days,
+        look_at_all_again,
     )
     for step in steps:
         try:

@@ -90,6 +90,7 @@ SESSIONS_APP_ORDER = (
     "languages",
     "sentences",
     "history",
+    "figures",
     "session_list",
     "rendering",
     "answer_requests",

@@ -74,7 +74,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow the look-ups of the filters that the list shows; Django would allow all columns of the model."""
         path, _, last = lookup.rpartition("__")
-        offered = {_parameter(filter_) for filter_ in self.get_list_filter(request)}
+        offered = {name for filter_ in self.get_list_filter(request) for name in _parameters(filter_)}
         return lookup in offered or (path in offered and last in FILTER_LOOKUPS)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -130,11 +130,12 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return tuple(super().get_search_fields(request)) if may(request, Right.VIEW_TEXT) else ()
 
 
-def _parameter(list_filter: Any) -> str:
-    """Return the name of a list filter in the query string, without its look-up."""
+def _parameters(list_filter: Any) -> tuple[str, ...]:
+    """Return the names of a list filter in the query string, without its look-up."""
     if isinstance(list_filter, type):
-        return str(list_filter.parameter_name)  # type: ignore[attr-defined]  # a SimpleListFilter
-    return str(list_filter if isinstance(list_filter, str) else list_filter[0])
+        single = getattr(list_filter, "parameter_name", None)
+        return (str(single),) if single else list_filter.parameter_names  # type: ignore[attr-defined]
+    return (str(list_filter if isinstance(list_filter, str) else list_filter[0]),)
 
 
 class SessionRowAdmin(ReadOnlyAdmin):

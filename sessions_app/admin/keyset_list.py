@@ -5,7 +5,7 @@ Page 1,000 of such a list costs as much as page 1: each page begins after a row 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, cast
 
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -13,7 +13,7 @@ from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db import connection
-from django.db.models import Field, Model, Q, QuerySet
+from django.db.models import DateTimeField, ExpressionWrapper, F, Field, Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
@@ -21,6 +21,8 @@ from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.timing import in_utc
 
 SEPARATOR = "~"
+RECENT_ROWS = 2_000
+"""Rows that are looked at for matches of a filter, before its index is."""
 
 
 class KeysetChangeList(ChangeList):
@@ -40,11 +42,10 @@ class KeysetChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Load the rows after the position in the query string."""
         position = request.GET.get(PAGE_VAR, "")
-        queryset = self.queryset.filter(self._after(position)) if position else self.queryset
-        rows = list(queryset.defer(*self.model_admin.large_fields)[: self.list_per_page + 1])
+        rows = self.rows_after(position, self.list_per_page + 1)
         shown = rows[: self.list_per_page]
         is_last = len(rows) == len(shown)
-        self.next_page = "" if is_last else self.get_query_string({PAGE_VAR: self._position_of(shown[-1])})
+        self.next_page = "" if is_last else self.get_query_string({PAGE_VAR: self.position_of(shown[-1])})
         self.first_page = self.get_query_string(remove=[PAGE_VAR]) if position else ""
         is_part = bool(self.query) or self.has_active_filters
         self.estimated_rows = None if is_part else _estimated_rows(self.model)
@@ -54,11 +55,37 @@ class KeysetChangeList(ChangeList):
         self.paginator = Paginator(shown, self.list_per_page)
         self.model_admin.attach_hits(request, shown, self.query)
 
+    def rows_after(self, position: str, count: int) -> list[Any]:
+        """Return the first rows of the list after a position; an empty one is before all rows."""
+        after = self._after(position) if position else Q()
+        rows = self.queryset.filter(after).defer(*self.model_admin.large_fields)
+        if not self.model_admin.has_rare_filters or not self.has_active_filters:
+            return list(rows[:count])
+        return self._filtered(rows, self.root_queryset.filter(after), count)
+
+    def _filtered(self, rows: QuerySet[Model], unfiltered: QuerySet[Model], count: int) -> list[Any]:
+        """Return the first rows that match filters, of which PostgreSQL cannot tell how many rows match.
+
+        The newest rows have enough matches of common filters. Matches of rare ones are found by their own indexes; in
+        the order of the list PostgreSQL would look for them in the whole table.
+        """
+        first, *rest = [str(name) for name in self.model_admin.ordering or ()]
+        field = first.removeprefix("-")
+        times = unfiltered.order_by(first).values_list(field, flat=True)
+        oldest = times[RECENT_ROWS - 1 : RECENT_ROWS].first()
+        recent = rows if oldest is None else rows.filter(**{f"{field}__gte": oldest})
+        found = list(recent[:count])
+        if len(found) == count or oldest is None:
+            return found
+        unindexed = ExpressionWrapper(F(field) + timedelta(0), output_field=DateTimeField())
+        return list(rows.order_by(unindexed.desc(), *rest)[:count])
+
     @property
     def _fields(self) -> list[str]:
         return [str(name).removeprefix("-") for name in self.model_admin.ordering or ()]
 
-    def _position_of(self, row: Model) -> str:
+    def position_of(self, row: Model) -> str:
+        """Return the position of a row, after which the next page begins."""
         return SEPARATOR.join(self._field(name).value_to_string(row) for name in self._fields)
 
     def _field(self, name: str) -> Field[Any, Any]:
@@ -89,9 +116,12 @@ class KeysetAdmin(ReadOnlyAdmin):
 
     Attributes:
         large_fields: columns that the list does not load.
+        has_rare_filters: True when filters that match few rows have indexes, but not in the order of the list, which
+            begins with a time.
     """
 
     large_fields: ClassVar[tuple[str, ...]] = ()
+    has_rare_filters = False
     change_list_template = "admin/sessions_app/keyset_list.html"
     sortable_by = ()
 

@@ -58,6 +58,7 @@ class RemitPaths(NamedTuple):
 
 
 OWN = RemitPaths("app_name", "user")
+OF_APP = RemitPaths("app_name", "")
 OF_SESSION = RemitPaths("session__app_name", "session__user")
 
 

@@ -2,63 +2,57 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
+from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, ToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OWN, Right, require
 from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
+from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.codec import storable
-from sessions_app.models import Event, Invocation, InvocationStatus, Session
-from sessions_app.rendering.audit_values import status_badge
+from sessions_app.figures.labels import TOOL, names_of
+from sessions_app.models import Event, Invocation, Session
+from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 
+LONGEST_TOOLS = 60
 SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
 
 
-class InvocationStatusFilter(admin.SimpleListFilter):
-    """Filter of sessions by the status of their invocations."""
-
-    title = _("invocations")
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        shown = (*InvocationStatus.open(), InvocationStatus.FAILED, InvocationStatus.CANCELLED)
-        return [(status.value, status.label) for status in shown]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
-        if self.value() is None:
-            return queryset
-        return queryset.filter(pk__in=Invocation.objects.filter(status=self.value()).values("session"))
-
-
 @admin.register(Session)
-class SessionAdmin(KeysetAdmin):
+class SessionAdmin(SessionExportMixin, KeysetAdmin):
     """Sessions of all users. A session's page needs the right to read texts,
     and includes the events, invocations and jobs.
     """
 
     remit_paths = (OWN,)
     text_columns = {"title_or_key": "key"}
-    list_display = ("title_or_key", "app_name", "user", "last_event", "events", "activity", "in_list")
-    list_filter = (SessionAppFilter, InvocationStatusFilter, "updated_at")
-    list_select_related = ("user",)
+    list_display = (
+        "title_or_key", "app_name", "user", "last_event", "events", "activity", "tokens", "cost", "errors", "took",
+        "tools",
+    )  # fmt: skip
+    list_filter = (SessionFormFilter, SessionAppFilter, OutcomeFilter, AgentFilter, ToolFilter)
+    list_select_related = ("user", "figures")
+    has_rare_filters = True
     ordering = ("-updated_at", "-id")
     search_fields = ("title",)  # the search box needs one
     search_help_text = _(
@@ -166,21 +160,35 @@ class SessionAdmin(KeysetAdmin):
     def events(self, session: Session) -> int:
         return session.last_seq
 
-    @admin.display(description=_("In the list of its user"))
-    def in_list(self, session: Session) -> str:
-        if session.deleted_at:
-            return str(_("deleted"))
-        if session.archived_at:
-            return str(_("archived"))
-        return str(_("pinned") if session.is_pinned else _("yes"))
-
     @admin.display(description=_("Newest hit"))
     def hit(self, session: Session) -> SafeString | None:
         return session.hit  # type: ignore[attr-defined, no-any-return]
 
     @admin.display(description=_("Now"))
     def activity(self, session: Session) -> SafeString:
-        return status_badge(session.open_status)  # type: ignore[attr-defined]
+        in_list = "deleted" if session.deleted_at else "archived" if session.archived_at else ""
+        badges = (status_badge(session.open_status), status_badge(in_list))  # type: ignore[attr-defined]
+        return format_html("{} {}", *badges)
+
+    @admin.display(description=_("Tokens"))
+    def tokens(self, session: Session) -> str:
+        return intcomma(figures_of(session).tokens)
+
+    @admin.display(description=_("Cost"))
+    def cost(self, session: Session) -> str:
+        return format_cost(figures_of(session).cost)
+
+    @admin.display(description=_("Errors"))
+    def errors(self, session: Session) -> int | None:
+        return figures_of(session).errors or None
+
+    @admin.display(description=_("Runtime"))
+    def took(self, session: Session) -> str:
+        return format_duration(timedelta(seconds=figures_of(session).seconds))
+
+    @admin.display(description=_("Tools"))
+    def tools(self, session: Session) -> str:
+        return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), LONGEST_TOOLS)
 
     def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         if not self.has_view_permission(request):

@@ -6,6 +6,14 @@ from sessions_app.models.artifact import Artifact
 from sessions_app.models.call_error import CallError
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.feedback import Feedback, Rating
+from sessions_app.models.figures import (
+    ActiveDay,
+    DayFigure,
+    Failure,
+    FiguresProgress,
+    Metric,
+    SessionFigures,
+)
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
@@ -24,19 +32,24 @@ from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
     "ActionKind",
+    "ActiveDay",
     "AnswerRequest",
     "AppState",
     "Artifact",
     "CallError",
+    "DayFigure",
     "ErasedKind",
     "Event",
     "EventKind",
+    "Failure",
     "Feedback",
+    "FiguresProgress",
     "Invocation",
     "InvocationStatus",
     "JobStatus",
     "LegalHold",
     "MemoryEntry",
+    "Metric",
     "PersonUsage",
     "Rating",
     "Remit",
@@ -45,6 +58,7 @@ __all__ = [
     "ScheduledTask",
     "Session",
     "SessionAct",
+    "SessionFigures",
     "ShareLink",
     "StaffAct",
     "Tombstone",

@@ -90,6 +90,11 @@ def format_duration(span: timedelta) -> str:
     return f"{sign}{hours // 24} d {hours % 24} h"
 
 
+def format_cost(cost: float) -> str:
+    """Return a cost in the site's currency; empty for none."""
+    return f"{cost:.2f}" if cost >= 1 else f"{cost:.2g}" if cost else ""
+
+
 def elapsed_time(started: datetime | None, finished: datetime | None) -> str | None:
     """Return the time from start to finish, or until now; None before the start."""
     if started is None:

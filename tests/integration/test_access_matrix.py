@@ -160,6 +160,10 @@ GET    login     login  login 403   200       text       /admin/sessions_app/ses
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/trace/
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/trace/
+GET    login     login  login 403   200       export     /admin/sessions_app/session/export.csv
+POST   login     login  login 403   403       -          /admin/sessions_app/session/export.csv
+GET    login     login  login 403   200       export     /admin/sessions_app/session/export.jsonl
+POST   login     login  login 403   403       -          /admin/sessions_app/session/export.jsonl
 GET    login     login  login 403   200       read       /admin/sessions_app/artifact/<artifact_id>/download/
 POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/download/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/
@@ -209,6 +213,7 @@ WORDS = {
     "erase": "delete_*+erase_data",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
     "add+change": "add_*+change_*",
+    "export": "export_data+view_*|export_data+change_*",
     "any": "|".join(
         f"{verb}_{name}" + ("+view_text" if name in TEXTS else "")
         for name in (

@@ -1,0 +1,134 @@
+"""Filters of sessions by their figures, and by a form for a person, dates and a cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.app_filter import MOST_CHOICES
+from sessions_app.admin.permissions import OF_APP, within_remits
+from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
+from sessions_app.models import DayFigure, Invocation, InvocationStatus, Metric, Session
+
+RECENT = timedelta(days=90)
+"""Time from which the choices of agents and tools are."""
+
+
+class LabelFilter(admin.SimpleListFilter):
+    """Filter of sessions by a label of one kind."""
+
+    kind: ClassVar[str]
+    metric: ClassVar[Metric]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        days = within_remits(request, DayFigure.objects.all(), OF_APP)
+        recent = days.filter(metric=self.metric, day__gte=timezone.localdate() - RECENT)
+        names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
+        return [(name, name) for name in names[:MOST_CHOICES]]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        value = self.value()
+        return queryset if value is None else _labelled(queryset, self.kind, value)
+
+
+class AgentFilter(LabelFilter):
+    """Filter by an agent that has written in the session."""
+
+    title, parameter_name, kind, metric = _("agent"), "agent", AGENT, Metric.TOKENS
+
+
+class ToolFilter(LabelFilter):
+    """Filter by a tool that has answered in the session."""
+
+    title, parameter_name, kind, metric = _("tool"), "tool", TOOL, Metric.CALLS
+
+
+class OutcomeFilter(admin.SimpleListFilter):
+    """Filter of sessions by the status of their invocations; an open one is asked for, an ended one is counted."""
+
+    title = _("invocations")
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(status.value, status.label) for status in InvocationStatus]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        value = self.value()
+        if value is None:
+            return queryset
+        if value in InvocationStatus.open():
+            return queryset.filter(pk__in=Invocation.objects.filter(status=value).values("session"))
+        return _labelled(queryset, OUTCOME, value)
+
+
+def _labelled(sessions: QuerySet[Session], kind: str, name: str) -> QuerySet[Session]:
+    return sessions.filter(figures__labels__contains=[label(kind, name)])
+
+
+class SessionForm(forms.Form):
+    """Person, time of the last event, and cost of sessions."""
+
+    user = forms.CharField(required=False, max_length=254, label=_("Person"))
+    since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput({"type": "date"}))
+    until = forms.DateField(required=False, label=_("To"), widget=forms.DateInput({"type": "date"}))
+    cost_above = forms.FloatField(required=False, min_value=0, label=_("Cost above"))
+
+    def apply(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
+        """Return the sessions that match all fields; none when a field is invalid."""
+        if not self.is_valid():
+            return sessions.none()
+        values = self.cleaned_data
+        if name := values["user"]:
+            sessions = sessions.filter(**{f"user__{get_user_model().USERNAME_FIELD}": name})
+        if since := values["since"]:
+            sessions = sessions.filter(updated_at__gte=_at(since, time.min))
+        if until := values["until"]:
+            sessions = sessions.filter(updated_at__lte=_at(until, time.max))
+        if (cost := values["cost_above"]) is not None:
+            sessions = sessions.filter(figures__cost__gt=cost)
+        return sessions
+
+
+def _at(day: date, hour: time) -> datetime:
+    return timezone.make_aware(datetime.combine(day, hour))
+
+
+class SessionFormFilter(admin.ListFilter):
+    """The form beside the list. All its values are in the URL."""
+
+    title = _("person, dates and cost")
+    template = "admin/sessions_app/form_filter.html"
+    parameter_names = tuple(SessionForm.base_fields)
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: type[Session], model_admin: Any
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        for name in self.parameter_names:
+            if name in params:
+                self.used_parameters[name] = params.pop(name)[-1]
+        self.form = SessionForm(self.used_parameters, auto_id="filter-%s")
+
+    def has_output(self) -> bool:
+        return True
+
+    def expected_parameters(self) -> list[str | None]:
+        return [*self.parameter_names]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        return self.form.apply(queryset)
+
+    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+        """Yield the form and the other parameters of the list, which it keeps."""
+        own = self.expected_parameters()
+        kept = {key: value for key, value in changelist.params.items() if key not in own}
+        yield {"form": self.form, "kept": kept}

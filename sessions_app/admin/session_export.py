@@ -1,0 +1,148 @@
+"""Export of the list of sessions, as filtered: CSV or JSON Lines, streamed page by page in constant memory."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, cast
+
+from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.urls import URLPattern, path
+
+from sessions_app.admin.base import require_read_request
+from sessions_app.admin.keyset_list import KeysetChangeList
+from sessions_app.admin.permissions import Right, may, require
+from sessions_app.db.threads import in_thread
+from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
+from sessions_app.models import Session, SessionFigures
+
+ROWS_PER_PAGE = 500
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+COLUMNS = (
+    "id", "app", "user", "key", "title", "created_at", "updated_at", "events", "status", "tokens", "cost", "errors",
+    "seconds", "agents", "tools", "outcomes",
+)  # fmt: skip
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Form:
+    """Form of a file: its type, its first line, and the writer of some records."""
+
+    content_type: str
+    head: str
+    rows: Callable[[Iterable[Record]], str]
+
+
+def figures_of(session: Session) -> SessionFigures:
+    """Return the figures of a session; empty ones when no sweep has counted it yet."""
+    found: SessionFigures | None = getattr(session, "figures", None)
+    return found or SessionFigures()
+
+
+class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Admin whose list can be exported, by staff with a permission of its own."""
+
+    change_list_template = "admin/sessions_app/session/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.export_view)
+        exports = [
+            path(f"export.{ending}", view, {"ending": ending}, name=f"sessions_app_session_{ending}")
+            for ending in FORMS
+        ]
+        return [*exports, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {"may_export": may(request, Right.EXPORT), **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def export_view(self, request: HttpRequest, ending: str) -> HttpResponseBase:
+        """Return the sessions that the query string asks the list for, from the newest to the oldest."""
+        require_read_request(request)
+        require(request, Right.EXPORT, *([Right.VIEW_TEXT] if SEARCH_VAR in request.GET else []))
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            changelist = cast(KeysetChangeList, self.get_changelist_instance(request))
+        except IncorrectLookupParameters as error:
+            raise BadRequest(f"The list has no such filter: {error}") from error
+        form = FORMS[ending]
+        headers = {
+            "Content-Disposition": f'attachment; filename="sessions.{ending}"',
+            "Cache-Control": "private, no-store",
+            "X-Content-Type-Options": "nosniff",
+        }
+        return StreamingHttpResponse(
+            _stream(changelist, form, with_text=may(request, Right.VIEW_TEXT)),
+            content_type=form.content_type,
+            headers=headers,
+        )
+
+
+async def _stream(changelist: KeysetChangeList, form: Form, *, with_text: bool) -> AsyncIterator[str]:
+    yield form.head
+    position = ""
+    while True:
+        sessions = await in_thread(changelist.rows_after, position, ROWS_PER_PAGE)
+        yield form.rows([_record(session, with_text) for session in sessions])
+        if len(sessions) < ROWS_PER_PAGE:
+            return
+        position = changelist.position_of(sessions[-1])
+
+
+def _record(session: Session, with_text: bool) -> Record:
+    """Return a session as it is exported; the title is a text, and what the sweep has not counted yet is 0."""
+    figures = figures_of(session)
+    return {
+        "id": str(session.pk),
+        "app": session.app_name,
+        "user": session.user.get_username(),
+        "key": session.key,
+        "title": session.title if with_text else "",
+        "created_at": session.created_at.isoformat(),
+        "updated_at": session.updated_at.isoformat(),
+        "events": session.last_seq,
+        "status": session.open_status or "",  # type: ignore[attr-defined]
+        "tokens": figures.tokens,
+        "cost": figures.cost,
+        "errors": figures.errors,
+        "seconds": figures.seconds,
+        "agents": names_of(AGENT, figures.labels),
+        "tools": names_of(TOOL, figures.labels),
+        "outcomes": names_of(OUTCOME, figures.labels),
+    }
+
+
+def _as_csv(records: Iterable[Record]) -> str:
+    text = StringIO()
+    writer = csv.writer(text)
+    for record in records:
+        writer.writerow(_cell(record[column]) for column in COLUMNS)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    """Return a value as a cell that no spreadsheet takes for a formula."""
+    text = "; ".join(value) if isinstance(value, list) else str(value)
+    return f"'{text}" if text.startswith(_BEGINS_FORMULA) else text
+
+
+def _as_json_lines(records: Iterable[Record]) -> str:
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+
+
+FORMS = {
+    "csv": Form("text/csv; charset=utf-8", f"{','.join(COLUMNS)}\r\n", _as_csv),
+    "jsonl": Form("application/jsonl", "", _as_json_lines),
+}
+"""Forms by the ending of the file's name."""

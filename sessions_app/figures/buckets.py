@@ -1,0 +1,25 @@
+"""Buckets of durations: counts that can be added up, and of which percentiles can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, log2
+
+STEPS = 4
+"""Buckets for each doubling: a percentile is at most a fifth above the true one."""
+SHORTEST, LONGEST = 2**-6, 2**14
+
+
+def bucket_of(seconds: float) -> str:
+    """Return the name of the bucket of a duration."""
+    return str(ceil(STEPS * log2(min(max(seconds, SHORTEST), LONGEST))))
+
+
+def percentile(counts: Mapping[str, float], share: float) -> float | None:
+    """Return the duration, in seconds, that `share` of the counted ones do not exceed; None when nothing is counted."""
+    total, seen = sum(counts.values()), 0.0
+    for bucket, count in sorted((int(name), count) for name, count in counts.items()):
+        seen += count
+        if seen >= share * total and count > 0:
+            return float(2 ** (bucket / STEPS))
+    return None

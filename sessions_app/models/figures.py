@@ -1,0 +1,162 @@
+"""Figures: sums over logs that a sweep keeps, so that lists and the overview never scan events."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+NAME_LENGTH = 128
+
+
+class Metric(models.TextChoices):
+    """Kinds of amounts of a day, with what `name` and `detail` are."""
+
+    PEOPLE = "people"
+    """People who wrote, in all apps together."""
+    INVOCATIONS = "invocations"
+    """By status."""
+    FIRST_WORD = "first_word"
+    """Invocations by the bucket of the time until their first text: see `figures.buckets`."""
+    CALLS = "calls"
+    """Answered calls by tool."""
+    FAILURES = "failures"
+    """Failed calls by tool; errors without a tool have no name."""
+    TOKENS = "tokens"
+    """By agent and model."""
+    COST = "cost"
+    """By agent and model."""
+
+
+class SessionFigures(models.Model):
+    """Sums over the log of one session up to event `seq`, events that were rewound included: they were paid for.
+
+    Attributes:
+        errors: failed calls and events with an error.
+        seconds: runtime of the invocations.
+        labels: what lists filter by, such as `tool:refund`: see `figures.labels`.
+        outcomes: numbers of invocations by day and status, as they are counted in `DayFigure`.
+        invocation_id: the newest invocation; its first event was at `began_at`, and `has_word` is true from its first
+            text on.
+        is_settled: false while an invocation runs or events wait to be counted: the next sweep counts again.
+    """
+
+    session = models.OneToOneField(
+        "sessions_app.Session", on_delete=models.CASCADE, primary_key=True, related_name="figures"
+    )
+    seq = models.BigIntegerField(default=0)
+    tokens = models.BigIntegerField(default=0)
+    cost = models.FloatField(default=0.0)
+    errors = models.PositiveIntegerField(default=0)
+    seconds = models.FloatField(default=0.0)
+    labels = ArrayField(models.TextField(), default=list)
+    outcomes = models.JSONField(default=dict)
+    invocation_id = models.TextField(default="")
+    began_at = models.DateTimeField(null=True)
+    has_word = models.BooleanField(default=True)
+    is_settled = models.BooleanField(default=False)
+    counted_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Found by labels, by cost, and when they are to be counted again."""
+
+        default_permissions = ()
+        indexes = [
+            GinIndex(fields=["labels"], name="session_figures_labels"),
+            models.Index(fields=["-cost"], name="session_figures_cost", condition=Q(cost__gt=0)),
+            models.Index(
+                fields=["counted_at"], name="session_figures_unsettled", condition=Q(is_settled=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"figures of {self.session_id}"
+
+
+class DayFigure(models.Model):
+    """An amount of one day in the site's time zone. It names nobody, and stays when sessions are erased."""
+
+    day = models.DateField()
+    app_name = models.CharField(max_length=NAME_LENGTH)
+    metric = models.CharField(max_length=16, choices=Metric.choices)
+    name = models.CharField(max_length=NAME_LENGTH, default="")
+    detail = models.CharField(max_length=NAME_LENGTH, default="")
+    amount = models.FloatField(default=0.0)
+
+    class Meta:
+        """Shown as the overview."""
+
+        verbose_name_plural = "overview"
+        default_permissions = ("view",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["day", "metric", "app_name", "name", "detail"], name="day_figure_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.metric} {self.name}"
+
+
+class ActiveDay(models.Model):
+    """A day on which a person wrote: counts people once."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    day = models.DateField()
+
+    class Meta:
+        """One row for each person and day."""
+
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["day", "user"], name="active_day_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.day}"
+
+
+class Failure(models.Model):
+    """An event that tells of an error: of a tool, a model or the runtime.
+
+    Attributes:
+        seq: number of the event in its session.
+        tool_name: empty for an error without a tool.
+        cause: the error's text without its numbers and quotations, so that like errors have the same cause.
+    """
+
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="failures")
+    seq = models.BigIntegerField()
+    day = models.DateField()
+    tool_name = models.CharField(max_length=NAME_LENGTH)
+    cause = models.CharField(max_length=NAME_LENGTH)
+
+    class Meta:
+        """Found by day, tool and cause."""
+
+        default_permissions = ("view",)
+        indexes = [models.Index(fields=["tool_name", "cause", "-id"], name="failure_by_cause")]
+
+    def __str__(self) -> str:
+        return f"{self.tool_name} {self.cause}"
+
+
+class FiguresProgress(models.Model):
+    """The one row that says how far sessions are counted, by their last use.
+
+    Attributes:
+        newest: sessions used since then are looked at by every sweep.
+        oldest: sessions used before that are still to be looked at; null when all are.
+    """
+
+    newest = models.DateTimeField()
+    oldest = models.DateTimeField(null=True)
+
+    class Meta:
+        """Written by the sweep only."""
+
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.newest} {self.oldest}"

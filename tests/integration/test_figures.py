@@ -1,0 +1,271 @@
+"""Figures of sessions and days: each event counts once, whoever is killed, and a sweep finds every session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.utils import timezone
+
+from sessions_app.figures import batches
+from sessions_app.figures.batches import count_figures, look_at_all_again
+from sessions_app.figures.buckets import bucket_of, percentile
+from sessions_app.figures.day_amounts import delete_old_days
+from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
+from sessions_app.figures.log_facts import cause_of
+from sessions_app.models import (
+    ActiveDay,
+    DayFigure,
+    Failure,
+    FiguresProgress,
+    Invocation,
+    Metric,
+    Session,
+    SessionFigures,
+)
+from sessions_app.services.erasing import erasing
+from tests.integration.admin.audit_rows import START, append_event
+
+pytestmark = pytest.mark.django_db
+DAY = date(2026, 11, 21)
+USAGE = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "thoughtsTokenCount": 10}
+CALL = {"functionCall": {"id": "c-1", "name": "refund", "args": {}}}
+
+
+@pytest.fixture(autouse=True)
+def prices(settings: Any) -> None:
+    settings.ADK = {**settings.ADK, "prices": {"small": {"input": 1_000_000.0, "output": 2_000_000.0}}}
+
+
+@pytest.fixture
+def session(person: User) -> Session:
+    return Session.objects.create(app_name="shop", user=person, key="s-1")
+
+
+def count() -> None:
+    SessionFigures.objects.update(counted_at=timezone.now() - timedelta(hours=1))
+    while count_figures(60):
+        pass
+
+
+def amounts(metric: Metric) -> dict[str, float]:
+    """Return the amounts by name, over all days."""
+    found: dict[str, float] = {}
+    for row in DayFigure.objects.filter(metric=metric):
+        found[row.name] = found.get(row.name, 0) + row.amount
+    return found
+
+
+def answer(error: object = None) -> dict[str, Any]:
+    response = {"status": "done"} if error is None else {"error": error}
+    return {"functionResponse": {"id": "c-1", "name": "refund", "response": response}}
+
+
+def converse(session: Session) -> None:
+    append_event(session, {"text": "Refund it."}, author="user")
+    append_event(session, CALL, author="clerk", modelVersion="small-1", usageMetadata=USAGE)
+    append_event(session, answer("Order 1001 is closed."), author="clerk")
+    append_event(
+        session, {"text": "It is closed."}, author="clerk", modelVersion="small-1", usageMetadata=USAGE
+    )
+
+
+def end_invocation(session: Session, status: str = "completed", n: int = 1) -> Invocation:
+    start = datetime.fromtimestamp(START, UTC)
+    invocation = Invocation.objects.create(
+        session=session, invocation_id=f"e-{session.key}-{n}", client_id=f"m-{n}", message={}, status=status,
+        started_at=start, finished_at=start + timedelta(seconds=3),
+    )  # fmt: skip
+    Invocation.objects.filter(pk=invocation.pk).update(created_at=start)
+    return invocation
+
+
+def test_a_session_has_its_tokens_cost_errors_runtime_tools_and_outcomes(session: Session) -> None:
+    converse(session)
+    end_invocation(session)
+    count()
+    figures = SessionFigures.objects.get()
+    assert (figures.seq, figures.tokens, figures.errors, figures.seconds) == (4, 2220, 1, 3.0)
+    assert figures.cost == pytest.approx(2 * (1000 + 220))
+    labels = {kind: names_of(kind, figures.labels) for kind in (AGENT, TOOL, OUTCOME)}
+    assert labels == {"agent": ["clerk"], "tool": ["refund"], "outcome": ["completed"]}
+    failure = Failure.objects.get()
+    assert (failure.seq, failure.day, failure.tool_name, failure.cause) == (
+        3,
+        DAY,
+        "refund",
+        "Order # is closed.",
+    )
+    assert amounts(Metric.TOKENS) == {"clerk": 2220} and amounts(Metric.CALLS) == {"refund": 1}
+    assert amounts(Metric.FAILURES) == {"refund": 1} and amounts(Metric.INVOCATIONS) == {"completed": 1}
+    assert amounts(Metric.PEOPLE) == {"": 1} and amounts(Metric.FIRST_WORD) == {bucket_of(7.5): 1}
+
+
+def test_each_event_counts_once_however_often_and_when_it_is_counted(session: Session, person: User) -> None:
+    other = Session.objects.create(app_name="shop", user=person, key="s-2")
+    for _ in range(3):
+        converse(session)
+        count()
+        count()
+    for _ in range(3):
+        converse(other)
+    look_at_all_again()
+    count()
+    first, second = (SessionFigures.objects.get(session=one) for one in (session, other))
+    assert first.tokens == second.tokens == 3 * 2220 and first.errors == second.errors == 3
+    assert amounts(Metric.TOKENS) == {"clerk": 6 * 2220} and amounts(Metric.PEOPLE) == {"": 1}
+    assert Failure.objects.count() == 6
+
+
+def test_a_sweep_that_is_killed_counts_nothing_and_the_next_one_counts_all(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converse(session)
+
+    def die(amounts: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(batches, "add_amounts", die)
+        with pytest.raises(KeyboardInterrupt):
+            count()
+    assert not SessionFigures.objects.exists()
+    count()
+    assert amounts(Metric.TOKENS) == {"clerk": 2220}
+
+
+def test_an_invocation_that_is_retried_moves_from_one_outcome_to_the_other(session: Session) -> None:
+    converse(session)
+    invocation = end_invocation(session, "running")
+    count()
+    assert amounts(Metric.INVOCATIONS) == {} and not SessionFigures.objects.get().is_settled
+    for status in ("failed", "running", "completed"):
+        append_event(session, {"text": status}, author="clerk")  # what a retry appends
+        Invocation.objects.filter(pk=invocation.pk).update(status=status)
+        count()
+        assert sum(amounts(Metric.INVOCATIONS).values()) == (0 if status == "running" else 1)
+    assert {name for name, number in amounts(Metric.INVOCATIONS).items() if number} == {"completed"}
+    assert names_of(OUTCOME, SessionFigures.objects.get().labels) == ["completed"]
+    assert SessionFigures.objects.get().is_settled
+
+
+def test_old_sessions_are_counted_bit_by_bit_also_those_of_one_moment(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_SIZE", 3)
+    monkeypatch.setattr("sessions_app.figures.log_facts.MOST_EVENTS", 5)
+    for n in range(8):
+        converse(Session.objects.create(app_name="shop", user=person, key=f"s-{n}"))
+    Session.objects.update(updated_at=timezone.now() - timedelta(days=30))
+    assert count_figures(0)  # one batch
+    count()
+    assert SessionFigures.objects.filter(tokens=2220, is_settled=True).count() == 8
+    assert FiguresProgress.objects.get().oldest is None
+
+
+def test_a_session_that_is_stored_with_old_times_is_found_at_night(session: Session) -> None:
+    count()
+    converse(session)
+    Session.objects.update(updated_at=timezone.now() - timedelta(days=30))
+    count()
+    assert SessionFigures.objects.get().tokens == 0
+    look_at_all_again()
+    count()
+    assert SessionFigures.objects.get().tokens == 2220
+
+
+ODD: tuple[dict[str, Any], ...] = (
+    {"usageMetadata": [1]},
+    {"usageMetadata": {"promptTokenCount": 10**30}},
+    {"modelVersion": {"a": 1}, "usageMetadata": USAGE},
+    {
+        "content": {
+            "parts": ["x", {"functionResponse": 5}, {"functionResponse": {"response": {"error": {"a": [1]}}}}]
+        }
+    },
+    {"content": {"parts": [{"functionResponse": {"name": ["x"], "response": {"error": "‮" + "x" * 10_000}}}]}},
+    {"timestamp": 250_000_000_000.0},
+    {"errorCode": 5, "errorMessage": ["a"]},
+    {"author": "a" * 1000, "invocationId": "i" * 1000},
+)
+
+
+@pytest.mark.parametrize("body", ODD)
+def test_an_odd_event_holds_up_no_other(session: Session, person: User, body: dict[str, Any]) -> None:
+    append_event(session, **body)
+    converse(Session.objects.create(app_name="shop", user=person, key="s-2"))
+    count()
+    assert SessionFigures.objects.filter(is_settled=True).count() == 2
+
+
+def test_no_error_is_an_error_that_a_person_or_a_tool_did_not_mean(session: Session) -> None:
+    for response in (
+        {"error": None},
+        {"error": ""},
+        {"error": False},
+        {"status": "cancelled", "error": "Cancelled"},
+    ):
+        append_event(session, {"functionResponse": {"id": "c-1", "name": "refund", "response": response}})
+    count()
+    assert not Failure.objects.exists() and amounts(Metric.CALLS) == {"refund": 4}
+
+
+def test_an_erased_session_leaves_amounts_of_days_only(session: Session) -> None:
+    converse(session)
+    count()
+    with erasing():
+        session.delete()
+    assert not (SessionFigures.objects.exists() or Failure.objects.exists())
+    assert amounts(Metric.TOKENS) == {"clerk": 2220}
+
+
+def test_old_days_are_deleted(person: User) -> None:
+    today = timezone.localdate()
+    for age in (30, 61, 401):
+        ActiveDay.objects.create(user=person, day=today - timedelta(days=age))
+        DayFigure.objects.create(app_name="shop", metric=Metric.CALLS, day=today - timedelta(days=age))
+    delete_old_days()
+    assert (ActiveDay.objects.count(), DayFigure.objects.count()) == (1, 2)
+
+
+def test_like_errors_have_one_cause_without_numbers_and_names() -> None:
+    causes = {
+        cause_of(f"File 'report-{n}.pdf' of order {n} has no page 0x{n:x}f.\nTraceback") for n in (7, 1001)
+    }
+    assert causes == {"File … of order # has no page #."}
+    assert cause_of("") == ""
+
+
+def test_a_percentile_is_at_most_a_fifth_too_high() -> None:
+    counts: dict[str, float] = {}
+    for n in range(1, 1001):
+        counts[bucket_of(n / 100)] = counts.get(bucket_of(n / 100), 0) + 1
+    for share in (0.5, 0.95):
+        found = percentile(counts, share)
+        assert found is not None and share * 10 <= found <= share * 10 * 1.2
+    assert percentile({}, 0.5) is None and bucket_of(-1) == bucket_of(0)
+
+
+@pytest.fixture
+def sample(settings: Any) -> Iterator[None]:
+    settings.DEV = True
+    call_command("adk_sample_data", events=300, stdout=StringIO())
+    yield
+
+
+@pytest.mark.usefixtures("sample")
+def test_the_figures_of_all_sessions_are_the_sums_over_their_events() -> None:
+    count()
+    events = [event for session in Session.objects.all() for event in session.events.all()]
+    tokens = sum((event.prompt_tokens or 0) + (event.output_tokens or 0) for event in events)
+    assert (
+        sum(amounts(Metric.TOKENS).values())
+        == tokens
+        == sum(SessionFigures.objects.values_list("tokens", flat=True))
+    )
+    assert sum(amounts(Metric.INVOCATIONS).values()) == Invocation.objects.count()
