@@ -18,7 +18,8 @@ from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.search import cleaned, find_events, hits_in
-from sessions_app.admin.session_page.event_rows import EventLinks, build_row_or_none, read_stored_or_none
+from sessions_app.admin.session_page.event_links import EventLinks
+from sessions_app.admin.session_page.event_rows import build_row_or_none, read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.models import Event, EventKind
 from sessions_app.models.event import EventQuerySet

@@ -110,6 +110,7 @@ class SessionAdmin(SessionExportMixin, KeysetAdmin):
         context = {
             **self.admin_site.each_context(request),
             "title": session.title or str(session),
+            "is_nav_sidebar_enabled": False,  # the timeline needs the room
             "opts": self.opts,
             "media": self.media,
             "audit": load_session_page(session, request.GET),

@@ -56,6 +56,10 @@ class EventQuerySet(models.QuerySet["Event"]):
         """Return the rewind events (contract R3); a partial index finds them."""
         return self.filter(_IS_REWIND)
 
+    def with_state_delta(self) -> EventQuerySet:
+        """Return the events that set keys of the state."""
+        return self.filter(body__actions__has_key="stateDelta").exclude(body__actions__stateDelta={})
+
     def with_words(self, prefixes: Iterable[str]) -> EventQuerySet:
         """Return the events whose text has, for each prefix, a word that begins with it.
 

@@ -37,6 +37,11 @@ def format_beginning(beginning: str, length: int) -> str:
     return indented if len(beginning) >= length else _with_length(indented, length)
 
 
+def one_line_json(value: object) -> str:
+    """Return the value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def json_block(value: object) -> SafeString:
     """Return the value as indented JSON in a `<pre>` element."""
     return format_html('<pre class="audit-block" dir="auto">{}</pre>', format_json(value))
@@ -68,7 +73,7 @@ def excerpt(text: str, length: int = EXCERPT_LENGTH) -> str:
 def format_call(name: str, args: Mapping[str, Any] | None) -> str:
     """Return a function call as Python would write it, with long arguments shortened."""
     arguments = (
-        f"{key}={excerpt(_compact_json(value), ARGUMENT_LENGTH)}" for key, value in (args or {}).items()
+        f"{key}={excerpt(one_line_json(value), ARGUMENT_LENGTH)}" for key, value in (args or {}).items()
     )
     return excerpt(f"{name}({', '.join(arguments)})")
 
@@ -100,7 +105,3 @@ def elapsed_time(started: datetime | None, finished: datetime | None) -> str | N
     if started is None:
         return None
     return format_duration((finished or timezone.now()) - started)
-
-
-def _compact_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ from sessions_app.rendering.failures import once
 from sessions_app.rendering.json_text import indent_json
 
 if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.
-    from sessions_app.admin.session_page.page import TimelineEntry
+    from sessions_app.admin.session_page.timeline import TimelineEntry
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -37,12 +37,17 @@ def indented_json(text: str) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def audit_row(context: Context, entry: TimelineEntry) -> SafeString:
-    """Render an event of the timeline; an event that cannot be shown becomes a row that says so."""
-    values = {"event": entry.event, "row": entry.row}
+def audit_row(
+    context: Context, entry: TimelineEntry, template_name: str, is_part: bool = False
+) -> SafeString:
+    """Render an event of the timeline; an event that cannot be shown becomes a row that says so.
+
+    `is_part` is true within the entry of a call.
+    """
+    values = {"event": entry.event, "row": entry.row, "entry": entry, "is_part": is_part}
     if entry.row is not None:
         try:
-            return _render(f"{FOLDER}/_event.html", context, values)
+            return _render(f"{FOLDER}/{template_name}.html", context, values)
         except Exception:  # One odd event must not take down the page.
             event = entry.event
             logger.exception(

@@ -48,13 +48,14 @@ def test_staff_see_the_events_in_order_with_their_state_changes(
     expect(audit).to_have_url(re.compile(chat.session_id))
     events = audit.locator(".audit-event")
     expect(events).to_have_count(8)
-    assert cells(audit, ".audit-seq") == [str(number) for number in range(1, 9)]
-    assert cells(audit, ".audit-author") == ["user", "help_desk", "help_desk", "help_desk"] * 2
+    assert cells(audit, ".audit-entry > summary .audit-seq") == ["2\u20133", "6\u20137"]
+    for number in range(2):
+        audit.locator(".audit-entry > summary").nth(number).click()
+    assert cells(audit, ".audit-event .audit-seq") == [str(number) for number in range(1, 9)]
+    assert cells(audit, ".audit-event .audit-author") == ["user", "help_desk", "help_desk", "help_desk"] * 2
     expect(events.nth(0)).to_contain_text("I am Grace")
 
-    changed = events.nth(6)
-    changed.locator("summary").first.click()
-    row = changed.locator(".audit-diff tbody tr")
+    row = events.nth(6).locator(".audit-diff tbody tr")
     expect(row).to_have_count(1)
     expect(row.locator("th")).to_have_text("user:name")
     expect(row.locator("td")).to_have_text(["user", '"Grace"', '"Hopper"'])

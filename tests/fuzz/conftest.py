@@ -62,6 +62,7 @@ def marked_rows(errors: Errors) -> None:
     errors.expected = (
         "sessions_app.rendering.html",
         "sessions_app.admin.session_page.event_rows",
+        "sessions_app.admin.session_page.person_view",
         "sessions_app.templatetags.audit",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sessions_app.admin.session_page.event_rows import mapping
+from sessions_app.admin.session_page.calls import mapping
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.models import Invocation, Session, SessionAct
 from sessions_app.models.actor_columns import ActorColumns

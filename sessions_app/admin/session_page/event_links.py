@@ -1,34 +1,110 @@
-"""Lookup of the rows that a page of events refers to: matching calls and responses, jobs, artifacts, rewinds."""
+"""Lookup of the rows that a page of events refers to: matching calls and answers, jobs, artifacts, rewinds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any, Literal
+from typing import Any
 
+from django.db import connection
 from django.db.models import F, Func, JSONField, Q
 
+from runtime.events.call_times import SECONDS_KEY
+from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.effective_path import EffectivePath
+from sessions_app.admin.session_page.calls import (
+    CallAnswer,
+    CallView,
+    PartName,
+    answer_state,
+    answers_in,
+    call_ids,
+    confirmation_requests,
+    mapping,
+)
 from sessions_app.admin.session_page.event_actors import load_event_actors
 from sessions_app.admin.session_page.event_causes import load_causes
-from sessions_app.admin.session_page.event_rows import EventLinks, call_ids, mapping
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
+from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.rendering.audit_values import excerpt, format_call
 
-PartName = Literal["functionCall", "functionResponse"]
+RESULT_CHARACTERS = 640
 SeqsByCallId = dict[str, list[int]]
 
 
-def load_event_links(session: Session, bodies: Mapping[int, Any]) -> EventLinks:
-    """Look up everything that the events with these bodies, by seq, refer to, in ten queries at most."""
-    calls = _seqs_by_id((seq, call_ids(body, "functionCall")) for seq, body in bodies.items())
-    responses = _seqs_by_id((seq, call_ids(body, "functionResponse")) for seq, body in bodies.items())
-    missing_calls = _find_in_session(session, "functionCall", responses.keys() - calls.keys())
-    missing_responses = _find_in_session(session, "functionResponse", calls.keys() - responses.keys())
-    jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *responses]).only("call_id", "status")
+@dataclass(frozen=True)
+class EventLinks:
+    """Rows and events that the events of a page refer to.
+
+    Attributes:
+        calls: Seq of the event with the call, by call id.
+        answers: Responses by call id, oldest first.
+        requests: Ids of confirmation requests, by the id of the call that they are about.
+        jobs: Jobs by call id.
+        artifacts: Artifacts by file name and version.
+        path: The effective events of the session.
+        actors: Rows with the actors of events, by seq.
+        causes: Addresses of the pages with the causes of failures, by seq and call id: see `event_causes`.
+    """
+
+    calls: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, list[CallAnswer]] = field(default_factory=dict)
+    requests: Mapping[str, str] = field(default_factory=dict)
+    jobs: Mapping[str, ToolJob] = field(default_factory=dict)
+    artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
+    path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
+    actors: Mapping[int, ActorColumns] = field(default_factory=dict)
+    causes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+
+    def call_view(self, event: Event, call: Mapping[str, Any]) -> CallView:
+        """Return a call of the event with what became of it."""
+        call_id = call.get("id") or ""
+        request = self.requests.get(call_id)
+        return CallView(
+            format_call(call.get("name") or "", call.get("args")),
+            event.happened_at,
+            self.answers.get(call_id, ()),
+            None if request is None else self.answers.get(request, ()),
+            self.jobs.get(call_id),
+        )
+
+    def rewound_by(self, seq: int) -> int | None:
+        """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
+        rewind = self.path.undone_by(seq)
+        return rewind.position if rewind else None
+
+    def undone_rewind(self, seq: int) -> int | None:
+        """Return the seq of the rewind that the rewind `seq` undoes; None for all other events."""
+        positions = {step.rewind.event_id: step.rewind.position for step in self.path.steps}
+        undoes = next((step.rewind.undoes for step in self.path.steps if step.rewind.position == seq), None)
+        return positions.get(undoes) if undoes else None
+
+
+def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
+    """Look up everything that these events, with their bodies, refer to, in eleven queries at most."""
+    calls = _seqs_by_id((event.seq, call_ids(body, "functionCall")) for event, body in shown)
+    answers = _by_call_id(answer for event, body in shown for answer in answers_in(event, body))
+    requests = {
+        call_id: request for _, body in shown for request, call_id in confirmation_requests(body).items()
+    }
+    bodies = {event.seq: body for event, body in shown}
+    last = shown[-1][0].seq if shown else 0
+    unanswered = {call_id for call_id in calls if not _is_answered(answers.get(call_id, ()))}
+    requests |= _later_requests(session, last, unanswered - requests.keys())
+    unanswered |= {request for request in requests.values() if request not in answers}
+    later = _by_call_id(_later_answers(session, last, unanswered))
+    missing_calls = _find_in_session(session, "functionCall", answers.keys() - calls.keys())
+    jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *answers]).only("call_id", "status")
     return EventLinks(
         calls={call_id: seqs[0] for call_id, seqs in {**calls, **missing_calls}.items()},
-        responses={**responses, **missing_responses},
+        answers={
+            call_id: answers.get(call_id, []) + later.get(call_id, [])
+            for call_id in answers.keys() | later.keys()
+        },
+        requests=requests,
         jobs={job.call_id: job for job in jobs},
         artifacts=_artifacts(session, bodies.values()),
         path=find_rewinds(session.pk).path,
@@ -49,6 +125,49 @@ def _seqs_by_id(found: Iterable[tuple[int, Iterable[str]]]) -> SeqsByCallId:
         for call_id in ids:
             seqs.setdefault(call_id, []).append(seq)
     return seqs
+
+
+def _by_call_id(found: Iterable[tuple[str, CallAnswer]]) -> dict[str, list[CallAnswer]]:
+    answers: dict[str, list[CallAnswer]] = {}
+    for call_id, answer in found:
+        answers.setdefault(call_id, []).append(answer)
+    return answers
+
+
+def _is_answered(answers: Sequence[CallAnswer]) -> bool:
+    return bool(answers) and answers[-1].state != "pending"
+
+
+def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]:
+    """Return the ids of the confirmation requests after the event `seq`, by the id of the call they are about."""
+    rows = _later_parts(_LATER_REQUESTS, session, seq, ids)
+    return {call_id: request for request, call_id in rows if request}
+
+
+def _later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[str, CallAnswer]]:
+    """Yield the answers to these calls in the events after the event `seq`, oldest first."""
+    for call_id, found, at, result, name, status, error, is_confirmed, seconds in _later_parts(
+        _LATER_ANSWERS, session, seq, ids
+    ):
+        state = answer_state(name, {"status": status, "error": error, "confirmed": is_confirmed})
+        yield call_id, CallAnswer(found, at, excerpt(result or ""), state, seconds)
+
+
+def _later_parts(statement: str, session: Session, seq: int, ids: set[str]) -> list[tuple[Any, ...]]:
+    if not ids:
+        return []
+    parameters: dict[str, Any] = {
+        "session": session.pk,
+        "seq": seq,
+        "ids": list(ids),
+        "request": REQUEST_CONFIRMATION,
+        "seconds": SECONDS_KEY,
+        "characters": RESULT_CHARACTERS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def _find_in_session(session: Session, part_name: PartName, ids: set[str]) -> SeqsByCallId:
@@ -83,3 +202,21 @@ def _artifacts(session: Session, bodies: Iterable[Any]) -> dict[tuple[str, int],
     is_visible = Q(session=session) | Q(session=None, user_id=session.user_id, app_name=session.app_name)
     found = Artifact.objects.filter(is_visible, filename__in=names)
     return {(artifact.filename, artifact.version): artifact for artifact in found}
+
+
+_LATER_REQUESTS = """
+SELECT asked ->> 'id', asked #>> '{args,originalFunctionCall,id}'
+FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].functionCall') asked
+WHERE e.session_id = %(session)s AND e.seq > %(seq)s AND e.kind = 'call' AND asked ->> 'name' = %(request)s
+    AND asked #>> '{args,originalFunctionCall,id}' = ANY(%(ids)s)
+"""
+_LATER_ANSWERS = """
+SELECT given ->> 'id', e.seq, e.happened_at, left((given -> 'response')::text, %(characters)s),
+    given ->> 'name', left(given #>> '{response,status}', 40), left(given #>> '{response,error}', 200),
+    given #> '{response,confirmed}' = 'true', CASE jsonb_typeof(seconds) WHEN 'number' THEN seconds::float8 END
+FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given,
+    LATERAL (SELECT e.body #> ARRAY['customMetadata', %(seconds)s, given ->> 'id'] AS seconds) took
+WHERE e.session_id = %(session)s AND e.seq > %(seq)s AND e.kind IN ('call', 'response', 'error')
+    AND given ->> 'id' = ANY(%(ids)s)
+ORDER BY e.seq
+"""

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from runtime.events.effective_path import EffectivePath
+from sessions_app.admin.session_page.calls import CallView, asking_call_id, mapping, parts_of
+from sessions_app.admin.session_page.event_links import EventLinks
 from sessions_app.admin.stored_events import StoredEvent
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import (
     excerpt,
-    format_call,
     format_duration,
     format_json,
     format_stored_json,
@@ -35,44 +35,11 @@ PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
 @dataclass(frozen=True)
-class EventLinks:
-    """Rows and events that the events of a page refer to.
-
-    Attributes:
-        calls: Seq of the event with the call, by call id.
-        responses: Seqs of the events with a response, by call id; a long-running call may have several.
-        jobs: Jobs by call id.
-        artifacts: Artifacts by file name and version.
-        path: The effective events of the session.
-        actors: Rows with the actors of events, by seq.
-        causes: Addresses of the pages with the causes of failures, by seq and call id: see `event_causes`.
-    """
-
-    calls: Mapping[str, int] = field(default_factory=dict)
-    responses: Mapping[str, list[int]] = field(default_factory=dict)
-    jobs: Mapping[str, ToolJob] = field(default_factory=dict)
-    artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
-    path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
-    actors: Mapping[int, ActorColumns] = field(default_factory=dict)
-    causes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-
-    def rewound_by(self, seq: int) -> int | None:
-        """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
-        rewind = self.path.undone_by(seq)
-        return rewind.position if rewind else None
-
-    def undone_rewind(self, seq: int) -> int | None:
-        """Return the seq of the rewind that the rewind `seq` undoes; None for all other events."""
-        positions = {step.rewind.event_id: step.rewind.position for step in self.path.steps}
-        undoes = next((step.rewind.undoes for step in self.path.steps if step.rewind.position == seq), None)
-        return positions.get(undoes) if undoes else None
-
-
-@dataclass(frozen=True)
 class PartView:
     """One part of an event's content.
 
     Attributes:
+        call: What became of the call, for a call of the agent.
         partners: Seqs of the responses to this call, or of the call of this response.
         is_failed: True for a response that reports a failure.
         cause: Address of the page with the exception behind it; empty without one.
@@ -81,6 +48,7 @@ class PartView:
     kind: PartKind
     title: str
     content: str
+    call: CallView | None = None
     partners: list[int] = field(default_factory=list)
     job: ToolJob | None = None
     is_failed: bool = False
@@ -133,22 +101,20 @@ class Row:
         """True when the event is an error, or a response in it reports a failure."""
         return bool(self.body.get("errorCode")) or any(part.is_failed for part in self.parts)
 
+    @property
+    def calls(self) -> list[CallView]:
+        """The calls that the agent makes in the event."""
+        return [part.call for part in self.parts if part.call]
 
-def parts_of(body: object) -> list[dict[str, Any]]:
-    """Return the parts of an event's content, in order."""
-    parts = mapping(mapping(body).get("content")).get("parts")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    @property
+    def said(self) -> str:
+        """Beginning of the text that comes with the calls; empty without one."""
+        return excerpt(" · ".join(part.content for part in self.parts if part.kind == "text"))
 
-
-def mapping(value: object) -> dict[str, Any]:
-    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def call_ids(body: object, key: Literal["functionCall", "functionResponse"]) -> list[str]:
-    """Return the call ids of the event's function calls or function responses."""
-    found = (mapping(part.get(key)).get("id") for part in parts_of(body))
-    return [call_id for call_id in found if call_id and isinstance(call_id, str)]
+    @property
+    def changed_keys(self) -> list[str]:
+        """Keys of the state that the event sets."""
+        return [change.key for change in self.changes]
 
 
 def read_stored_or_none(event: Event) -> StoredEvent | None:
@@ -189,8 +155,7 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
     stored_parts = parts_of(stored.body)
-    causes = links.causes.get(event.seq, {})
-    parts = [_part_view(part, links, causes) for part in stored_parts[:MOST_ITEMS]]
+    parts = [_part_view(event, part, links) for part in stored_parts[:MOST_ITEMS]]
     changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [
         ArtifactView(name, version, links.artifacts.get((name, version)))
@@ -210,20 +175,22 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
         notes=_notes(stored.body, actions, undoes),
         body=stored.body,
         actor=links.actors.get(event.seq),
-        cause=causes.get("", ""),
+        cause=links.causes.get(event.seq, {}).get("", ""),
         left_out=sum(max(0, len(found) - MOST_ITEMS) for found in items),
     )
 
 
-def _part_view(part: Mapping[str, Any], links: EventLinks, causes: Mapping[str, str]) -> PartView:
+def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> PartView:
+    causes = links.causes.get(event.seq, {})
     if call := part.get("functionCall"):
-        call_id = call.get("id") or ""
+        view = links.call_view(event, call)
         return PartView(
             "call",
-            format_call(call.get("name") or "", call.get("args")),
+            view.title,
             format_json(call.get("args") or {}),
-            partners=list(links.responses.get(call_id, ())),
-            job=links.jobs.get(call_id),
+            call=None if asking_call_id(call) else view,
+            partners=[answer.seq for answer in view.answers],
+            job=view.job,
         )
     if response := part.get("functionResponse"):
         call_id = response.get("id") or ""

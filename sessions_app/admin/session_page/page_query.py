@@ -1,10 +1,14 @@
-"""Query string of a session's audit page: filters, page number, highlighted event."""
+"""Query string of a session's audit page: view, filters, page number, event that is looked at."""
 
 from __future__ import annotations
 
+import json
 from typing import Self
 
 from django import forms
+from django.db.models import BooleanField, F, Func, Q, TextField
+from django.db.models.functions import Cast
+from django.db.models.lookups import IContains
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -14,25 +18,44 @@ from sessions_app.models.event import EventQuerySet
 
 LAST_PAGE = "last"
 ALL: list[tuple[str, str | Promise]] = [("", _("All"))]
+VIEWS: list[tuple[str, str | Promise]] = [
+    ("", _("Events")),
+    ("person", _("As the person saw it")),
+    ("raw", _("Raw")),
+]
+FILTERS = ("kind", "author", "invocation", "branch", "tool", "failed", "q")
+_HAS_FAILED_RESPONSE = Func(
+    F("body"),
+    template="%(expressions)s @? '$.content.parts[*].functionResponse.response"
+    ' ? (exists(@.error) || @.status == "error" || @.status == "failed")\'',
+    output_field=BooleanField(),
+)
 
 
-class EventFilter(forms.Form):
-    """Filters and position of the timeline. Invalid values are reported on the page and not applied.
+class PageQuery(forms.Form):
+    """View, filters and position. Invalid values are reported on the page and not applied.
 
     Fields:
+        failed: True for errors and failed tool responses only.
+        q: Text that the event's JSON contains.
         at: Number of an event; the page that contains it is shown, with the state after it.
         event: Number of an event; the page that contains it is shown.
     """
 
+    view = forms.ChoiceField(required=False, choices=VIEWS)
     kind = forms.ChoiceField(required=False, choices=[*ALL, *EventKind.choices])
     author = forms.CharField(required=False, max_length=256)
     invocation = forms.CharField(required=False, max_length=64)
+    branch = forms.CharField(required=False, max_length=1_000)
+    tool = forms.CharField(required=False, max_length=256)
+    failed = forms.BooleanField(required=False)
+    q = forms.CharField(required=False, max_length=200)
     at = forms.IntegerField(required=False, min_value=0)
     event = forms.IntegerField(required=False, min_value=1)
     page = forms.RegexField(rf"^([1-9]\d{{0,8}}|{LAST_PAGE})$", required=False)
 
     @classmethod
-    def from_query(cls, query: QueryDict) -> Self:
+    def of(cls, query: QueryDict) -> Self:
         """Parse and validate a query string."""
         form = cls(query)
         form.full_clean()
@@ -40,14 +63,18 @@ class EventFilter(forms.Form):
 
     def apply(self, events: EventQuerySet) -> EventQuerySet:
         """Return the events that match the filters."""
-        columns = {"invocation": "invocation_id"}
-        return events.filter(**{columns.get(name, name): value for name, value in self.query.items()})
+        return events.filter(*(self._condition(name, value) for name, value in self.filters.items()))
 
     @property
-    def query(self) -> dict[str, str]:
-        """The valid filters by field name; empty when every event is shown."""
-        names = ("kind", "author", "invocation")
-        return {name: value for name in names if (value := self.cleaned_data.get(name))}
+    def shown_view(self) -> str:
+        """The view: empty for the events."""
+        return self.cleaned_data.get("view") or ""
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The valid filters by field name, as a query string has them; empty when every event is shown."""
+        given = {name: self.cleaned_data.get(name) for name in FILTERS}
+        return {name: "on" if value is True else value for name, value in given.items() if value}
 
     @property
     def complaints(self) -> list[tuple[str, str]]:
@@ -64,3 +91,24 @@ class EventFilter(forms.Form):
         """Return the event number in field `name`, at most `limit`; None when the field is empty."""
         value = self.cleaned_data.get(name)
         return None if value is None else min(value, limit)
+
+    def _condition(self, name: str, value: str) -> Q:
+        match name:
+            case "invocation":
+                return Q(invocation_id=value)
+            case "branch":
+                return Q(body__branch=value)
+            case "tool":
+                named = ({part: {"name": value}} for part in ("functionCall", "functionResponse"))
+                return Q(*(Q(body__content__parts__contains=[part]) for part in named), _connector=Q.OR)
+            case "failed":
+                return Q(kind=EventKind.ERROR) | Q(_HAS_FAILED_RESPONSE)
+            case "q":
+                return Q(IContains(Cast("body", TextField()), _in_json(value)))
+            case _:
+                return Q(**{name: value})
+
+
+def _in_json(term: str) -> str:
+    """Return the term as it stands within a text of JSON."""
+    return json.dumps(term, ensure_ascii=False)[1:-1]

@@ -9,7 +9,7 @@ from django.db import connection
 
 from runtime.sessions.state import State
 from sessions_app.history.state_changes import Scope, scope_of
-from sessions_app.models import Session
+from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import format_beginning
 
 MOST_KEYS = 400
@@ -19,64 +19,103 @@ MOST_CHARACTERS = 4_000
 
 @dataclass(frozen=True)
 class StateLine:
-    """A key with its scope, the value as JSON, and the event that set it; 0 is the beginning."""
+    """A key with its scope, the value as JSON, and the event that set it; 0 is the beginning, None is not known."""
 
     key: str
     scope: Scope
     value: str
-    seq: int
+    seq: int | None
 
 
 @dataclass(frozen=True)
 class StateSnapshot:
-    """State after event `seq`; 0 is the initial state of the session.
+    """State after event `seq`, or the current state.
 
     Attributes:
-        lines: The session's own keys.
-        shared: App and user state keys that events of this session have set so far.
-        left_out: Number of keys that are not shown.
-        equals_live: At the last event, True when the replay equals the stored state; None at earlier events.
+        seq: number of the event; 0 is the initial state of the session, None the current state.
+        lines: the keys by scope.
+        left_out: number of keys that are not shown.
+        equals_live: at the last event, True when the replay equals the stored state; None at earlier events.
+        previous_change: the nearest event before `seq` that changed the state; None without one.
+        next_change: the nearest event after `seq` that changed the state; None without one.
     """
 
-    seq: int
-    previous: int | None
-    next: int | None
+    seq: int | None
+    last_seq: int
     lines: list[StateLine]
-    shared: list[StateLine]
     left_out: int
     equals_live: bool | None
+    previous_change: int | None
+    next_change: int | None
+
+    @property
+    def previous(self) -> int | None:
+        """The event before `seq`; None at the beginning."""
+        return None if self.seq == 0 else (self.last_seq + 1 if self.seq is None else self.seq) - 1
+
+    @property
+    def next(self) -> int | None:
+        """The event after `seq`; None at the last one."""
+        return None if self.seq is None or self.seq >= self.last_seq else self.seq + 1
 
 
-def load_state_snapshot(session: Session, seq: int) -> StateSnapshot:
-    """Replay the state deltas of the session up to `seq`, in one query."""
+def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
+    """Return the state of the session after an event, by a replay of its log; without one, the current state."""
+    rows = _fetch(_CURRENT if seq is None else _REPLAY, session, seq)
+    # All keys of the initial state are the session's own.
+    lines = [
+        StateLine(
+            key,
+            Scope.SESSION if written == 0 else scope_of(key) or Scope.SESSION,
+            format_beginning(value, length),
+            written,
+        )
+        for key, written, value, length, _, _ in rows
+        if key is not None
+    ]
+    lines.sort(key=lambda line: list(Scope).index(line.scope))
+    changes = Event.objects.filter(session=session).with_state_delta()
+    here = session.last_seq + 1 if seq is None else seq
+    return StateSnapshot(
+        seq=seq,
+        last_seq=session.last_seq,
+        lines=lines,
+        left_out=rows[0][4] - len(lines) if rows else 0,
+        equals_live=rows[0][5] if seq == session.last_seq else None,
+        previous_change=changes.filter(seq__lt=here).order_by("-seq").values_list("seq", flat=True).first(),
+        next_change=changes.filter(seq__gt=here).order_by("seq").values_list("seq", flat=True).first(),
+    )
+
+
+def _fetch(statement: str, session: Session, seq: int | None) -> list[tuple[Any, ...]]:
     parameters: dict[str, Any] = {
         "session": session.pk,
         "seq": seq,
         "keys": MOST_KEYS,
         "characters": MOST_CHARACTERS,
+        "app": State.APP_PREFIX,
+        "user": State.USER_PREFIX,
         "shared": f"^({State.APP_PREFIX}|{State.USER_PREFIX})",
         "unstored": State.TEMP_PREFIX,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_REPLAY, parameters)
-        rows = cursor.fetchall()
-    # All keys of the initial state are the session's own.
-    lines = [
-        StateLine(key, (written and scope_of(key)) or Scope.SESSION, format_beginning(value, length), written)
-        for key, written, value, length, _, _ in rows
-        if key is not None
-    ]
-    is_last = seq == session.last_seq
-    return StateSnapshot(
-        seq=seq,
-        previous=seq - 1 if seq > 0 else None,
-        next=None if is_last else seq + 1,
-        lines=[line for line in lines if line.scope is Scope.SESSION],
-        shared=[line for line in lines if line.scope is not Scope.SESSION],
-        left_out=rows[0][4] - len(lines),
-        equals_live=rows[0][5] if is_last else None,
-    )
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
+
+_CURRENT = """
+WITH scope AS (
+    SELECT '' AS prefix, s.state FROM sessions_app_session s WHERE s.id = %(session)s
+    UNION ALL SELECT %(user)s, u.state FROM sessions_app_session s
+        JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id WHERE s.id = %(session)s
+    UNION ALL SELECT %(app)s, a.state FROM sessions_app_session s
+        JOIN sessions_app_appstate a ON a.app_name = s.app_name WHERE s.id = %(session)s
+)
+SELECT prefix || w.key AS key, CASE prefix WHEN '' THEN 0 END, left(w.value::text, %(characters)s),
+    length(w.value::text), count(*) OVER (), NULL
+FROM scope, jsonb_each(scope.state) w ORDER BY prefix, key COLLATE "C" LIMIT %(keys)s
+"""
 
 # One row at least, with nulls for a key, when the state is empty.
 _REPLAY = """

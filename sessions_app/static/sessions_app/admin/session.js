@@ -1,14 +1,13 @@
-// Audit page of a session: a URL with #event-12 opens that event; the arrow keys step through the state snapshots.
-"use strict";
+// Audit page of a session: opens the linked event, steps through the states by keys, copies ids.
 
 function openLinkedEvent() {
   const match = /^#event-(\d+)$/.exec(location.hash);
   if (!match) return;
-  const details = document.getElementById(location.hash.slice(1));
+  const row = document.getElementById(location.hash.slice(1));
   const address = new URL(location.href);
-  if (details) {
-    details.open = true;
-    details.scrollIntoView();
+  if (row) {
+    for (let place = row; place; place = place.parentElement.closest("details")) place.open = true;
+    row.scrollIntoView();
   } else if (address.searchParams.get("event") !== match[1]) {
     // The event is on another page of the timeline, or filtered out.
     address.search = `?event=${match[1]}`;
@@ -16,14 +15,44 @@ function openLinkedEvent() {
   }
 }
 
-function stepThroughSnapshots(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+// Arrows step from event to event, with Shift from change to change.
+function stepThroughStates(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, select, textarea, pre, [contenteditable]")) return;
   const direction = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
-  const link = direction && document.querySelector(`.audit-steps a[rel="${direction}"]`);
+  const step = event.shiftKey ? `a[data-change="${direction}"]` : `a[rel="${direction}"]`;
+  const link = direction && document.querySelector(`.audit-steps ${step}`);
   if (link) link.click();
 }
 
+async function copyId(button) {
+  const words = button.textContent;
+  await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+  button.textContent = "✓";
+  setTimeout(() => { button.textContent = words; }, 1500);
+}
+
+function foldTurns(button) {
+  const isFolded = button.getAttribute("aria-pressed") === "false";
+  button.setAttribute("aria-pressed", String(isFolded));
+  for (const turn of document.querySelectorAll(".audit-turn")) turn.open = !isFolded;
+}
+
+function press(event) {
+  const button = event.target.closest("[data-copy], [data-fold]");
+  if (!button) return;
+  event.preventDefault(); // a button in a summary does not open it
+  if (button.matches("[data-fold]")) foldTurns(button);
+  else copyId(button);
+}
+
+function showButtons() {
+  const copies = navigator.clipboard ? document.querySelectorAll("[data-copy]") : [];
+  for (const hidden of [...copies, ...document.querySelectorAll(".audit-tools")]) hidden.hidden = false;
+}
+
 window.addEventListener("hashchange", openLinkedEvent);
-document.addEventListener("keydown", stepThroughSnapshots);
+document.addEventListener("keydown", stepThroughStates);
+document.addEventListener("click", press);
+showButtons();
 openLinkedEvent();

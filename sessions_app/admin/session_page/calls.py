@@ -1,0 +1,156 @@
+"""Function calls of a session's page: the call, the question to the person, and the result as one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from runtime.events.call_times import SECONDS_KEY
+from runtime.events.calls import REQUEST_CONFIRMATION
+from sessions_app.models import Event, ToolJob
+from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
+from sessions_app.rendering.blocks import state_of
+
+PENDING = ("pending", "queued")
+"""Statuses in the response of a call that is answered later."""
+PartName = Literal["functionCall", "functionResponse"]
+
+
+@dataclass(frozen=True)
+class CallAnswer:
+    """One response to a call.
+
+    Attributes:
+        result: beginning of the response.
+        state: `ok`, `failed`, `declined`, `interrupted`, or `pending` when another response follows; of a person's
+            answer to a confirmation request `approved` or `rejected`.
+        seconds: recorded duration of the call; None when it was not recorded.
+    """
+
+    seq: int
+    at: datetime | None
+    result: str
+    state: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class CallView:
+    """A call with what became of it.
+
+    Attributes:
+        title: the call as Python would write it.
+        answers: responses to the call, oldest first.
+        approvals: the person's answers to the confirmation request; None when nobody was asked.
+    """
+
+    title: str
+    made_at: datetime | None
+    answers: Sequence[CallAnswer]
+    approvals: Sequence[CallAnswer] | None
+    job: ToolJob | None
+
+    @property
+    def approval(self) -> CallAnswer | None:
+        """The person's last answer to the confirmation request."""
+        return self.approvals[-1] if self.approvals else None
+
+    @property
+    def outcome(self) -> CallAnswer | None:
+        """The last response, unless another one follows."""
+        last = self.answers[-1] if self.answers else None
+        return last if last and last.state != "pending" else None
+
+    @property
+    def state(self) -> str:
+        """Outcome in a word: a state of `CallAnswer` or a status of a job."""
+        if self.outcome:
+            return self.outcome.state
+        if self.job:
+            return self.job.status
+        return "pending" if self.answers or self.approvals is not None else "unanswered"
+
+    @property
+    def duration(self) -> str:
+        """Recorded duration of the call, or the time from the call to its result; empty without a result."""
+        if self.outcome is None:
+            return ""
+        if self.outcome.seconds is not None:
+            return format_duration(timedelta(seconds=self.outcome.seconds))
+        if self.outcome.at is None or self.made_at is None:
+            return ""
+        return format_duration(self.outcome.at - self.made_at)
+
+
+def parts_of(body: object) -> list[dict[str, Any]]:
+    """Return the parts of an event's content, in order."""
+    parts = mapping(mapping(body).get("content")).get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def call_ids(body: object, key: PartName) -> list[str]:
+    """Return the call ids of the event's function calls or function responses."""
+    found = (mapping(part.get(key)).get("id") for part in parts_of(body))
+    return [call_id for call_id in found if call_id and isinstance(call_id, str)]
+
+
+def confirmation_requests(body: object) -> dict[str, str]:
+    """Return the ids of the calls that the event asks a person to confirm, by the id of the request."""
+    requests = (mapping(part.get("functionCall")) for part in parts_of(body))
+    asked = {
+        request.get("id"): asking_call_id(request)
+        for request in requests
+        if isinstance(request.get("id"), str)
+    }
+    return {str(request): call_id for request, call_id in asked.items() if call_id}
+
+
+def asking_call_id(call: Mapping[str, Any]) -> str | None:
+    """Return the id of the call that a confirmation request is about; None for every other call."""
+    if call.get("name") != REQUEST_CONFIRMATION:
+        return None
+    call_id = mapping(mapping(call.get("args")).get("originalFunctionCall")).get("id")
+    return call_id if call_id and isinstance(call_id, str) else None
+
+
+def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallAnswer]]:
+    """Yield the answers that an event has, with the ids of their calls."""
+    durations = mapping(mapping(mapping(body).get("customMetadata")).get(SECONDS_KEY))
+    for part in parts_of(body):
+        response = mapping(part.get("functionResponse"))
+        call_id, given = response.get("id"), response.get("response")
+        if call_id and isinstance(call_id, str):
+            seconds = durations.get(call_id)
+            yield (
+                call_id,
+                CallAnswer(
+                    event.seq,
+                    event.happened_at,
+                    excerpt(one_line_json(given)),
+                    answer_state(response.get("name"), given),
+                    float(seconds) if isinstance(seconds, int | float) else None,
+                ),
+            )
+
+
+def _on_one_line(response: object) -> str:
+    try:
+        return excerpt(one_line_json(response))
+    except RecursionError:  # PostgreSQL stores what is too deep for Python.
+        return "…"
+
+
+def answer_state(name: object, response: object) -> str:
+    """Return the state of a response: see `CallAnswer`."""
+    given = mapping(response)
+    if name == REQUEST_CONFIRMATION:
+        return "approved" if given.get("confirmed") is True else "rejected"
+    is_pending = given.get("status") in PENDING and not given.get("error")
+    return "pending" if is_pending else state_of(given)

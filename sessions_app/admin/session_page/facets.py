@@ -1,0 +1,61 @@
+"""Names in the events of a session by which its page filters, and the events that saved its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from django.db import connection
+
+from sessions_app.models import Session
+
+LARGEST_BYTES = 100_000
+"""Stored size of the largest event that is looked into: a session may have many large events."""
+MOST_NAMES = 300
+
+
+@dataclass(frozen=True)
+class Facets:
+    """Tools and branches of a session, in alphabetical order.
+
+    Attributes:
+        files: number of the event that saved a file, by its name and version.
+    """
+
+    tools: list[str] = field(default_factory=list)
+    branches: list[str] = field(default_factory=list)
+    files: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        """Look for the names in one query."""
+        facets = cls()
+        parameters: dict[str, Any] = {"session": session.pk, "bytes": LARGEST_BYTES, "names": MOST_NAMES}
+        with connection.cursor() as cursor:
+            cursor.execute(_FACETS, parameters)
+            for kind, name, version, seq in cursor.fetchall():
+                match kind:
+                    case "tool":
+                        facets.tools.append(name)
+                    case "branch":
+                        facets.branches.append(name)
+                    case _:
+                        facets.files[name, int(version)] = seq
+        return facets
+
+
+_FACETS = r"""
+WITH small AS MATERIALIZED (
+    SELECT seq, body ->> 'branch' AS branch, body #> '{actions,artifactDelta}' AS files,
+        jsonb_path_query_array(body, '$.content.parts[*].functionCall.name ? (@.type() == "string")') AS tools
+    FROM sessions_app_event WHERE session_id = %(session)s AND pg_column_size(body) <= %(bytes)s
+)
+(SELECT DISTINCT 'tool', name, '', 0::bigint FROM small, jsonb_array_elements_text(tools) name
+    ORDER BY name LIMIT %(names)s)
+UNION ALL
+(SELECT DISTINCT 'branch', branch, '', 0 FROM small WHERE branch IS NOT NULL ORDER BY branch LIMIT %(names)s)
+UNION ALL
+(SELECT 'file', file.key, file.value, max(seq) FROM small, jsonb_each_text(
+    CASE jsonb_typeof(files) WHEN 'object' THEN files END
+) file WHERE file.value ~ '^\d{1,9}$' GROUP BY file.key, file.value ORDER BY max(seq) DESC LIMIT %(names)s)
+"""

@@ -1,0 +1,55 @@
+"""A session as its person saw it: the entries of the transcript, one page at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sessions_app.admin.session_page.calls import call_ids
+from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
+from sessions_app.codec import event_to_show
+from sessions_app.data_protection.redaction import redact
+from sessions_app.models import Event, Session
+from sessions_app.rendering.failures import once
+from sessions_app.rendering.session_view import Reader, SessionView
+from sessions_app.transcripts.entries import Entry, EntryContext, entry_of
+
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
+
+
+@dataclass(frozen=True)
+class SeenEvent:
+    """An event that the person saw.
+
+    Attributes:
+        entry: what it said; None when it cannot be shown here.
+    """
+
+    event: Event
+    entry: Entry | None
+
+
+def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEvent]:
+    """Return what the person saw of the events, without those that showed nothing. One query."""
+    bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
+    calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
+    answered = {call_id for body in bodies.values() for call_id in call_ids(body, "functionResponse")}
+    jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
+    view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
+    context = EntryContext(view, session.user.get_username(), jobs, answered)
+    found = (_seen(event, bodies.get(event.seq), context) for event in events)
+    return [seen for seen in found if seen]
+
+
+def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None:
+    """Return what the person saw of the event; None when that is nothing."""
+    if body is None:  # too large for a page, or not readable
+        return SeenEvent(event, None)
+    try:
+        entry = entry_of(event_to_show(redact(body)), context)
+    except Exception:  # One odd event must not take down the page.
+        logger.exception(UNREADABLE, event.seq, event.session_id)
+        return SeenEvent(event, None)
+    return SeenEvent(event, entry) if entry else None

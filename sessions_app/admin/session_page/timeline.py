@@ -1,0 +1,108 @@
+"""Timeline of a session's page: events of one call as one entry, and the entries of an invocation as a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from sessions_app.admin.session_page.calls import call_ids, confirmation_requests, parts_of
+from sessions_app.admin.session_page.event_rows import Row
+from sessions_app.admin.session_page.totals import InvocationView
+from sessions_app.models import Event
+
+
+@dataclass
+class TimelineEntry:
+    """An event of the page with the later events that only answer its calls.
+
+    Attributes:
+        row: None when the event cannot be shown.
+        answers: questions to the person about the calls, the person's answers, and the results.
+    """
+
+    event: Event
+    row: Row | None
+    answers: list[TimelineEntry] = field(default_factory=list)
+
+    @property
+    def whole(self) -> list[TimelineEntry]:
+        """The entry's own event and the ones that answer it."""
+        return [self, *self.answers]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the events that can be shown."""
+        return [entry.row for entry in self.whole if entry.row]
+
+    @property
+    def changed_keys(self) -> list[str]:
+        """Keys of the state that the events set."""
+        return [key for row in self.rows for key in row.changed_keys]
+
+    @property
+    def files(self) -> int:
+        """Number of files that the events saved."""
+        return sum(len(row.artifacts) for row in self.rows)
+
+    @property
+    def is_failed(self) -> bool:
+        """True when one of the events is an error or the response of a tool that failed."""
+        return any(row.is_failed for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Consecutive entries of one invocation.
+
+    Attributes:
+        view: the invocation; None when there is no such row.
+        is_continued: True when entries of the invocation stand above, on this page or an earlier one.
+    """
+
+    invocation_id: str
+    view: InvocationView | None
+    entries: Sequence[TimelineEntry]
+    is_continued: bool
+
+    @property
+    def message(self) -> str:
+        """Beginning of what the person said; empty when the turn begins in another way."""
+        first = self.entries[0]
+        return first.row.summary if first.row and first.event.author == "user" else ""
+
+
+def turns_of(entries: Iterable[TimelineEntry], views: dict[str, InvocationView]) -> list[Turn]:
+    """Return the entries by invocation, in order."""
+    turns: list[Turn] = []
+    seen: set[str] = set()
+    for invocation_id, group in groupby(entries, lambda entry: entry.event.invocation_id or ""):
+        view, found = views.get(invocation_id), list(group)
+        first = view.totals.first_seq if view else None
+        is_continued = invocation_id in seen or (first is not None and first < found[0].event.seq)
+        turns.append(Turn(invocation_id, view, found, is_continued))
+        seen.add(invocation_id)
+    return turns
+
+
+def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
+    """Move each event that only answers calls of one earlier entry to that entry; return the entries that remain."""
+    remaining: list[TimelineEntry] = []
+    callers: dict[str, TimelineEntry] = {}
+    for entry in entries:
+        body = entry.row.body if entry.row else {}
+        requests = confirmation_requests(body)
+        answered = {*call_ids(body, "functionResponse"), *requests.values()}
+        found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
+        is_only_answer = (
+            len(found) == 1
+            and answered <= callers.keys()
+            and len(parts_of(body)) == len(call_ids(body, "functionResponse")) + len(requests)
+        )
+        caller = next(iter(found.values())) if is_only_answer else entry
+        if is_only_answer:
+            caller.answers.append(entry)
+        else:
+            remaining.append(entry)
+        callers |= dict.fromkeys(call_ids(body, "functionCall"), caller)
+    return remaining

@@ -1,0 +1,210 @@
+"""A session's page: calls as one entry, turns, views and filters."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from sessions_app.models import Invocation, Session
+from tests.integration.admin.audit_rows import (
+    HOSTILE,
+    append_event,
+    make_artifact,
+    make_job,
+    page_of,
+    read,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db
+PENDING = {"status": "pending", "message": "This call requires confirmation."}
+
+
+def call(call_id: str, name: str, **args: object) -> dict[str, object]:
+    return {"functionCall": {"id": call_id, "name": name, "args": args}}
+
+
+def response(call_id: str, name: str, **result: object) -> dict[str, object]:
+    return {"functionResponse": {"id": call_id, "name": name, "response": result}}
+
+
+def ask(request_id: str, call_id: str, name: str) -> dict[str, object]:
+    original = {"id": call_id, "name": name, "args": {}}
+    return call(request_id, "adk_request_confirmation", originalFunctionCall=original, toolConfirmation={})
+
+
+def append_refund(session: Session, is_confirmed: bool = True) -> None:
+    """Append a call, its pending response, the question, the person's answer and the result, as events 1 to 5."""
+    append_event(session, call("c-1", "refund", order=1001))
+    append_event(session, response("c-1", "refund", **PENDING))
+    append_event(session, ask("r-1", "c-1", "refund"))
+    append_event(
+        session,
+        response("r-1", "adk_request_confirmation", confirmed=is_confirmed),
+        author="user",
+        invocationId="e-2",
+    )
+    result = (
+        {"refund": "R-77"} if is_confirmed else {"error": "The person rejected this call: it did not run."}
+    )
+    append_event(session, response("c-1", "refund", **result), invocationId="e-2")
+
+
+def entries(html: str) -> list[str]:
+    return [text_of(part, "<summary>", "</summary>") for part in html.split('class="audit-entry"')[1:]]
+
+
+def test_a_call_its_approval_and_its_result_are_one_row_with_duration_and_outcome(
+    auditor: Client, session: Session
+) -> None:
+    append_refund(session)
+    append_event(session, {"text": "It is on its way."}, invocationId="e-2")
+    html = read(auditor, page_of(session))
+    (row,) = entries(html)
+    assert '<span class="audit-badge" data-status="ok">ok</span>' in row
+    assert "refund(order=1001)" in row and "approved #4" in row and "R-77" in row
+    assert '<span class="audit-took">10.0 s</span>' in row and "1&ndash;5" in row
+    assert re.findall(r'id="event-(\d)"', html) == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_a_rejected_call_and_one_that_still_waits_say_so(auditor: Client, session: Session) -> None:
+    append_refund(session, is_confirmed=False)
+    append_event(session, call("c-2", "refund"))
+    append_event(session, response("c-2", "refund", **PENDING))
+    append_event(session, ask("r-2", "c-2", "refund"))
+    rejected, waiting = entries(read(auditor, page_of(session)))
+    assert 'data-status="declined"' in rejected and "rejected #4" in rejected
+    assert 'data-status="pending"' in waiting and "waits for an approval" in waiting
+
+
+def test_parallel_calls_have_a_line_each_and_a_failed_one_is_red(auditor: Client, session: Session) -> None:
+    append_event(session, call("c-1", "look_up"), call("c-2", "history"))
+    append_event(
+        session,
+        response("c-1", "look_up", price=49),
+        response("c-2", "history", error="The archive does not answer."),
+        customMetadata={"adk_call_seconds": {"c-1": 0.412, "c-2": 5.0}},
+    )
+    html = read(auditor, page_of(session))
+    (row,) = entries(html)
+    assert row.count('class="audit-call"') == 2
+    for text in (
+        'data-status="ok"',
+        'data-status="failed"',
+        "412 ms",
+        "5.0 s",
+        "The archive does not answer.",
+    ):
+        assert text in row
+    assert 'class="audit-entry" data-failed' in html and 'data-kind="response" data-failed' in html
+
+
+def test_a_result_that_comes_later_stands_with_its_call(auditor: Client, session: Session) -> None:
+    append_event(session, call("c-1", "report"), longRunningToolIds=["c-1"])
+    append_event(session, response("c-1", "report", status="queued", job_id="x"))
+    append_event(session, {"text": "Meanwhile"}, author="user", invocationId="e-2")
+    make_job(session, status="running")
+    (row,) = entries(read(auditor, page_of(session)))
+    assert 'data-status="running"' in row
+    append_event(session, response("c-1", "report", pages=3), author="user", invocationId="e-3")
+    (row,) = entries(read(auditor, page_of(session)))
+    assert 'data-status="ok"' in row and "pages" in row and "1&ndash;4" in row
+
+
+def test_a_call_shows_the_approval_and_the_result_that_are_on_a_later_page(
+    auditor: Client, session: Session
+) -> None:
+    for _ in range(99):
+        append_event(session, {"text": "…"})
+    append_refund(session)
+    first = read(auditor, page_of(session))
+    row = text_of(first, 'id="event-100"', "</summary>")
+    for text in ("refund(order=1001)", "approved #103", "R-77", "10.0 s"):
+        assert text in row, text
+
+
+def test_a_text_beside_an_answer_keeps_its_own_row(auditor: Client, session: Session) -> None:
+    append_event(session, call("c-1", "f"))
+    append_event(session, response("c-1", "f"), {"text": "And by the way"}, author="user")
+    assert entries(read(auditor, page_of(session))) == []
+
+
+def test_turns_name_their_invocation_with_beginning_status_runtime_and_tokens(
+    auditor: Client, session: Session
+) -> None:
+    usage = {"promptTokenCount": 120, "candidatesTokenCount": 7}
+    append_event(session, {"text": "Refund it"}, author="user", invocationId="e-1")
+    append_event(session, {"text": "Done"}, invocationId="e-1", usageMetadata=usage)
+    append_event(session, {"text": "Reported"}, invocationId="e-2")
+    append_event(session, {"text": "One more"}, invocationId="e-1")
+    for name, client_id in (("e-1", "m-1"), ("e-2", "job:7")):
+        Invocation.objects.create(
+            session=session, invocation_id=name, client_id=client_id, message={}, status="completed"
+        )
+    html = read(auditor, page_of(session))
+    heads = [text_of(turn, "<summary>", "</summary>") for turn in html.split('class="audit-turn"')[1:]]
+    assert [
+        ("e-1" in head, "begun by the result of a job" in head, "continued" in head) for head in heads
+    ] == [
+        (True, False, False),
+        (False, True, False),
+        (True, False, True),
+    ]
+    assert "Refund it" in heads[0] and "120 &rarr; 7" in heads[0] and 'data-status="completed"' in heads[0]
+
+
+def test_events_are_filtered_by_branch_tool_errors_and_what_they_contain(
+    auditor: Client, session: Session
+) -> None:
+    append_event(session, {"text": 'He said "five"'}, author="user")
+    append_event(session, call("c-1", "look_up", order=1001), branch="a.b")
+    append_event(session, response("c-1", "look_up", error="No"))
+    append_event(session, errorCode="SAFETY", errorMessage="Blocked")
+    for query, seqs in (
+        ("?branch=a.b", [2]),
+        ("?tool=look_up", [2, 3]),
+        ("?failed=on", [3, 4]),
+        ("?q=1001", [2]),
+        ("?q=%22FIVE%22", [1]),
+        ("?q=%25", []),
+    ):
+        html = read(auditor, page_of(session, query))
+        assert [int(seq) for seq in re.findall(r'id="event-(\d)"', html)] == seqs, query
+    assert "<option>look_up</option>" in html and "<option>a.b</option>" in html
+
+
+def test_the_view_of_the_person_shows_what_the_chat_showed(auditor: Client, session: Session) -> None:
+    append_event(session, {"text": "Undone"}, author="user", invocationId="e-1")
+    append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-1"})
+    append_event(session, {"text": f"**bold** {HOSTILE}"}, invocationId="e-2")
+    append_event(session, call("c-1", "look_up_order", token="s3cret"), actions={"stateDelta": {"inside": 1}})
+    html = read(auditor, page_of(session, "?view=person"))
+    shown = text_of(html, 'id="timeline"', "</section>")
+    assert "<strong>bold</strong>" in shown and "Undone" not in shown and "inside" not in shown
+    assert "<script>" not in shown and "<img" not in shown and "s3cret" not in shown
+    assert 'id="event-3"' in shown and 'href="?event=3#event-3"' in shown
+
+
+def test_the_raw_view_shows_each_event_as_it_is_stored(auditor: Client, session: Session) -> None:
+    append_event(session, {"text": "One"})
+    html = read(auditor, page_of(session, "?view=raw"))
+    assert "&quot;text&quot;: &quot;One&quot;" in text_of(html, 'id="event-1"', "</section>")
+
+
+def test_the_state_of_all_scopes_and_the_files_stand_beside_the_timeline(
+    auditor: Client, session: Session
+) -> None:
+    append_event(session, actions={"stateDelta": {"step": 1}, "artifactDelta": {"notes.txt": 0}})
+    append_event(session, {"text": "…"})
+    append_event(session, actions={"stateDelta": {"step": 2}})
+    make_artifact(session, "notes.txt")
+    html = read(auditor, page_of(session))
+    state = text_of(html, 'id="state"', "</section>")
+    assert "Current state" in state and '<pre class="audit-value">2</pre>' in state
+    assert 'data-change="prev" href="?at=3#state"' in state
+    files = text_of(html, 'id="files"', "</section>")
+    assert "notes.txt" in files and 'href="?event=1#event-1"' in files
+    first = text_of(read(auditor, page_of(session, "?at=1")), 'id="state"', "</section>")
+    assert 'data-change="next" href="?at=3#state"' in first and 'data-change="prev"' not in first
