@@ -66,6 +66,8 @@ class Conf:
         invocation_attempts: number of claims of an invocation whose processes die, the first claim included.
         job_result_limit: largest job result in characters; a larger one becomes an artifact.
         job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
+        cancel_grace_seconds: time that the function of a running job has to end after its cancellation; then its
+            process is killed.
         job_resend_seconds: time after which a sent job that has not started is sent to the broker again; the pause
             doubles with each send.
         sweep_seconds: time after which a sweep leaves the rest of its work to the next one.
@@ -163,6 +165,7 @@ class Conf:
     invocation_attempts: int = 5
     job_result_limit: int = 64_000
     job_lost_seconds: float = 20.0
+    cancel_grace_seconds: float = 10.0
     job_resend_seconds: float = 60.0
     sweep_seconds: float = 4.0
     schedule_shortest_seconds: float = 60.0

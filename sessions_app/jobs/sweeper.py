@@ -11,6 +11,7 @@ from django.db.models.functions import Greatest, Now
 from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
 from sessions_app.jobs.cancel import CANCELLED, end_cancelled_job
+from sessions_app.jobs.forced_end import forced_end_repair
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
@@ -30,6 +31,7 @@ def sweep_jobs() -> None:
 def job_repairs() -> list[Repair]:
     """Return the parts of a sweep that concern jobs."""
     return [
+        forced_end_repair(),
         OverdueRows(_lost, _recover),
         OverdueRows(_cancelled, lambda job: end_cancelled_job(job.pk)),
         OverdueRows(_to_send, _send),

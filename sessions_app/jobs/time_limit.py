@@ -26,15 +26,15 @@ class JobRequest(Request):
         if soft:
             return  # the function receives SoftTimeLimitExceeded and ends the job
         try:
-            end_overdue_job(UUID(self.id), process_name(self.hostname, self.worker_pid))
+            end_killed_job(UUID(self.id), process_name(self.hostname, self.worker_pid))
         except Exception:
             logger.exception("Could not record that job %s exceeded its time limit", self.id)
         finally:
             connection.close()  # child processes forked later would share it
 
 
-def end_overdue_job(job_id: UUID, worker: str) -> None:
-    """End the job, if `worker` still runs it.
+def end_killed_job(job_id: UUID, worker: str, detail: str = "") -> bool:
+    """End the job, if `worker` still runs it: as cancelled, or else as failed. Return True when it was ended.
 
     The function response is left to the sweep: it needs an event loop, and the parent of forked processes must not
     start one, because its children would inherit it in an unusable state.
@@ -43,7 +43,9 @@ def end_overdue_job(job_id: UUID, worker: str) -> None:
     is_written = ToolJob.objects.filter(pk=job_id, status=JobStatus.RUNNING, worker=worker).update(
         status=JobStatus.CANCELLED if cancelled else JobStatus.FAILED,
         error=cancelled or TIMED_OUT,
+        error_detail=detail,
         finished_at=Now(),
     )
     if is_written:
         send_sweep()
+    return bool(is_written)

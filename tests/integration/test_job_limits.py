@@ -15,7 +15,7 @@ from django.utils import timezone
 from sessions_app.jobs import job_tool, time_limit
 from sessions_app.jobs.run import process_name
 from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
-from sessions_app.jobs.time_limit import end_overdue_job
+from sessions_app.jobs.time_limit import end_killed_job
 from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.models import JobStatus, ToolJob
@@ -88,7 +88,7 @@ def delivered_responses(job: ToolJob, model: ScriptedModel) -> list[dict[str, An
 def test_a_job_whose_process_was_killed_for_its_time_limit_fails_and_is_not_retried(
     job: ToolJob, model: ScriptedModel, broker: list[tuple[str, str]], published: list[tuple[str, str]]
 ) -> None:
-    end_overdue_job(job.pk, process_name("jobs@here", 7))
+    end_killed_job(job.pk, process_name("jobs@here", 7))
     for _ in range(2):
         sweep_jobs()
         run_task(job)
@@ -98,7 +98,7 @@ def test_a_job_whose_process_was_killed_for_its_time_limit_fails_and_is_not_retr
 
 
 def test_a_process_that_is_killed_late_does_not_end_a_later_attempt(job: ToolJob) -> None:
-    end_overdue_job(job.pk, process_name("jobs@here", 8))
+    end_killed_job(job.pk, process_name("jobs@here", 8))
     job.refresh_from_db()
     assert job.status == JobStatus.RUNNING and not job.error
 
@@ -107,7 +107,7 @@ def test_a_job_with_a_cancel_request_is_cancelled_when_its_process_is_killed(
     job: ToolJob, model: ScriptedModel
 ) -> None:
     ToolJob.objects.update(cancel_requested_at=timezone.now(), cancelled_by=job.session.user)
-    end_overdue_job(job.pk, process_name("jobs@here", 7))
+    end_killed_job(job.pk, process_name("jobs@here", 7))
     sweep_jobs()
     assert delivered_responses(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
 

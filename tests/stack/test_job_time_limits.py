@@ -5,6 +5,7 @@ The tests use a real Celery worker with the SIGTERM behaviour of `deploy/run`.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from django.contrib.auth.models import User
 from sessions_app import actors, agent_registry
 from sessions_app.db import threads
 from sessions_app.jobs.cancel import cancel_job
+from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.celery_worker import celery_worker
@@ -27,6 +29,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("celery")]
 TIMEOUT_SECONDS = 120.0  # the worker starts at the same time
 TOOK_TOO_LONG = "The job exceeded its time limit."
 CANCELLED = "The job was cancelled."
+STOPPED = "The job was stopped by staff."
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +51,10 @@ def start_job(
 ) -> Iterator[Callable[[str], ToolJob]]:
     """Function that makes the agent call a job tool, and returns the job."""
     monkeypatch.setattr(agent_registry, "apps", lambda: {"limited": app})
-    person = User.objects.create_user("ada")
+    people = (User.objects.create_user(name) for name in ("ada", "ben"))
 
     def start(tool: str) -> ToolJob:
-        session_id = talk(person, "limited", f"{tool} {run_log}")
+        session_id = talk(next(people), "limited", f"{tool} {run_log}")
         return ToolJob.objects.select_related("session").get(session_id=session_id)
 
     yield start
@@ -97,6 +100,30 @@ def test_a_job_that_never_reports_progress_ends_when_it_is_cancelled(
     wait_until_answered(job)
     assert outcome(job) == (JobStatus.CANCELLED, CANCELLED, ["cancelled"], f"cancelled: {CANCELLED}")
     assert (job.attempts, run_log.read_text()) == (1, "started\n")
+
+
+def test_a_job_that_swallows_its_cancellation_is_ended_by_force_and_no_other_job_with_it(
+    start_job: Callable[[str], ToolJob], run_log: Path
+) -> None:
+    other = start_job("unlimited")
+    job = start_job("stubborn")
+    staff = User.objects.create_user("grace", is_staff=True)
+    wait_until(lambda: run_log.exists() and run_log.read_text().count("started") == 2, job)
+    other.refresh_from_db()
+    cancel_job(job.pk, by=actors.staff(staff, "192.0.2.1"), reason="It loops")
+    wait_until(lambda: sweep_jobs() or job.delivered_at, job)  # type: ignore[func-returns-value]
+    wait_until(
+        lambda: not Invocation.objects.filter(session=job.session).exclude(status="completed").exists(), job
+    )
+    assert outcome(job) == (JobStatus.CANCELLED, STOPPED, ["cancelled"], f"cancelled: {STOPPED}")
+    assert "its process was killed" in job.error_detail
+    with pytest.raises(ProcessLookupError):  # no zombie either: its parent has replaced it
+        wait_until(lambda: os.kill(int(job.worker.rpartition(" ")[2]), 0), job)
+    before = other.worker, other.attempts
+    other.refresh_from_db()
+    assert (other.status, other.worker, other.attempts) == (JobStatus.RUNNING, *before)
+    cancel_job(other.pk, by=actors.person(other.session.user))
+    wait_until_answered(other)
 
 
 def test_a_cancelled_job_of_an_mcp_tool_cancels_the_call_on_the_server(

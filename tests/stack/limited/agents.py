@@ -37,6 +37,16 @@ def unlimited(run_log: str) -> str:
     return _record_and_sleep(run_log)
 
 
+@job_tool
+def stubborn(run_log: str) -> str:
+    """Run without a time limit, and swallow every exception."""
+    while True:
+        try:
+            return _record_and_sleep(run_log)
+        except BaseException:  # noqa: BLE001 - what a careless author writes
+            continue
+
+
 server = McpToolset(connection_params=stdio_params(), tool_filter=["slow"])
 
 
@@ -65,6 +75,6 @@ app = App(
     root_agent=LlmAgent(
         name="limited",
         model=ScriptedModel(rule=_answer),
-        tools=[soft_limited, hard_limited, unlimited, as_job(server)],
+        tools=[soft_limited, hard_limited, unlimited, stubborn, as_job(server)],
     ),
 )
