@@ -32,6 +32,7 @@ from sessions_app.models import (
 SessionRow = Artifact | CallError | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 """Look-ups that the links of Django's list filters use."""
+ERROR_DETAILS = ("error_detail", "earlier_details")
 CallRow = ScheduledTask | ToolJob
 OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
 """The column of a row's session has the title, which is words of the conversation."""
@@ -88,7 +89,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         """Leave out words of conversations and details of errors, unless the user may see them."""
         may_see = may(request, Right.VIEW_ERROR_DETAIL)
         shown = self._without_text(request, super().get_fields(request, obj))
-        return [field for field in shown if may_see or field != "error_detail"]
+        return [field for field in shown if may_see or field not in ERROR_DETAILS]
 
     def _without_text(self, request: HttpRequest, names: Iterable[Any]) -> list[Any]:
         if may(request, Right.VIEW_TEXT):

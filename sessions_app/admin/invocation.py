@@ -11,20 +11,21 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
+from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.search import cleaned, find_invocations
 from sessions_app.admin.session_acts import actor_in_words, acts_on
-from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
+from sessions_app.admin.stoppable import StoppableAdmin, badge_of, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
-from sessions_app.rendering.audit_values import elapsed_time, excerpt, json_block, status_badge
+from sessions_app.rendering.audit_values import elapsed_time, excerpt, json_block
 
 
 @admin.register(Invocation)
-class InvocationAdmin(StoppableAdmin, KeysetAdmin):
+class InvocationAdmin(AttemptsMixin, StoppableAdmin, KeysetAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
@@ -33,7 +34,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
         "invocation_id", "of_session", "app", "asked_by", "badge", "attempts", "took", "trace", "error",
         "created_at",
     )  # fmt: skip
-    large_fields = ("message", "credentials", "error_detail")
+    large_fields = ("message", "credentials", "error_detail", "past_attempts")
     list_filter = ("status", AppFilter, "created_at")
     ordering = ("-id",)
     search_fields = ("error_message",)  # the search box needs one
@@ -43,7 +44,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
         "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by_name",
         "cancel_reason", "error_code", "error_message",
-        "error_detail", "content",
+        "error_detail", "earlier_attempts", "earlier_details", "content",
     )  # fmt: skip
 
     def get_search_results(
@@ -57,7 +58,7 @@ class InvocationAdmin(StoppableAdmin, KeysetAdmin):
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, invocation: Invocation) -> SafeString:
-        return status_badge(invocation.status)
+        return badge_of(invocation)
 
     @admin.display(description=_("Asked by"))
     def asked_by(self, invocation: Invocation) -> SafeString:

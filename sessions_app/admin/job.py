@@ -16,11 +16,12 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter, ToolFilter
+from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.search import cleaned, find_jobs
 from sessions_app.admin.session_acts import acts_on
-from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
+from sessions_app.admin.stoppable import StoppableAdmin, badge_of, stop_wording
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 from sessions_app.rendering.audit_values import (
@@ -28,12 +29,11 @@ from sessions_app.rendering.audit_values import (
     excerpt,
     format_duration,
     json_block,
-    status_badge,
 )
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
+class ToolJobAdmin(AttemptsMixin, CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Jobs, newest first."""
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
@@ -45,7 +45,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",
     )  # fmt: skip
-    large_fields = ("args", "result", "answers", "error_detail")
+    large_fields = ("args", "result", "answers", "error_detail", "past_attempts")
     list_filter = (
         "status", AppFilter,
         ToolFilter, "created_at",
@@ -57,7 +57,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
         "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
         "delivered_at", "cancel_requested_at", "cancelled_by_name", "cancel_reason", "acts", "error", "error_detail",
-        "arguments",
+        "earlier_attempts", "earlier_details", "arguments",
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ class ToolJobAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, job: ToolJob) -> SafeString:
-        return status_badge(job.status)
+        return badge_of(job)
 
     @admin.display(description=_("Acts"))
     def acts(self, job: ToolJob) -> SafeString:

@@ -15,6 +15,7 @@ from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, ReasonForm, Wording, Words
 from sessions_app.admin.permissions import may
 from sessions_app.models import ActionKind
+from sessions_app.rendering.audit_values import status_badge
 
 
 class StopForm(ReasonForm):
@@ -37,6 +38,12 @@ def stop_wording(title: Words, done: Words) -> Wording:
         refrain=gettext_lazy("No, keep it running"),
         done=done,
     )
+
+
+def badge_of(row: Any) -> SafeString:
+    """Return the status of a row as a badge, with one more while it has been asked to stop."""
+    asked = status_badge("stop requested") if row.is_stop_requested else ""
+    return format_html("{} {}", status_badge(row.status), asked)
 
 
 class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):

@@ -214,15 +214,23 @@ async def hand_over(claim: Claim) -> bool:
     return await fetch_one(_HAND_OVER, params) is not None
 
 
-_HAND_OVER = """
+def _past_attempt(reason: str) -> str:
+    """Return the past attempts of the invocation `i` with the one that ends now for this reason."""
+    return f"""i.past_attempts || jsonb_build_object(
+        'number', i.attempts, 'worker', i.owner, 'started_at', i.started_at, 'ended_at', now(), 'error', '{reason}'
+    )"""
+
+
+_HAND_OVER = f"""
 WITH lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
     WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
     RETURNING id
 )
-UPDATE sessions_app_invocation i SET status = 'queued', owner = ''
+UPDATE sessions_app_invocation i
+SET status = 'queued', owner = '', past_attempts = {_past_attempt("The process was shut down.")}
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING i.id"""
+RETURNING i.id"""  # noqa: S608
 
 
 async def take_back_expired() -> list[UUID]:
@@ -233,7 +241,7 @@ async def take_back_expired() -> list[UUID]:
     return [row[0] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
 
 
-_TAKE_BACK = """
+_TAKE_BACK = f"""
 WITH expired AS (
     SELECT id FROM sessions_app_session
     WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT %(limit)s FOR UPDATE SKIP LOCKED
@@ -242,10 +250,11 @@ WITH expired AS (
     FROM expired WHERE s.id = expired.id
     RETURNING s.id
 ), queued AS (
-    UPDATE sessions_app_invocation i SET status = 'queued', owner = ''
+    UPDATE sessions_app_invocation i
+    SET status = 'queued', owner = '', past_attempts = {_past_attempt("The process died.")}
     FROM freed WHERE i.session_id = freed.id AND i.status = 'running'
 )
-SELECT id FROM freed"""
+SELECT id FROM freed"""  # noqa: S608
 
 
 async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:

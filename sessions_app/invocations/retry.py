@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 
 from runtime.agents.routing import reason_not_resumable
@@ -14,6 +16,7 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.closing_events import find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
+from sessions_app.models.past_attempts import MOST_ATTEMPTS
 
 
 async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
@@ -46,13 +49,34 @@ def _queue_again(session: Session, invocation_id: str, by: Actor) -> Invocation:
         # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
         row = _failed_row(session, invocation_id)
+        row.past_attempts = [*row.past_attempts, _last_attempt(row)][-MOST_ATTEMPTS:]
         row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
         row.started_at = row.finished_at = row.cancel_requested_at = None
         row.save(
-            update_fields=["status", "attempts", "owner", "started_at", "finished_at", "cancel_requested_at"]
+            update_fields=[
+                "status",
+                "attempts",
+                "past_attempts",
+                "owner",
+                "started_at",
+                "finished_at",
+                "cancel_requested_at",
+            ]
         )
         SessionAct.objects.record(session.pk, Act(by, ActionKind.RETRY, ("invocation", invocation_id)))
     return row
+
+
+def _last_attempt(row: Invocation) -> dict[str, Any]:
+    """Return the attempt that failed, for `past_attempts`."""
+    return {
+        "number": row.attempts,
+        "worker": row.owner,
+        "started_at": row.started_at and row.started_at.isoformat(),
+        "ended_at": row.finished_at and row.finished_at.isoformat(),
+        "error": f"{row.error_code}: {row.error_message}",
+        "detail": row.error_detail,
+    }
 
 
 def _failed_row(session: Session, invocation_id: str) -> Invocation:

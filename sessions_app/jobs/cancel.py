@@ -16,6 +16,7 @@ from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, SessionAct, ToolJob
+from sessions_app.models.past_attempts import with_failed_attempt
 from sessions_app.models.tool_job import ToolJobQuerySet
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,12 @@ def end_cancelled_job(job_id: UUID) -> bool:
     """End the job if its cancellation was requested and it is not running. Return True when it was ended."""
     job = ToolJob.objects.idle().filter(pk=job_id)
     error = cancellation_error(job_id)
-    values: dict[str, Any] = {"status": JobStatus.CANCELLED, "question": None, "finished_at": Now()}
+    values: dict[str, Any] = {
+        "status": JobStatus.CANCELLED,
+        "question": None,
+        "finished_at": Now(),
+        "past_attempts": with_failed_attempt("heartbeat_at"),
+    }
     if error is None or not job.update(error=error, **values):
         return False
     publish_job(ToolJob.objects.get(pk=job_id))

@@ -36,6 +36,7 @@ from sessions_app.jobs.report import JobReporter, publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.soft_limit import SoftLimit
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.models.past_attempts import with_failed_attempt
 
 logger = logging.getLogger(__name__)
 TIMED_OUT = gettext_noop("The job exceeded its time limit.")
@@ -133,6 +134,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
         sends=0,
         worker=worker,
         started_at=Now(),
+        past_attempts=with_failed_attempt("heartbeat_at"),
         heartbeat_at=Now(),
         error="",
         error_detail="",

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from sessions_app.actors import NAME_LENGTH
 from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.models.past_attempts import PastAttemptsField
 from sessions_app.statuses import InvocationStatus
 
 
@@ -39,7 +40,8 @@ class Invocation(ActorColumns):
         owner: the process that runs the invocation.
         error_code: reason of a failure, for programs; `error_message` is for people, and
             `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
-        attempts: number of claims since the invocation was queued or retried.
+        attempts: number of claims since the invocation was queued or retried; `past_attempts` has those that failed
+            before a retry, or whose process handed over or died.
         cancel_requested_at: time of the first cancel request; `cancelled_by`, `cancelled_by_name` and
             `cancel_reason` belong to it. The name is kept when the account is deleted.
     """
@@ -53,6 +55,7 @@ class Invocation(ActorColumns):
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
+    past_attempts = PastAttemptsField()
     error_code = models.CharField(max_length=64, blank=True, default="", db_default="")
     error_message = models.TextField(blank=True, default="", db_default="")
     error_detail = models.TextField(blank=True, default="", db_default="", editable=False)
@@ -99,6 +102,11 @@ class Invocation(ActorColumns):
 
     def __str__(self) -> str:
         return f"{self.invocation_id} {self.status}"
+
+    @property
+    def is_stop_requested(self) -> bool:
+        """True from the cancel request to the end."""
+        return self.cancel_requested_at is not None and self.is_stoppable
 
     @property
     def is_stoppable(self) -> bool:

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from sessions_app.actors import NAME_LENGTH
+from sessions_app.models.past_attempts import PastAttemptsField
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
 from sessions_app.statuses import JobStatus
 
@@ -50,6 +51,7 @@ class ToolJob(models.Model):
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweeper sends
             jobs without it, and jobs that did not start long after it.
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
+        past_attempts: the attempts that left an error before another one began.
         heartbeat_at: time of the worker's last heartbeat.
         error: reason of a failure, for people and the model; `error_detail` is for staff with the permission
             `view_error_detail`.
@@ -71,6 +73,7 @@ class ToolJob(models.Model):
     args = models.JSONField(default=dict)
     status = models.CharField(max_length=16, choices=JobStatus.choices, db_default="queued")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
+    past_attempts = PastAttemptsField()
     progress_done = models.FloatField(default=0, db_default=0)
     progress_total = models.FloatField(default=0, db_default=0)
     progress_message = models.CharField(max_length=500, blank=True, default="", db_default="")
@@ -136,6 +139,11 @@ class ToolJob(models.Model):
         """True while the job waits for `run_at`."""
         is_begun = self.sent_at is not None or self.started_at is not None
         return self.status == JobStatus.QUEUED and self.run_at is not None and not is_begun
+
+    @property
+    def is_stop_requested(self) -> bool:
+        """True from the cancel request to the end."""
+        return self.cancel_requested_at is not None and self.is_stoppable
 
     @property
     def is_stoppable(self) -> bool:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 SHOWN_ROWS = 50
 RESULT_CHARACTERS = 1_001
 """Characters of a job's result, one more than the page shows."""
-LARGE_COLUMNS = ("message", "credentials", "error_detail")
+LARGE_COLUMNS = ("message", "credentials", "error_detail", "past_attempts")
 """Columns of an invocation that the page does not show."""
 
 
@@ -66,7 +66,8 @@ def _newest(rows: QuerySet[Any]) -> Newest[Any]:
 def _without_large_columns(jobs: QuerySet[ToolJob]) -> QuerySet[ToolJob]:
     """Return the jobs with the beginning of their results only."""
     beginning = Left(Cast("result", TextField()), RESULT_CHARACTERS)
-    return jobs.annotate(beginning_of_result=beginning).defer("args", "result", "answers", "error_detail")
+    large = ("args", "result", "answers", "error_detail", "past_attempts")
+    return jobs.annotate(beginning_of_result=beginning).defer(*large)
 
 
 def _files(session: Session, facets: Facets) -> list[FileView]:

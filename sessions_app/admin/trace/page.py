@@ -106,7 +106,7 @@ class TracePage:
 def load_trace_page(session: Session, invocation_id: str) -> TracePage | None:
     """Load the page; None when the session has no such invocation."""
     invocations = Invocation.objects.filter(session=session, invocation_id=invocation_id)
-    invocation = invocations.defer("message", "credentials", "error_detail").first()
+    invocation = invocations.defer("message", "credentials", "error_detail", "past_attempts").first()
     entries = entries_of(session.pk, invocation_id)
     if not entries and invocation is None:
         return None

@@ -1,0 +1,46 @@
+"""Attempts of an invocation or a job as a list, each with its error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.timezone import localtime
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.rendering.audit_values import excerpt
+
+
+class AttemptsMixin:
+    """Fields with the attempts that are over; the columns of the row tell of the newest one."""
+
+    @admin.display(description=_("Earlier attempts"))
+    def earlier_attempts(self, row: Any) -> SafeString | None:
+        lines = (
+            (attempt["number"], _time(attempt), attempt["worker"], excerpt(attempt["error"]))
+            for attempt in _attempts_of(row)
+        )
+        return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi>: <bdi>{}</bdi>", lines) or None
+
+    @admin.display(description=_("Details of earlier errors"))
+    def earlier_details(self, row: Any) -> SafeString | None:
+        details = (
+            (attempt["number"], attempt["detail"]) for attempt in _attempts_of(row) if attempt["detail"]
+        )
+        return format_html_join("", '{}:<pre class="audit-block">{}</pre>', details) or None
+
+
+def _attempts_of(row: Any) -> Iterator[dict[str, str]]:
+    keys = ("number", "worker", "started_at", "ended_at", "error", "detail")
+    for attempt in row.past_attempts:
+        yield {key: str(attempt.get(key) or "") for key in keys}
+
+
+def _time(attempt: dict[str, str]) -> str:
+    ended_at = parse_datetime(attempt["ended_at"])
+    return date_format(localtime(ended_at), "DATETIME_FORMAT") if ended_at else ""

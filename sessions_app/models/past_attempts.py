@@ -1,0 +1,42 @@
+"""Past attempts of an invocation or a job: what became of each, kept when the next one begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Case, F, Func, JSONField, Q, Value, When
+from django.db.models.functions import JSONObject
+
+MOST_ATTEMPTS = 50
+"""Attempts that a row keeps; people may retry without end."""
+
+
+class PastAttemptsField(JSONField):
+    """List of attempts, oldest first.
+
+    Each is an object with `number`, `worker`, `started_at`, `ended_at`, `error`, and `detail` for staff with the
+    permission `view_error_detail`. The newest attempt is in the columns of the row.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **{"default": list, "db_default": Value([], JSONField()), "editable": False, **options}
+        )
+
+
+def with_failed_attempt(ended_at: str) -> Case:
+    """Return the past attempts of a job with its last one, if that one left an error.
+
+    Args:
+        ended_at: name of the column with the time of the end.
+    """
+    last = JSONObject(
+        number="attempts",
+        worker="worker",
+        started_at="started_at",
+        ended_at=ended_at,
+        error="error",
+        detail="error_detail",
+    )
+    longer = Func(F("past_attempts"), last, template="(%(expressions)s)", arg_joiner=" || ")
+    return Case(When(~Q(error=""), then=longer), default=F("past_attempts"), output_field=JSONField())
