@@ -1,12 +1,13 @@
 """Audit pages in the Django admin: read-only, except for remits and for actions with permissions of their own.
 
-Staff may stop running work, set a legal hold, lift a legal hold, and revoke a share link.
+Staff may stop running work, answer what waits, set a legal hold, lift a legal hold, and revoke a share link.
 """
 
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.call_error import CallErrorAdmin
 from sessions_app.admin.event import EventAdmin
 from sessions_app.admin.feedback import FeedbackAdmin
+from sessions_app.admin.inbox.requests import AnswerRequestAdmin
 from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.legal_hold import LegalHoldAdmin
@@ -21,6 +22,7 @@ from sessions_app.admin.tombstone import TombstoneAdmin
 from sessions_app.admin.user import ErasingUserAdmin
 
 __all__ = [
+    "AnswerRequestAdmin",
     "AppStateAdmin",
     "ArtifactAdmin",
     "CallErrorAdmin",

@@ -115,7 +115,9 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
     claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
-    return Queued(stored_id, status, replace(claim, credentials=credentials, actor_kind=by.kind))
+    return Queued(
+        stored_id, status, replace(claim, credentials=credentials, actor_kind=by.kind, actor_name=by.name)
+    )
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.

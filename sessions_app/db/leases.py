@@ -35,7 +35,7 @@ class Claim:
         is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
         excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day) or "".
-        actor_kind: kind of the actor who asked for the invocation.
+        actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name.
         preloaded: the session's row and state at the claim, when the claiming statement returned them.
     """
 
@@ -53,6 +53,7 @@ class Claim:
     credentials: str = field(default="", repr=False)
     excess: str = ""
     actor_kind: str = ""
+    actor_name: str = ""
     preloaded: Loaded | None = None
 
 
@@ -95,7 +96,7 @@ RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.me
             nullif({EXCESS_OF_DAY}, ''),
             CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END
         )
-    END, i.actor_kind"""  # noqa: S608
+    END, i.actor_kind, i.actor_name"""  # noqa: S608
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ The keys are part of the stored log and of the event frames; the chat page's Jav
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from runtime import types
 from runtime.events import Event
+from sessions_app.actors import ActorKind
 from sessions_app.client_ids import SCHEDULE
 
 RESUMED = "adk_resumed"
@@ -50,14 +52,27 @@ def scheduled_mark(client_id: str) -> dict[str, Any] | None:
     return {SCHEDULED: client_id.removeprefix(SCHEDULE)} if is_wake_up(client_id) else None
 
 
-def answer_mark(invocation_id: str, actor_kind: str) -> dict[str, Any]:
+def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[str, Any]:
     """Return the mark for the events of an invocation that answers a call of another one, whose id they may have.
 
     Args:
         invocation_id: the invocation's own id, by which its row with the actor is found.
         actor_kind: kind of the actor who answered.
+        actor_name: name of the actor, which the mark has when it is staff.
     """
-    return {ANSWER: {"invocation": invocation_id, "by": actor_kind}}
+    name = {"name": actor_name} if actor_kind == ActorKind.STAFF else {}
+    return {ANSWER: {"invocation": invocation_id, "by": actor_kind, **name}}
+
+
+def answerer_in(event: Event) -> tuple[str, str]:
+    """Return kind and name of the actor who gave the answer in the event, other than the session's person.
+
+    Both are empty for answers of the person; the name is that of staff.
+    """
+    mark = (event.custom_metadata or {}).get(ANSWER)
+    if not isinstance(mark, Mapping) or mark.get("by") not in (ActorKind.STAFF, ActorKind.SITE):
+        return "", ""
+    return str(mark["by"]), str(mark.get("name") or "")
 
 
 def is_wake_up(client_id: str) -> bool:

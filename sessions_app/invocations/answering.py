@@ -65,7 +65,7 @@ async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
         raise NotFoundError("There is no such question in this conversation.")
     waiting = next((one for one in made if one.is_pending), None)
     if waiting is None:
-        raise ConflictError("This was answered already.")
+        raise await in_thread(answered_already, session, call_id)
     answered_by = await rule_of(session.app_name, waiting)
     return WaitingCall(call_id, waiting.call.name or "", waiting.call.args or {}, answered_by, events)
 
@@ -133,9 +133,27 @@ async def queue_answer(
     if queued is None:
         raise NotFoundError("There is no such conversation here.")
     if queued.is_repeated:
-        raise ConflictError("This was answered already.")
+        raise await in_thread(answered_already, session, call.id)
     await in_thread(session.answer_requests.filter(call_id=call.id).delete)
     return queued.invocation_id, queued.status
+
+
+def answered_already(session: Session, call_id: str) -> ConflictError:
+    """Return the error that tells who has answered the call, or the last question of its job, and how."""
+    job = session.jobs.filter(call_id=call_id).first()
+    if job and job.answers:
+        return ConflictError(f"This was answered already by {job.answers[-1]['by']}.")
+    answer = session.invocations.filter(client_id=client_ids.of_answer(call_id)).first()
+    if answer is None or not answer.actor_name:
+        return ConflictError("This was answered already.")
+    parts = types.Content.model_validate(answer.message).parts or [types.Part()]
+    response = parts[0].function_response
+    verdict = (response.response or {}).get("confirmed") if response else None
+    if verdict is True:
+        return ConflictError(f"This was approved already by {answer.actor_name}.")
+    if verdict is False:
+        return ConflictError(f"This was rejected already by {answer.actor_name}.")
+    return ConflictError(f"This was answered already by {answer.actor_name}.")
 
 
 def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ def answers_calls(claim: Claim) -> bool:
 def marks_of(claim: Claim) -> dict[str, Any] | None:
     """Return the marks for the events of an invocation; None without one."""
     if answers_calls(claim):
-        return answer_mark(claim.invocation_id, claim.actor_kind)
+        return answer_mark(claim.invocation_id, claim.actor_kind, claim.actor_name)
     return scheduled_mark(claim.client_id)
 
 

@@ -62,7 +62,7 @@ class OptionForm:
             InvalidInputError: the question has no such option.
         """
         options = question.get("options")
-        if not isinstance(options, list) or self.number >= len(options):
+        if not isinstance(options, list) or not 0 <= self.number < len(options):
             raise InvalidInputError(
                 f"This question has no option {self.number}. Reload the page and choose again."
             )

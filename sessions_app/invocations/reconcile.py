@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import F, QuerySet, Value
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import made_calls, pending_calls
@@ -54,12 +54,13 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Act
 
 
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
-    """Cancel queued answers of rewound calls' jobs: an answer may be queued just before the rewind."""
+    """Cancel queued answers of rewound calls and their jobs: an answer may be queued during the rewind."""
     rewound_jobs = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
-    answers = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
-    await _cancel_rows(
-        session, session.invocations.filter(status=InvocationStatus.QUEUED, client_id__in=answers)
-    )
+    of_jobs = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
+    kept = [client_ids.of_answer(call_id) for call_id in calls]
+    is_answer = Q(client_id__startswith=client_ids.ANSWER) & ~Q(client_id__in=kept)
+    queued = session.invocations.filter(is_answer | Q(client_id__in=of_jobs), status=InvocationStatus.QUEUED)
+    await _cancel_rows(session, queued)
 
 
 async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]) -> None:

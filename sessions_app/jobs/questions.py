@@ -74,7 +74,9 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor) -> 
             raise NotFoundError("There is no such job in this session.")
         if job.is_ended:
             raise ConflictError("The job has ended and takes no more answers.")
-        if job.question is None or number != len(job.answers):
+        if number < len(job.answers):
+            raise ConflictError(f"This was answered already by {job.answers[number]['by']}.")
+        if job.question is None or number > len(job.answers):
             raise ConflictError("This question was answered already.")
         entry = {"answer": _validated(job.question, answer), "by": by.name, "at": timezone.now().isoformat()}
         job.answers = [*job.answers, {**job.question, **entry}]

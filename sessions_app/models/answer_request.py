@@ -90,7 +90,7 @@ class AnswerRequest(models.Model):
         indexes = [models.Index(fields=["asked_at", "id"], name="answer_request_by_age")]
 
     def __str__(self) -> str:
-        return self.effect
+        return f"request of {self.tool_name}"
 
     @property
     def permission(self) -> str:

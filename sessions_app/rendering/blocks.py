@@ -20,12 +20,13 @@ from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.events.tool_confirmation import confirmer_of
-from sessions_app.history.event_marks import INTERRUPTED_CALL, scheduled_task_in
+from sessions_app.actors import ActorKind
+from sessions_app.history.event_marks import INTERRUPTED_CALL, answerer_in, scheduled_task_in
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.files import FileLink, file_link
-from sessions_app.rendering.outline import outline
+from sessions_app.rendering.outline import one_line, outline
 from sessions_app.rendering.questions import (
     ChoiceBlock,
     ChosenBlock,
@@ -38,6 +39,7 @@ from sessions_app.rendering.questions import (
     payload_fields,
 )
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.sentences import in_language
 
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
@@ -109,16 +111,22 @@ class ConfirmationRequestBlock:
 
 @dataclass(frozen=True)
 class ConfirmationBlock:
-    """The user's yes or no to a function call.
+    """The yes or no to a function call.
 
     Attributes:
         is_for_session: True when the user has allowed the later calls of the session, too.
+        staff: name of the member of staff who answered; empty when it was the user or a rule.
+        is_automatic: True when nobody answered in time.
+        reason: reason of staff, or of the rule.
     """
 
     kind: ClassVar = "confirmation"
     call_id: str
     is_confirmed: bool
     is_for_session: bool
+    staff: str = ""
+    is_automatic: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -255,7 +263,15 @@ def _answer_block(response: types.FunctionResponse, event: Event) -> Block | Non
     given, call_id = response.response or {}, response.id or ""
     if response.name == REQUEST_CONFIRMATION:
         is_for_session = bool(given.get("forSession") or given.get("for_session"))
-        return ConfirmationBlock(call_id, bool(given.get("confirmed")), is_for_session)
+        kind, staff = answerer_in(event)
+        return ConfirmationBlock(
+            call_id=call_id,
+            is_confirmed=bool(given.get("confirmed")),
+            is_for_session=is_for_session,
+            staff=staff,
+            is_automatic=kind == ActorKind.SITE,
+            reason=in_language(one_line(given.get("reason") or "")) if kind else "",
+        )
     if response.name == REQUEST_CREDENTIAL:
         return CredentialBlock(call_id, bool(given.get("given")))
     return chosen_block(response, event)

@@ -16,6 +16,7 @@ from runtime.auth.auth_schemes import APIKey, HTTPBase
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CREDENTIAL
+from sessions_app.history.event_marks import answerer_in
 from sessions_app.rendering.outline import label, one_line
 
 CHOICE_TOOL = "get_user_choice"
@@ -33,11 +34,12 @@ class ChoiceBlock:
 
 @dataclass(frozen=True)
 class ChosenBlock:
-    """The option that the user has chosen."""
+    """The option that the user has chosen, or the member of staff with the name `staff`."""
 
     kind: ClassVar = "chosen"
     call_id: str
     text: str
+    staff: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,8 @@ def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock 
     if response.name != CHOICE_TOOL or event.author != "user":
         return None
     content = response.response or {}
-    return ChosenBlock(
-        response.id or "", _named(content["result"] if content.keys() == {"result"} else content)
-    )
+    option = _named(content["result"] if content.keys() == {"result"} else content)
+    return ChosenBlock(response.id or "", option, answerer_in(event)[1])
 
 
 def credential_request_block(call: types.FunctionCall, event: Event) -> CredentialRequestBlock | None:

@@ -175,9 +175,12 @@ def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestB
             assert_never(block)
 
 
-def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock, person: str) -> str:
+def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock, owner: str) -> str:
+    person = owner if isinstance(block, CredentialBlock) else block.staff or owner
     match block:
         case ConfirmationBlock():
+            if block.is_automatic and not block.is_confirmed:
+                return gettext("Rejected automatically")
             if not block.is_confirmed:
                 return gettext("Rejected by {person}").format(person=person)
             if block.is_for_session:

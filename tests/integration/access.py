@@ -19,6 +19,7 @@ from django.db.models import Model
 from sessions_app.actors import ActorKind
 from sessions_app.models import (
     ActionKind,
+    AnswerRequest,
     AppState,
     Artifact,
     CallError,
@@ -78,6 +79,7 @@ def make_things(owner: User) -> Things:
         "event": session.events.get(seq=1),
         "invocation": Invocation.objects.create(client_id="m-1", message={}, **work),
         "tooljob": make_job(session),
+        "answerrequest": make_request(session),
         "scheduledtask": make_schedule(session),
         "artifact": make_artifact(session),
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
@@ -147,6 +149,16 @@ def make_job(session: Session, **values: Any) -> ToolJob:
     """Store a queued job of the session."""
     names = {"call_id": "c-job", "tool_name": "report", "task_name": "t", "agent_name": APP}
     return ToolJob.objects.create(session=session, invocation_id="e-asking", **{**names, **values})
+
+
+def make_request(session: Session) -> AnswerRequest:
+    """Store a request for an answer to the confirmation of the session."""
+    work = {"session": session, "invocation_id": f"e-waiting-{session.pk}"}
+    Invocation.objects.create(client_id="m-2", message={}, status="waiting", **work)
+    names = {"call_id": "c-confirm", "kind": "confirmation", "agent_name": APP, "tool_name": "choose"}
+    return AnswerRequest.objects.create(
+        **work, **names, effect="Choose", answered_by="person", asked_at=LATER
+    )
 
 
 def make_schedule(session: Session) -> ScheduledTask:

@@ -166,6 +166,8 @@ GET    login     login  login 403   200       export     /admin/sessions_app/ses
 POST   login     login  login 403   403       -          /admin/sessions_app/session/export.jsonl
 GET    login     login  login 403   200       read       /admin/sessions_app/artifact/<artifact_id>/download/
 POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/download/
+GET    login     login  login 403   302       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
+POST   login     login  login 403   200       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/
 POST   login     login  login 403   302       stop       /admin/sessions_app/invocation/<object_id>/stop/
 GET    login     login  login 403   200       stop       /admin/sessions_app/tooljob/<object_id>/stop/
@@ -205,13 +207,14 @@ POST   login     login  login 302   302       -          /admin/auth/*/<object_i
 GET    login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 POST   login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 """
-TEXTS = {"event", "artifact", "appstate", "userstate"}
+TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate"}
 """Models whose rows are words of conversations: reading them needs that right, too."""
 WORDS = {
     "read": "view_*|change_*",
     "text": "view_*+view_text|change_*+view_text",
     "erase": "delete_*+erase_data",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
+    "decide": "approve_*+view_*+view_text|approve_*+change_*+view_text",
     "add+change": "add_*+change_*",
     "export": "export_data+view_*|export_data+change_*",
     "any": "|".join(

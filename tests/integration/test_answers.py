@@ -76,7 +76,7 @@ async def test_a_second_answer_is_a_conflict_and_stores_nothing(person: User, mo
     session, call_id = await request_confirmation(person, model)
     await answer(person, session.pk, call_id, confirmed=False)
     before = await Event.objects.filter(session=session).acount()
-    with pytest.raises(ConflictError, match="answered already"):
+    with pytest.raises(ConflictError, match="rejected already by ada"):
         await answer(person, session.pk, call_id)
     assert DELETED == []
     assert await Event.objects.filter(session=session).acount() == before

@@ -1,0 +1,1 @@
+"""Approvals inbox: calls and questions of jobs that wait for somebody, over all sessions."""

@@ -1,0 +1,195 @@
+"""Admin of the approvals inbox: the list of what waits, and the page on which staff decide on one request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from runtime.errors import AdkError
+from runtime.events.answer_rules import PERSON, SITE, STAFF
+from sessions_app.admin.app_filter import AppFilter
+from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.inbox.answer_form import AnswerForm
+from sessions_app.admin.inbox.conversation import turns_before
+from sessions_app.admin.inbox.stored_call import StoredCall
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.links import session_url
+from sessions_app.admin.permissions import OWN, may, within_remits
+from sessions_app.admin.search import parse_uuid
+from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.db import threads
+from sessions_app.invocations.answering import answered_already
+from sessions_app.invocations.staff_answers import answer_request
+from sessions_app.models import ActionKind, AnswerRequest, RequestKind, Session
+from sessions_app.models.answer_request import AnswerRequestQuerySet
+from sessions_app.rendering.audit_values import format_duration, status_badge
+
+GONE = _("This waits for nobody any more.")
+DONE = {
+    True: _("Approved: %(effect)s"),
+    False: _("Rejected: %(effect)s"),
+}
+
+
+class MayAnswerFilter(admin.SimpleListFilter):
+    """Filter of requests by the permissions of the reader."""
+
+    title = _("who may answer")
+    parameter_name = "mine"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("1", _("I may"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
+        if self.value() is None:
+            return queryset
+        rules = AnswerRequest.objects.order_by().values_list("answered_by", flat=True).distinct()
+        mine = [rule for rule in rules if _permits(request, AnswerRequest(answered_by=rule))]
+        return queryset.filter(answered_by__in=mine).exclude(kind=RequestKind.CREDENTIAL)
+
+
+@admin.register(AnswerRequest)
+class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
+    """Requests that wait now, the oldest first. Their effects are words of conversations."""
+
+    is_text = True
+
+    list_display = ("effect", "kind_badge", "person", "of_session", "app", "age", "answerers", "told")
+    list_display_links = ("effect",)
+    list_filter = (MayAnswerFilter, "kind", AppFilter, ("tool_name", admin.AllValuesFieldListFilter))
+    list_select_related = ("session", "session__user")
+    ordering = ("asked_at", "id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AnswerRequest]:
+        requests: AnswerRequestQuerySet = super().get_queryset(request)  # type: ignore[assignment]
+        return requests.open()
+
+    def get_urls(self) -> list[URLPattern]:
+        answer = path(
+            "<int:object_id>/answer/",
+            self.admin_site.admin_view(self.answer_view),
+            name="sessions_app_answerrequest_answer",
+        )
+        return [answer, *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        require_read_request(request)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_object(request, object_id)
+        return self._page(request, row) if row else self._gone(request)
+
+    def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Give the posted answer, and return to the inbox."""
+        row: AnswerRequest | None = self.get_object(request, str(object_id))
+        if not self.has_view_permission(request) or (row and _why_not(request, row)):
+            raise PermissionDenied
+        if row is None:
+            return self._gone(request)
+        if request.method != "POST":
+            return HttpResponseRedirect(reverse("admin:sessions_app_answerrequest_change", args=[object_id]))
+        form = AnswerForm(row, StoredCall.of(row).args, request.POST)
+        if not form.is_valid():
+            return self._page(request, row, form)
+        answer, reason = form.answer, form.cleaned_data["reason"]
+        # The invocation needs connections of its own; all could wait for this one.
+        connection.close()
+        try:
+            threads.run(answer_request(row, answer, by=staff_of(request), reason=reason, user=request.user))
+        except AdkError as error:
+            messages.error(request, str(error))
+        else:
+            self.log_act(request, ActionKind.ANSWER, row, reason)
+            done = DONE[answer] if isinstance(answer, bool) else _("Answered: %(effect)s")
+            messages.success(request, done % {"effect": row.effect})
+        return HttpResponseRedirect(self._inbox)
+
+    def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
+        call, why_not = StoredCall.of(row), _why_not(request, row)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": row.effect,
+            "opts": self.opts,
+            "media": self.media,
+            "row": row,
+            "call": call,
+            "age": self.age(row),
+            "answerers": self.answerers(row),
+            "turns": turns_before(row.session, call.seq),
+            "session_url": session_url(row.session_id, seq=call.seq),
+            "why_not": why_not,
+            "form": None if why_not else form or AnswerForm(row, call.args, None),
+        }
+        return TemplateResponse(request, "admin/sessions_app/answerrequest/change_form.html", context)
+
+    def _gone(self, request: HttpRequest) -> HttpResponse:
+        """Say who has answered, as far as the form of the page names the call, and return to the inbox."""
+        session_id = parse_uuid(request.POST.get("session", ""))
+        sessions = within_remits(request, Session.objects.all(), OWN)
+        session = sessions.filter(pk=session_id).first() if session_id else None
+        told = answered_already(session, request.POST.get("call", "")) if session else GONE
+        messages.warning(request, str(told))
+        return HttpResponseRedirect(self._inbox)
+
+    @property
+    def _inbox(self) -> str:
+        return reverse("admin:sessions_app_answerrequest_changelist")
+
+    @admin.display(description=_("Kind"))
+    def kind_badge(self, row: AnswerRequest) -> SafeString:
+        return status_badge(row.get_kind_display())
+
+    @admin.display(description=_("Person"))
+    def person(self, row: AnswerRequest) -> str:
+        return row.session.user.get_username()
+
+    @admin.display(description=_("Waits for"))
+    def age(self, row: AnswerRequest) -> str:
+        return format_duration(timezone.now() - row.asked_at)
+
+    @admin.display(description=_("Who may answer"))
+    def answerers(self, row: AnswerRequest) -> str:
+        if row.answered_by.startswith(STAFF):
+            return str(_("staff with %(permission)s") % {"permission": row.permission})
+        if row.answered_by == SITE:
+            return str(_("code of the site"))
+        return str(_("the person") if not row.permission else _("the person, or staff"))
+
+    @admin.display(description=_("Staff told by mail"))
+    def told(self, row: AnswerRequest) -> Any:
+        return row.escalated_at
+
+
+def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
+    return bool(row.permission) and may(request, row.permission)
+
+
+def _why_not(request: HttpRequest, row: AnswerRequest) -> str:
+    """Return why the reader may not answer; empty when they may."""
+    if row.kind == RequestKind.CREDENTIAL:
+        return str(_("Only the person can give a credential."))
+    if row.answered_by == SITE:
+        return str(_("Code of the site answers this call."))
+    if row.answered_by != PERSON and row.session.user_id == request.user.pk:
+        return str(_("You have asked for this yourself: somebody else must decide."))
+    if not _permits(request, row):
+        return str(
+            _("To answer this you need the permission %(permission)s.") % {"permission": row.permission}
+        )
+    return ""

@@ -1,0 +1,53 @@
+"""The call that a request of the inbox is about, as the log has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sessions_app.admin.session_page.calls import mapping
+from sessions_app.admin.session_page.event_links import find_call
+from sessions_app.admin.session_page.event_rows import read_stored_or_none
+from sessions_app.admin.stored_events import with_stored
+from sessions_app.models import AnswerRequest, Event
+from sessions_app.rendering.audit_values import format_json
+
+
+class StoredCall:
+    """The stored call of a request.
+
+    Attributes:
+        seq: number of its event; None when the event is not found.
+        args: its arguments; empty when the event is too large for the page.
+        shown: names and values that staff read, as JSON.
+        hint: the question of the tool.
+    """
+
+    def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
+        self.seq, self.args = seq, args
+        asked = mapping(args.get("originalFunctionCall"))
+        question = mapping(args.get("toolConfirmation"))
+        self.hint = str(question.get("hint") or "")
+        values = {**mapping(asked.get("args") if asked else args)}
+        if question.get("payload") is not None:
+            values["payload"] = question["payload"]
+        self.shown = [(name, format_json(values[name])) for name in sorted(values)]
+
+    @classmethod
+    def of(cls, row: AnswerRequest) -> StoredCall:
+        """Return the call of a request, in two queries."""
+        seq = find_call(row.session, row.call_id)
+        if row.job is not None or seq is None:
+            return cls(seq, mapping(row.job.args) if row.job else {})
+        event = with_stored(Event.objects.filter(session=row.session_id, seq=seq), opened=seq).first()
+        stored = read_stored_or_none(event) if event else None
+        return cls(seq, _args_in(stored.body, row.call_id) if stored and stored.is_parsed else {})
+
+
+def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:
+    parts = mapping(mapping(body).get("content")).get("parts")
+    for part in parts if isinstance(parts, list) else []:
+        call = mapping(mapping(part).get("functionCall"))
+        if call.get("id") == call_id:
+            return mapping(call.get("args"))
+    return {}

@@ -1,0 +1,313 @@
+"""Approvals inbox: staff answer by permission and by tool, once; the tool runs once, and the chat says who approved."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
+from sessions_app import actors, agent_registry, use_cases
+from sessions_app.codec import event_to_show
+from sessions_app.db import threads
+from sessions_app.errors import ConflictError
+from sessions_app.invocations.answering import find_waiting_call, queue_answer
+from sessions_app.invocations.rewind import rewind_before
+from sessions_app.invocations.staff_answers import answer_request
+from sessions_app.invocations.worker import worker
+from sessions_app.jobs import ask, confirm, job_tool
+from sessions_app.models import AnswerRequest, Event, Invocation, Session, StaffAct, ToolJob
+from sessions_app.rendering.html import render_event
+from sessions_app.rendering.session_view import SessionView
+from tests.fakes import ScriptedModel, call
+from tests.integration.admin.audit_rows import HOSTILE
+from tests.integration.job_helpers import run_task, talk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FINANCE = "staff:sessions_app.cancel_invocation"
+REFUNDED: list[int] = []
+
+
+def refund(euros: int, note: str = "") -> str:
+    """Refund an amount."""
+    REFUNDED.append(euros)
+    return f"{euros} are on their way"
+
+
+def pay(euros: int) -> str:
+    """Pay an amount."""
+    REFUNDED.append(euros)
+    return "paid"
+
+
+def approve_trip(city: str) -> None:
+    """Have a trip approved."""
+
+
+@job_tool
+def order_lamps(count: int) -> dict[str, Any]:
+    """Order lamps."""
+    is_sure = confirm(f"Order {count} lamps?")
+    colour = ask("Which colour?", ["red", "green"])
+    return {"summary": f"{is_sure} {colour} {ask('Signed by whom?')}"}
+
+
+@pytest.fixture
+def model(
+    monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]], background_end: None
+) -> ScriptedModel:
+    REFUNDED.clear()
+    scripted = ScriptedModel()
+    tools = [
+        FunctionTool(refund, title="Refund {euros} euros", require_confirmation=True, confirmed_by=FINANCE),
+        FunctionTool(pay, require_confirmation=True),
+        LongRunningFunctionTool(approve_trip, answered_by=FINANCE),
+        get_user_choice,
+        order_lamps,
+    ]
+    app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": app})
+    return scripted
+
+
+@pytest.fixture
+def finance(client: Client) -> User:
+    return sign_in(client, "cancel_invocation", "view_answerrequest", "view_text")
+
+
+def sign_in(client: Client, *codenames: str, name: str = "grace") -> User:
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(user)
+    return user
+
+
+def wait(person: User, model: ScriptedModel, *turns: Any, text: str = "Hello") -> AnswerRequest:
+    """Return the request of a new session whose agent waits after a message."""
+    model.turns = [*turns]
+    return AnswerRequest.objects.open().get(session=talk(person, "desk", text))
+
+
+def page_of(row: AnswerRequest) -> str:
+    return reverse("admin:sessions_app_answerrequest_change", args=[row.pk])
+
+
+def decide(client: Client, row: AnswerRequest, answer: str, reason: str = "It is fair") -> Any:
+    """Post the form of the request's page, wait for the agent, and return the page that follows."""
+    form = {"answer": answer, "reason": reason, "session": row.session_id, "call": row.call_id}
+    response = client.post(reverse("admin:sessions_app_answerrequest_answer", args=[row.pk]), form)
+    threads.run(idle())
+    return client.get(response["Location"]) if response.status_code == 302 else response
+
+
+async def idle() -> None:
+    await worker().wait_until_idle()
+
+
+def told(response: Any) -> str:
+    return " ".join(str(message) for message in response.context["messages"])
+
+
+def chat_of(row: AnswerRequest) -> str:
+    """Return the answer to the call as the chat page shows it."""
+    event = Event.objects.filter(session=row.session_id, author="user", kind="response").latest("seq")
+    view = SessionView(row.session_id, "desk")
+    return str(render_event(view, event.seq, event_to_show(event.body)))
+
+
+def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
+    client: Client, finance: User, person: User, model: ScriptedModel
+) -> None:
+    row = wait(person, model, call("refund", euros=7), "Refunded.", text="The lamp is broken")
+    inbox = client.get(reverse("admin:sessions_app_answerrequest_changelist")).content.decode()
+    assert "Refund 7 euros" in inbox and "ada" in inbox and page_of(row) in inbox
+    page = client.get(page_of(row)).content.decode()
+    assert "The lamp is broken" in page
+    assert reverse("admin:sessions_app_session_change", args=[row.session_id]) in page
+    response = decide(client, row, "yes")
+    assert "Approved: Refund 7 euros" in told(response) and REFUNDED == [7]
+    assert "Approved by <bdi>grace</bdi> (staff)" in chat_of(row) and "It is fair" in chat_of(row)
+    answer = Invocation.objects.get(client_id=f"answer:{row.call_id}")
+    assert (answer.actor_kind, answer.actor_name, answer.reason) == ("staff", "grace", "It is fair")
+    act = StaffAct.objects.get()
+    assert (act.action, act.actor_name, act.reason, act.address) == (
+        "answer",
+        "grace",
+        "It is fair",
+        "127.0.0.1",
+    )
+    assert "This was approved already by grace." in told(decide(client, row, "no"))
+    assert "waits for nobody" in told(client.get(page_of(row), follow=True))
+    assert REFUNDED == [7] and StaffAct.objects.count() == 1
+
+
+def test_a_rejection_tells_the_model_and_the_person_the_reason(
+    client: Client, finance: User, person: User, model: ScriptedModel
+) -> None:
+    row = wait(person, model, call("refund", euros=7), "No refund.")
+    assert decide(client, row, "no", reason=" ").context["form"].errors["reason"]
+    assert "Rejected: Refund 7 euros" in told(decide(client, row, "no", reason=HOSTILE))
+    assert REFUNDED == []
+    assert "Rejected by <bdi>grace</bdi> (staff)" in chat_of(row) and "<script" not in chat_of(row)
+    heard = str(model.requests[-1].contents)
+    assert "This call was rejected: it did not run. The reason: <script>" in heard
+
+
+def test_who_may_not_answer_reads_why_and_a_forged_answer_is_refused(
+    client: Client, person: User, model: ScriptedModel
+) -> None:
+    row = wait(person, model, call("refund", euros=7), "Refunded.")
+    sign_in(client, "approve_answerrequest", "view_answerrequest", "view_text")
+    assert (
+        "you need the permission sessions_app.cancel_invocation" in client.get(page_of(row)).content.decode()
+    )
+    assert decide(client, row, "yes").status_code == 403
+    person.is_staff = True
+    person.save()
+    codenames = ["cancel_invocation", "view_answerrequest", "view_text"]
+    person.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(person)
+    assert "You have asked for this yourself" in client.get(page_of(row)).content.decode()
+    assert decide(client, row, "yes").status_code == 403
+    assert REFUNDED == [] and AnswerRequest.objects.open().exists()
+
+
+def test_staff_with_the_general_permission_answer_choices_jobs_and_long_running_calls(
+    client: Client, person: User, model: ScriptedModel
+) -> None:
+    sign_in(client, "approve_answerrequest", "view_answerrequest", "view_text", "cancel_invocation")
+    row = wait(person, model, call("get_user_choice", options=["tea", HOSTILE]), "Well.")
+    assert decide(client, row, "7").context["form"].errors["answer"]
+    decide(client, row, "1")
+    assert "<bdi>grace</bdi> (staff) chose" in chat_of(row) and "<script" not in chat_of(row)
+    row = wait(person, model, call("approve_trip", city="Bern"), "Wait.", "Good trip.")
+    decide(client, row, "yes", reason="Go")
+    last = Event.objects.filter(session=row.session_id, author="user").latest("seq")
+    response = last.body["content"]["parts"][0]["functionResponse"]["response"]
+    assert response == {"status": "approved", "reason": "Go"}
+    model.turns = [call("order_lamps", count=3), "It runs.", "Ordered."]
+    job = ToolJob.objects.get(session=talk(person, "desk", "lamps"))
+    for answer in ("yes", "green", "Ada"):
+        run_task(job)
+        row = AnswerRequest.objects.open().get(job=job)
+        assert row.effect in ("Order 3 lamps?", "Which colour?", "Signed by whom?")
+        decide(client, row, answer)
+        assert "answered already by grace" in told(decide(client, row, answer)) or answer != "Ada"
+    run_task(job)
+    job.refresh_from_db()
+    assert (job.result or {})["summary"] == "True green Ada"
+    assert [given["by"] for given in job.answers] == ["grace"] * 3
+
+
+def test_of_the_person_two_members_of_staff_and_a_rule_one_decides_and_the_others_are_told_who(
+    person: User, model: ScriptedModel, background_end: None
+) -> None:
+    row = wait(person, model, call("pay", euros=9), "Paid.")
+    both = [User.objects.create_user(name, is_staff=True, is_superuser=True) for name in ("grace", "eve")]
+
+    async def all_at_once() -> list[Any]:
+        request = await AnswerRequest.objects.select_related("session", "job").aget(pk=row.pk)
+        given = {"confirmed": True}
+        own = use_cases.answer_call(person, row.session_id, row.call_id, REQUEST_CONFIRMATION, given)
+        others = [
+            answer_request(request, True, by=actors.staff(user, "::1"), reason="Yes", user=user)
+            for user in both
+        ]
+        rule = answer_request(request, False, by=actors.SITE, reason="Nobody answered in time.")
+        results = await asyncio.gather(own, *others, rule, return_exceptions=True)
+        await idle()
+        return results
+
+    results = threads.run(all_at_once())
+    winner = Invocation.objects.get(client_id=f"answer:{row.call_id}").actor_name
+    lost = [result for result in results if isinstance(result, Exception)]
+    assert len(lost) == 3
+    assert {type(error) for error in lost} == {ConflictError}
+    assert all(str(error).endswith(f"already by {winner}.") for error in lost)
+    assert REFUNDED in ([9], []) and (REFUNDED == []) == (winner == "site")
+    assert not AnswerRequest.objects.exists()
+
+
+def test_an_answer_that_a_rewind_overtakes_runs_nothing(
+    person: User, model: ScriptedModel, background_end: None
+) -> None:
+    row = wait(person, model, call("pay", euros=9), "Paid.")
+    session = Session.objects.get(pk=row.session_id)
+    first = Invocation.objects.get(session=session)
+
+    async def overtaken() -> None:
+        waiting = await find_waiting_call(session, row.call_id)
+        await rewind_before(session, first.invocation_id, actors.person(person))
+        await queue_answer(session, waiting, {"confirmed": True}, by=actors.SITE)
+        await idle()
+
+    threads.run(overtaken())
+    assert REFUNDED == []
+    assert not AnswerRequest.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["items", "a\u202eb", HOSTILE])
+def test_hostile_arguments_are_inert_on_the_pages(
+    client: Client, finance: User, person: User, model: ScriptedModel, name: str
+) -> None:
+    row = wait(person, model, call("refund", euros=7, note=name * 3_000), text=f"{name} please")
+    pages = [page_of(row), reverse("admin:sessions_app_answerrequest_changelist")]
+    for url in pages:
+        html = client.get(url).content.decode()
+        assert "<script>alert" not in html and "\u202e" not in html
+
+
+def test_an_event_of_odd_shape_beside_the_call_is_one_marked_line(
+    client: Client, finance: User, person: User, model: ScriptedModel
+) -> None:
+    row = wait(person, model, call("refund", euros=7))
+    session = Session.objects.get(pk=row.session_id)
+    for seq, content in enumerate(({"parts": ["x"]}, {"parts": [{"text": 5}]}), session.last_seq + 1):
+        body = {"id": f"odd-{seq}", "author": "clerk", "timestamp": 1.0, "content": content}
+        Event.objects.create(session=session, seq=seq, body=body)
+    AnswerRequest.objects.update(call_id="unknown")
+    html = client.get(page_of(row)).content.decode()
+    assert html.count("written by another version") == 2 and "Hello" in html
+
+
+def test_the_list_is_paged_from_the_oldest_on_with_the_same_queries_for_any_number_of_requests(
+    client: Client, finance: User, person: User
+) -> None:
+    def store(count: int) -> None:
+        for _ in range(count):
+            session = Session.objects.create(app_name="desk", user=person, key=str(timezone.now()))
+            names = {"session": session, "invocation_id": f"e-{session.pk}"}
+            Invocation.objects.create(client_id="m", message={}, status="waiting", **names)
+            AnswerRequest.objects.create(
+                **names, call_id="c", kind="confirmation", agent_name="a", tool_name="t", effect=f"Pay {count}",
+                answered_by=FINANCE, asked_at=timezone.now() - timedelta(minutes=count),
+            )  # fmt: skip
+
+    url = reverse("admin:sessions_app_answerrequest_changelist")
+    counts = []
+    for count in (1, 120):
+        store(count)
+        with CaptureQueriesContext(connection) as queries:
+            html = client.get(url).content.decode()
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    assert "Pay 1<" not in html
+    (following,) = re.findall(r'href="([^"]+)" rel="next"', html)
+    assert client.get(url + unescape(following)).content.decode().count("Pay 1<") == 1
+    mine, others = (
+        client.get(url, {"mine": "1", "kind__exact": kind}) for kind in ("confirmation", "choice")
+    )
+    assert "Pay 120" in mine.content.decode() and "Pay" not in others.content.decode()
