@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
@@ -13,6 +14,22 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
+MASKED_KEYS = (
+    "*password*", "*passwd*", "*passphrase*", "*secret*", "*credential*", "*authorization*", "*cookie*",
+    "*private_key*", "*api_key*", "*access_key*", "*bearer*", "token", "*access_token*", "*refresh_token*",
+    "id_token", "*auth_token*", "*session_token*", "*auth_code*", "*auth_response_uri*", "*card_number*", "cvc", "cvv",
+)  # fmt: skip
+MASKED_PATTERNS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+        r"://([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",  # user and password in a URL
+        r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
+        # A look-behind after the first letters: a search for letters is fast.
+        r"(?:AIza|sk-(?<!\wsk-)|gh[pousr]_|xox[a-z]-)[\w-]{16,}|A[KS]IA[A-Z0-9]{16}",
+        r"eyJ(?<!\weyJ)[\w-]+\.[\w-]+\.[\w-]*",  # JSON web tokens
+    )
+)
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
@@ -133,6 +150,10 @@ class Conf:
             `X-Forwarded-For`; with 0 the header is ignored.
         slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
         error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
+        masked_keys: names of secrets. A value under such a key is masked for staff, in exports and in logs. `*` stands
+            for any characters; case, `_` and `-` do not count.
+        masked_patterns: regular expressions of texts that are masked, besides numbers of payment cards. Of one with
+            groups, the groups are masked.
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
             decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
@@ -220,6 +241,8 @@ class Conf:
     trusted_proxies: int = Field(default=0, ge=0)
     slow_reader_seconds: float = 20.0
     error_detail_limit: int = 8_000
+    masked_keys: tuple[str, ...] = MASKED_KEYS
+    masked_patterns: tuple[re.Pattern[str], ...] = MASKED_PATTERNS
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
     saved_credential_days: int = Field(default=90, ge=1)

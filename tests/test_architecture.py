@@ -72,6 +72,7 @@ SESSIONS_APP_ORDER = (
     "agent_reload",
     "toolset_use",
     "codec",
+    "masking",
     "credential_encryption",
     "error_detail",
     "timing",

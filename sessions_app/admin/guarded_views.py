@@ -1,4 +1,4 @@
-"""Guard of the audit pages: a reading request ends in time, and a page shows hidden characters."""
+"""Guard of the audit pages: a reading request ends in time, secrets are masked, hidden characters are shown."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.urls import URLPattern
 from psycopg.errors import QueryCanceled
 
 from sessions_app.conf import conf
+from sessions_app.masking import mask_html, masking
 from sessions_app.rendering.hidden_characters import show_hidden_characters
 
 View = Callable[..., HttpResponseBase]
@@ -32,13 +33,14 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _guard(self, view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            try:
-                response = _respond_in_time(view, request, *args, **kwargs)
-            except OperationalError as error:
-                if not isinstance(error.__cause__, QueryCanceled):
-                    raise
-                response = self._too_slow(request)
-            return _with_shown_characters(response)
+            with masking():
+                try:
+                    response = _respond_in_time(view, request, *args, **kwargs)
+                except OperationalError as error:
+                    if not isinstance(error.__cause__, QueryCanceled):
+                        raise
+                    response = self._too_slow(request)
+                return _safe_to_show(response)
 
         return guarded
 
@@ -65,10 +67,11 @@ def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any
         return response.render() if isinstance(response, TemplateResponse) else response
 
 
-def _with_shown_characters(response: HttpResponseBase) -> HttpResponseBase:
+def _safe_to_show(response: HttpResponseBase) -> HttpResponseBase:
+    """Return the rendered page without secrets and hidden characters, whatever its templates show."""
     if isinstance(response, TemplateResponse):
         page = response.render().content.decode()
-        shown = show_hidden_characters(page)
+        shown = show_hidden_characters(mask_html(page))
         if shown != page:
             response.content = shown
     return response

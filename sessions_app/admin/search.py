@@ -16,6 +16,7 @@ from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString
 
 from sessions_app.codec import storable
+from sessions_app.masking import mask_text
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
@@ -128,6 +129,8 @@ def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
 
 
 def _marked(headline: str) -> SafeString:
+    if (masked := mask_text(plain := _MARKED.sub(r"\1", headline))) != plain:
+        return conditional_escape(masked)  # The hit may be the secret.
     pieces = _MARKED.split(headline)
     return format_html_join(
         "",

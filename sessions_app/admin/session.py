@@ -31,6 +31,7 @@ from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.codec import storable
 from sessions_app.figures.labels import TOOL, names_of
+from sessions_app.masking import mask_json
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 
@@ -119,7 +120,7 @@ class SessionAdmin(SessionExportMixin, KeysetAdmin):
         return TemplateResponse(request, "admin/sessions_app/session/change_form.html", context)
 
     def raw_event_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-        """Return the stored JSON of an event as a download."""
+        """Return the stored JSON of an event as a download; masked values are the only change."""
         require_read_request(request)
         session = self._get_session(request, session_id)
         stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
@@ -130,7 +131,7 @@ class SessionAdmin(SessionExportMixin, KeysetAdmin):
             "Content-Disposition": f'attachment; filename="{session.pk}-event-{seq}.json"',
             "X-Content-Type-Options": "nosniff",
         }
-        return HttpResponse(raw, content_type="application/json", headers=headers)
+        return HttpResponse(mask_json(raw), content_type="application/json", headers=headers)
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation that the query string names."""

@@ -21,6 +21,7 @@ from sessions_app.admin.keyset_list import KeysetChangeList
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.db.threads import in_thread
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
+from sessions_app.masking import mask_text
 from sessions_app.models import Session, SessionFigures
 
 ROWS_PER_PAGE = 500
@@ -108,7 +109,7 @@ def _record(session: Session, with_text: bool) -> Record:
         "app": session.app_name,
         "user": session.user.get_username(),
         "key": session.key,
-        "title": session.title if with_text else "",
+        "title": mask_text(session.title) if with_text else "",
         "created_at": session.created_at.isoformat(),
         "updated_at": session.updated_at.isoformat(),
         "events": session.last_seq,

@@ -13,6 +13,7 @@ from typing import Any, Self
 from django.db.models import Case, Expression, F, Func, IntegerField, Q, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce, Left
 
+from sessions_app.masking import mask_json, mask_text
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import TRUNCATE_AT
@@ -26,7 +27,7 @@ LINE_CHARACTERS = 640
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """JSON of an event and of the values before it, as far as they were loaded.
+    """JSON of an event and of the values before it, as far as they were loaded, with secrets masked.
 
     Attributes:
         text: the JSON of the event or its beginning; None when the event is too large for the page.
@@ -45,9 +46,9 @@ class StoredEvent:
     @classmethod
     def of(cls, event: Event) -> Self:
         """Return the JSON of an event that `with_stored` annotated."""
-        text: str | None = event.stored  # type: ignore[attr-defined]
-        before: str | None = event.stored_before  # type: ignore[attr-defined]
-        known = {"text": text, "line": event.line or "", "size": event.stored_size}  # type: ignore[attr-defined]
+        text: str | None = event.stored and mask_json(event.stored)  # type: ignore[attr-defined]
+        before: str | None = event.stored_before and mask_json(event.stored_before)  # type: ignore[attr-defined]
+        known = {"text": text, "line": mask_text(event.line or ""), "size": event.stored_size}  # type: ignore[attr-defined]
         if text is None or not event.is_whole:  # type: ignore[attr-defined]
             return cls(body=None, before=None, is_parsed=False, **known)
         body = json.loads(text)

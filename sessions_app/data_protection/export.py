@@ -20,8 +20,8 @@ from sessions_app.data_protection.personal_data import (
     sessions_of,
     user_states_of,
 )
-from sessions_app.data_protection.redaction import redact
 from sessions_app.errors import NotFoundError
+from sessions_app.masking import mask_keys
 from sessions_app.models import Artifact, Event, Session, UserState
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         archive.write_json("person.json", {"id": str(user.pk), "name": user.get_username()})
         _write_sessions(archive, sessions_of(user_pk))
         states = user_states_of(user_pk).values("app_name", "state")
-        archive.write_list("user_states.json", map(redact, states.iterator(ROWS_PER_QUERY)))
+        archive.write_list("user_states.json", map(mask_keys, states.iterator(ROWS_PER_QUERY)))
         # Never the credentials themselves, encrypted or not.
         credentials = credentials_of(user_pk).order_by("pk").values("app_name", "saved_at")
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
@@ -98,7 +98,7 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
     archive.write_list("sessions.json", titles.iterator(ROWS_PER_QUERY))
     for kind, fields in FIELDS.items():
         rows = rows_of_sessions(kind, sessions).order_by("pk")
-        archive.write_list(f"{kind}.json", map(redact, rows.values(*fields).iterator(ROWS_PER_QUERY)))
+        archive.write_list(f"{kind}.json", map(mask_keys, rows.values(*fields).iterator(ROWS_PER_QUERY)))
 
 
 def session_head(session: Session) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def session_head(session: Session) -> dict[str, Any]:
         "id": session.key,
         "appName": session.app_name,
         "userId": str(session.user_id),
-        "state": redact(state),
+        "state": mask_keys(state),
         "lastUpdateTime": session.updated_at.timestamp(),
     }
 
@@ -117,7 +117,7 @@ def session_head(session: Session) -> dict[str, Any]:
 def _session_json(session: Session) -> Iterator[bytes]:
     """Yield the session's JSON as the ADK API has it, event by event."""
     yield as_json(session_head(session))[:-1] + b', "events": '
-    yield from json_list(redact(body) for body in _bodies(session))
+    yield from json_list(mask_keys(body) for body in _bodies(session))
     yield b"}\n"
 
 

@@ -1,4 +1,7 @@
-"""Formatting of values for the audit pages. Functions that return `str` return unescaped plain text."""
+"""Formatting of values for the audit pages, with secrets masked.
+
+Functions that return `str` return unescaped plain text.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
+from sessions_app.masking import mask, mask_json, mask_member, mask_text
 from sessions_app.rendering.json_text import indent_json
 
 EXCERPT_LENGTH = 160
@@ -33,13 +37,19 @@ def format_stored_json(text: str) -> str:
 
 def format_beginning(beginning: str, length: int) -> str:
     """Return the beginning of a JSON text indented, with a note when the text has more characters."""
-    indented = indent_json(beginning)
+    indented = indent_json(mask_json(beginning))
     return indented if len(beginning) >= length else _with_length(indented, length)
 
 
 def one_line_json(value: object) -> str:
     """Return the value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def format_member(key: str, beginning: str, length: int) -> str:
+    """Return the beginning of the JSON text under a key as `format_beginning` does, and mask that of a secret."""
+    masked = mask_member(key, beginning)
+    return masked if masked != beginning else format_beginning(beginning, length)
 
 
 def json_block(value: object) -> SafeString:
@@ -56,7 +66,8 @@ def status_badge(status: str | None) -> SafeString:
 
 def truncate(text: str) -> str:
     """Return the text, cut after `TRUNCATE_AT` characters with a note of its length."""
-    return text if len(text) <= TRUNCATE_AT else _with_length(text[:TRUNCATE_AT], len(text))
+    beginning = mask_text(text[:TRUNCATE_AT])
+    return beginning if len(text) <= TRUNCATE_AT else _with_length(beginning, len(text))
 
 
 def _with_length(beginning: str, length: int) -> str:
@@ -67,13 +78,13 @@ def _with_length(beginning: str, length: int) -> str:
 
 def excerpt(text: str, length: int = EXCERPT_LENGTH) -> str:
     """Return the beginning of the text on one line."""
-    return Truncator(" ".join(text[: 4 * length].split())).chars(length)
+    return Truncator(" ".join(mask_text(text[: 4 * length]).split())).chars(length)
 
 
 def format_call(name: str, args: Mapping[str, Any] | None) -> str:
     """Return a function call as Python would write it, with long arguments shortened."""
     arguments = (
-        f"{key}={excerpt(one_line_json(value), ARGUMENT_LENGTH)}" for key, value in (args or {}).items()
+        f"{key}={excerpt(one_line_json(value), ARGUMENT_LENGTH)}" for key, value in mask(args or {}).items()
     )
     return excerpt(f"{name}({', '.join(arguments)})")
 

@@ -11,9 +11,8 @@ from django.template import Context
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
-from sessions_app.rendering.audit_values import format_json
+from sessions_app.rendering.audit_values import format_beginning, format_json
 from sessions_app.rendering.failures import once
-from sessions_app.rendering.json_text import indent_json
 
 if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.
     from sessions_app.admin.session_page.timeline import TimelineEntry
@@ -33,7 +32,7 @@ def audit_json(value: object) -> str:
 @register.filter
 def indented_json(text: str) -> str:
     """Return JSON text, which may end anywhere, indented; unescaped plain text."""
-    return indent_json(text)
+    return format_beginning(text, len(text))
 
 
 @register.simple_tag(takes_context=True)

@@ -12,9 +12,9 @@ from runtime.events import Event
 from sessions_app.codec import event_to_show, storable
 from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
-from sessions_app.data_protection.redaction import redact
 from sessions_app.db.threads import fetch_rows, in_thread
 from sessions_app.history.state_changes import without_app_state
+from sessions_app.masking import mask_keys
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import SessionView
@@ -29,7 +29,7 @@ WriteEntry = Callable[[Entry], str]
 
 
 async def stream_entries(session: Session, view: SessionView, write: WriteEntry) -> AsyncIterator[str]:
-    """Yield the written entries of the session, a text for each batch. Secrets are redacted.
+    """Yield the written entries of the session, a text for each batch. Secrets are masked by their keys.
 
     Args:
         session: with its user.
@@ -42,7 +42,7 @@ async def stream_entries(session: Session, view: SessionView, write: WriteEntry)
 
 
 async def stream_json(session: Session) -> AsyncIterator[bytes]:
-    """Yield the session as JSON, as the ADK API has it, without the app's state and with secrets redacted."""
+    """Yield the session as JSON, as the ADK API has it, without the app's state, with secrets masked by their keys."""
     head = {**await in_thread(session_head, session), "title": session.title}
     yield as_json(head)[:-1] + b', "events": ['
     separator = b"\n"
@@ -60,7 +60,7 @@ async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
 
 def _read_batch(batch: Batch) -> tuple[list[Event], set[str]]:
     """Return the events of the batch without secrets, and the ids of the calls that have a response."""
-    events = [event_to_show(redact(row.body)) for row in batch.events]
+    events = [event_to_show(mask_keys(row.body)) for row in batch.events]
     ahead = [event_to_show(row.body) for row in batch.ahead]
     responses = (response for event in events + ahead for response in event.get_function_responses())
     return events, {response.id for response in responses if response.id}
@@ -83,4 +83,4 @@ def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> 
 
 
 def _json_of(batch: Batch) -> bytes:
-    return b",\n".join(as_json(redact(without_app_state(row.body))) for row in batch.events)
+    return b",\n".join(as_json(mask_keys(without_app_state(row.body))) for row in batch.events)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sessions_app.admin.session_page.calls import call_ids
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.codec import event_to_show
-from sessions_app.data_protection.redaction import redact
+from sessions_app.masking import mask_keys
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import Reader, SessionView
@@ -48,7 +48,7 @@ def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None
     if body is None:  # too large for a page, or not readable
         return SeenEvent(event, None)
     try:
-        entry = entry_of(event_to_show(redact(body)), context)
+        entry = entry_of(event_to_show(mask_keys(body)), context)
     except Exception:  # One odd event must not take down the page.
         logger.exception(UNREADABLE, event.seq, event.session_id)
         return SeenEvent(event, None)

@@ -10,7 +10,7 @@ from django.db import connection
 from runtime.sessions.state import State
 from sessions_app.history.state_changes import Scope, scope_of
 from sessions_app.models import Event, Session
-from sessions_app.rendering.audit_values import format_beginning
+from sessions_app.rendering.audit_values import format_member
 
 MOST_KEYS = 400
 MOST_CHARACTERS = 4_000
@@ -67,7 +67,7 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
         StateLine(
             key,
             Scope.SESSION if written == 0 else scope_of(key) or Scope.SESSION,
-            format_beginning(value, length),
+            format_member(key, value, length),
             written,
         )
         for key, written, value, length, _, _ in rows

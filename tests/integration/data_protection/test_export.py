@@ -121,7 +121,7 @@ def test_secrets_are_redacted(session: Session, tmp_path: Path) -> None:
     assert "hunter2" not in text
     assert '"shop": "Lamps"' in text
     assert '"promptTokenCount": 7' in text
-    assert json.loads(text)["state"] == {"access_token": "[redacted]", "steps": 3}
+    assert json.loads(text)["state"] == {"access_token": "[masked]", "steps": 3}
 
 
 def test_a_missing_file_does_not_stop_the_export(ada: User, tmp_path: Path) -> None:

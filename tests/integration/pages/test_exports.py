@@ -100,7 +100,7 @@ def test_json_has_the_events_in_effect_without_state_of_the_app_and_secrets(
     document = json.loads(text)
     assert document["title"] == "Broken lamp"
     assert [event["id"] for event in document["events"]] == [f"id-{seq}" for seq in range(1, 6)]
-    assert document["events"][2]["actions"]["stateDelta"] == {"last_order": 1001, "api_key": "[redacted]"}
+    assert document["events"][2]["actions"]["stateDelta"] == {"last_order": 1001, "api_key": "[masked]"}
     for secret in ("hunter2", "secret margin", "Undone"):
         assert secret not in text
 

@@ -1,0 +1,241 @@
+"""Masking of secrets: values under keys that name one, and texts that look like one. The only place with these rules.
+
+`ADK["masked_keys"]` and `ADK["masked_patterns"]` are the vocabulary. Nothing is changed in the database: what leaves
+the site is masked, on pages of staff, in exports and in logs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any
+
+from runtime.events.calls import REQUEST_CREDENTIAL
+from sessions_app.conf import conf
+
+MASK = "[masked]"
+_is_unmasked: ContextVar[bool] = ContextVar("is_unmasked", default=False)
+
+_QUOTE = r"(?:\\?[\"']|&quot;|&\#x27;)?"
+_NAME = re.compile(rf"(?<![\w-])([\w-]{{1,64}}){_QUOTE}\s{{0,4}}[=:]\s{{0,4}}{_QUOTE}")
+"""A name before its value, in code, JSON, a query string or HTML. A longer name is none: the search stays linear."""
+_NAMED_VALUE = re.compile(
+    r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
+)
+"""A value in quotes up to their end, another one up to a space."""
+_DIGITS = re.compile(r"[2-6](?<![\w.+-].)\d*(?:[ -]?\d+){0,5}(?![\w-])")
+_CARD = re.compile(r"(?=\d{13,19}$)(?:4|5[1-5]|2[2-7]|3[0-8]|6[0245])")
+_LEXEME = re.compile(
+    r'"(?:[^"\\]|\\.)*"\s*:\s*|"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[\[\]{}]|[,:\s]+', re.DOTALL
+)
+"""A name with its colon, a text, another value, a bracket, or what is between them."""
+_EMPTY = ("null", "true", "false", '""')
+"""Values that tell nothing of a secret but whether there is one."""
+_PIECES = re.compile(r"(<(?:script|style|textarea)\b.*?</(?:script|style|textarea)>|<[^>]*>)", re.DOTALL)
+_SEAM = "\n\x00\n"
+"""Between pieces of text: no pattern should reach over it."""
+
+
+@contextmanager
+def masking() -> Iterator[None]:
+    """Mask in this block, until `unmask` is called in it."""
+    token = _is_unmasked.set(False)
+    try:
+        yield
+    finally:
+        _is_unmasked.reset(token)
+
+
+def unmask() -> None:
+    """Show what is stored, until the end of the surrounding `masking`."""
+    _is_unmasked.set(True)
+
+
+def is_unmasked() -> bool:
+    """True when values are shown as they are stored."""
+    return _is_unmasked.get()
+
+
+def mask_text(text: str) -> str:
+    """Return the text with what looks like a secret, and values behind names of secrets, masked."""
+    if _is_unmasked.get():
+        return text
+    for pattern in conf().masked_patterns:
+        text = pattern.sub(_mask_groups, text)
+    return _DIGITS.sub(_mask_card, _mask_named(text) if _may_name_secrets(text) else text)
+
+
+def mask(value: Any) -> Any:
+    """Return the JSON value with its texts and keys masked."""
+    if isinstance(value, str):
+        return mask_text(value)
+    return value if _is_unmasked.get() else _mask_members(value, mask)
+
+
+def mask_keys(value: Any) -> Any:
+    """Return the JSON value with its keys masked, and texts as they are, for the person who wrote them.
+
+    The response to a credential request is masked whole, except its mark that a credential was given.
+    """
+    return _mask_members(value, mask_keys)
+
+
+def mask_json(text: str) -> str:
+    """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else is changed, no digit."""
+    # As a text it has names and values side by side, too: one pass tells whether anything is to be masked.
+    return text if mask_text(text) == text else "".join(_masked_lexemes(_LEXEME.findall(text)))
+
+
+def mask_member(key: str, text: str) -> str:
+    """Return the JSON text of the value under a key masked."""
+    hides = not _is_unmasked.get() and _names_secret(key, conf().masked_keys)
+    return MASK if hides and text not in _EMPTY else mask_json(text)
+
+
+def mask_html(html: str) -> str:
+    """Return a finished page with its texts masked, outside of tags, scripts and fields of forms.
+
+    Covers the templates that show a stored text without a function of this module.
+    """
+    if _is_unmasked.get():
+        return html
+    pieces = _PIECES.split(html)
+    joined = _SEAM.join(pieces[::2])
+    masked = mask_text(joined)
+    if masked == joined:
+        return html
+    texts = masked.split(_SEAM)
+    # A match over a seam has taken it away: then each piece is masked alone.
+    pieces[::2] = texts if len(texts) == len(pieces[::2]) else map(mask_text, pieces[::2])
+    return "".join(pieces)
+
+
+class MaskingFormatter(logging.Formatter):
+    """Formatter of logs that masks the message and the traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        with masking():
+            return mask_text(super().format(record))
+
+
+def _mask_groups(found: re.Match[str]) -> str:
+    """Return the match with its groups masked; the mask alone for a pattern without groups."""
+    spans = [found.span(number) for number, group in enumerate(found.groups(), 1) if group is not None]
+    if not found.re.groups:
+        return MASK
+    text, start = found[0], found.start()
+    for first, end in reversed(spans):
+        text = text[: first - start] + MASK + text[end - start :]
+    return text
+
+
+def _may_name_secrets(text: str) -> bool:
+    """False when the text has no word of the masked keys: the usual case, which this tells fast."""
+    plain = _plain(text)
+    return any(word.search(plain) for word in _words(conf().masked_keys))
+
+
+@lru_cache(maxsize=8)
+def _words(keys: tuple[str, ...]) -> list[re.Pattern[str]]:
+    """Return the longest word of each key, with its end when the key ends with it."""
+    found = []
+    for key in keys:
+        word = max(_plain(key).split("*"), key=len)
+        found.append(re.compile(re.escape(word) + ("" if key.endswith("*") else "(?![a-z0-9])")))
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _names_secret(key: str, keys: tuple[str, ...]) -> bool:
+    name = _plain(key[:200].rpartition(":")[2])  # The rest is the scope of a key of the state.
+    return any(re.fullmatch(_glob(pattern), name) for pattern in keys)
+
+
+@lru_cache(maxsize=1_000)
+def _glob(pattern: str) -> str:
+    return re.escape(_plain(pattern)).replace(r"\*", ".*")
+
+
+def _plain(key: str) -> str:
+    """Return a key as keys are compared: `api_key`, `apiKey` and `API-Key` are one."""
+    return key.replace("_", "").replace("-", "").lower()
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    return value not in (None, True, False, "") and _names_secret(key, conf().masked_keys)
+
+
+def _mask_members(value: Any, mask_value: Any) -> Any:
+    if isinstance(value, list):
+        return [mask_value(item) for item in value]
+    if not isinstance(value, dict):
+        return _mask_number(value) if mask_value is mask else value
+    if value.get("name") == REQUEST_CREDENTIAL and "response" in value:
+        value = {**value, "response": {"result": MASK, **_given_mark(value["response"])}}
+    return {key: MASK if _is_secret(key, item) else mask_value(item) for key, item in value.items()}
+
+
+def _given_mark(response: Any) -> dict[str, bool]:
+    given = response.get("given") if isinstance(response, dict) else None
+    return {"given": given} if isinstance(given, bool) else {}
+
+
+def _mask_number(value: Any) -> Any:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return MASK if is_number and abs(value) < 10**20 and _is_card(str(value)) else value
+
+
+def _mask_named(text: str) -> str:
+    """Return the text with the values behind names of secrets masked, such as `password=...`."""
+    pieces, end = [], 0
+    for found in _NAME.finditer(text):
+        if found.end() >= end and _names_secret(found[1], conf().masked_keys):
+            if value := _NAMED_VALUE.match(text, found.end()):
+                pieces += [text[end : found.end()], MASK]
+                end = value.end()
+    return "".join([*pieces, text[end:]])
+
+
+def _mask_card(found: re.Match[str]) -> str:
+    return MASK if _is_card(re.sub(r"\D", "", found[0])) else found[0]
+
+
+def _is_card(digits: str) -> bool:
+    """True for the number of a payment card, by its length and check digit (ISO/IEC 7812-1, the Luhn formula)."""
+    if not _CARD.match(digits):
+        return False
+    doubled = (int(digit) * 2 for digit in digits[-2::-2])
+    return (sum(map(int, digits[::-2])) + sum(n - 9 if n > 9 else n for n in doubled)) % 10 == 0
+
+
+def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:
+    """Yield the lexemes of a JSON text; the value behind the name of a secret becomes one lexeme."""
+    hides_next, depth = False, 0
+    for lexeme in lexemes:
+        if depth:
+            depth += (lexeme in "{[") - (lexeme in "}]")
+        elif hides_next:
+            hides_next, depth = False, int(lexeme in "{[")
+            yield lexeme if lexeme in _EMPTY else f'"{MASK}"'
+        elif lexeme.startswith('"') and lexeme.rstrip().endswith(":"):
+            hides_next = _names_secret(lexeme[1 : lexeme.rindex('"')], conf().masked_keys)
+            yield lexeme
+        else:
+            yield _mask_lexeme(lexeme)
+
+
+def _mask_lexeme(lexeme: str) -> str:
+    """Return a text or number of a JSON text masked; the last one may be cut off."""
+    if len(lexeme) < 2 or not lexeme.startswith('"'):
+        return lexeme if mask_text(lexeme) == lexeme else f'"{MASK}"'
+    try:
+        text = json.loads(lexeme)
+    except ValueError:
+        return mask_text(lexeme)
+    masked = mask_text(text)
+    return lexeme if masked == text else json.dumps(masked, ensure_ascii=False)

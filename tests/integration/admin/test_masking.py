@@ -1,0 +1,79 @@
+"""Secrets are masked on every page of staff, in downloads and in hits of a search; the log itself stays as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from sessions_app.models import Event, Feedback, Invocation, Session, UserState
+from tests.integration.admin.audit_rows import (
+    MODELS,
+    append_event,
+    make_job,
+    make_scheduled_task,
+    page_of,
+    read,
+    sign_in,
+)
+
+pytestmark = pytest.mark.django_db
+CARD = "4111 1111 1111 1111"
+KEY = "hunter2-and-more"
+SECRETS = (CARD, KEY)
+
+
+@pytest.fixture
+def rows(session: Session, person: User) -> dict[str, Any]:
+    text = f"My card is {CARD}, password={KEY}"
+    args = {"api_key": KEY, "nested": {"Access-Token": {"deep": KEY}}, "card": CARD, "count": 1.10}
+    call = {"functionCall": {"id": "c-1", "name": "pay", "args": args}}
+    append_event(session, {"text": text}, author="user")
+    append_event(session, call, before={"api_key": KEY}, actions={"stateDelta": {"api_key": KEY, "n": 1}})
+    append_event(session, {"functionResponse": {"id": "c-1", "name": "pay", "response": {"result": text}}})
+    session.title = f"Card {CARD}"
+    session.save()
+    return {
+        "session": session,
+        "invocation": Invocation.objects.create(
+            session=session, invocation_id="e-1", client_id="m-1", message={"text": text}, error_message=text
+        ),
+        "tooljob": make_job(session, args=args, result={"said": text}, error=text),
+        "scheduledtask": make_scheduled_task(session, task=text),
+        "feedback": Feedback.objects.create(session=session, user=person, seq=1, rating="bad", comment=text),
+        "userstate": UserState.objects.update_or_create(
+            app_name="help_desk", user=person, defaults={"state": {"secret": KEY}}
+        )[0],
+    }
+
+
+def test_no_page_has_a_secret(client: Client, rows: dict[str, Any]) -> None:
+    sign_in(client, *MODELS)
+    urls = [reverse(f"admin:sessions_app_{model}_changelist") for model in MODELS]
+    urls += [
+        reverse(f"admin:sessions_app_{model}_{page}", args=[row.pk])
+        for model, row in rows.items()
+        for page in ("change", "history")
+    ]
+    urls += [page_of(rows["session"], query) for query in ("?at=2", "?event=1", "?q=card")]
+    urls += [reverse("admin:sessions_app_session_changelist") + "?q=card"]
+    urls += [reverse("admin:sessions_app_event_changelist") + "?q=4111"]
+    for url in urls:
+        html = read(client, url)
+        assert not any(secret in html for secret in SECRETS), url
+    assert "[masked]" in read(client, page_of(rows["session"]))
+    assert CARD in Event.objects.get(session=rows["session"], seq=1).text
+
+
+def test_the_raw_event_differs_in_masked_values_only(auditor: Client, rows: dict[str, Any]) -> None:
+    raw = read(auditor, reverse("admin:sessions_app_session_event_raw", args=[rows["session"].pk, 2]))
+    assert "1.10" in raw or "1.1" in raw
+    stored = Event.objects.get(session=rows["session"], seq=2).body
+    args = stored["content"]["parts"][0]["functionCall"]["args"]
+    args.update({"api_key": "[masked]", "nested": {"Access-Token": "[masked]"}, "card": "[masked]"})
+    stored["actions"]["stateDelta"]["api_key"] = "[masked]"
+    assert json.loads(raw) == stored

@@ -1,0 +1,154 @@
+"""Masking: what counts as a secret, in texts, JSON values, JSON texts and pages."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from sessions_app.masking import (
+    MASK,
+    MaskingFormatter,
+    mask,
+    mask_html,
+    mask_json,
+    mask_keys,
+    mask_member,
+    mask_text,
+    masking,
+    unmask,
+)
+
+SECRET = "hunter2hunter2hunter2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"password={SECRET}",
+        f"DETAIL: password={SECRET}",
+        f'{{"apiKey": "{SECRET} and {SECRET}"}}',
+        f'{{\\"api-key\\": \\"{SECRET}\\"}}',
+        f"X-Api-Key: {SECRET}",
+        f"Authorization: Bearer {SECRET}",
+        f"https://app:{SECRET}@host/x",
+        f"sk-{SECRET}",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}",
+    ],
+)
+def test_a_secret_in_a_text_is_masked_once(text: str) -> None:
+    masked = mask_text(text)
+    assert SECRET not in masked and MASK in masked
+    assert mask_text(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "text", ["4111 1111 1111 1111", "4111111111111111", "5500-0000-0000-0004", "3782 822463 10005"]
+)
+def test_numbers_of_cards_are_masked(text: str) -> None:
+    assert mask_text(f"Card {text}.") == f"Card {MASK}."
+    assert mask({"n": int(re.sub(r"\D", "", text))}) == {"n": MASK}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4111 1111 1111 1112",
+        "0197b0a2-7c1e-7d42-9d1c-0d2a6c1f3b58",
+        "order-4111111111111111",
+        "1732351053123",
+        "2026-11-23 05:14:22",
+        "Tokens: 12",
+        "promptTokenCount: 12",
+        "task-0123456789abcdef0",
+        "the password is wrong",
+    ],
+)
+def test_what_only_resembles_a_secret_stays(text: str) -> None:
+    assert mask_text(text) == text
+    assert mask_json(json.dumps({"text": text})) == json.dumps({"text": text})
+
+
+def test_a_value_under_the_key_of_a_secret_is_masked_whole() -> None:
+    value = {"user:token": [SECRET], "client_secret": {"a": SECRET}, "password": None, "cookie": "", "n": 1}
+    masked = {"user:token": MASK, "client_secret": MASK, "password": None, "cookie": "", "n": 1}
+    assert mask(value) == mask_keys(value) == json.loads(mask_json(json.dumps(value))) == masked
+    assert mask_keys({"said": f"password={SECRET}"}) == {"said": f"password={SECRET}"}
+    assert mask_member("user:api_key", f'"{SECRET}"') == MASK
+
+
+def test_json_keeps_each_digit_and_space_and_may_end_anywhere() -> None:
+    text = (
+        '{ "n": 1.10,"big":12345678901234567890123, "api_key" : {"x": ["' + SECRET + '"]}, "l": [1, "ü\\n"]}'
+    )
+    masked = mask_json(text)
+    assert masked == text.replace('{"x": ["' + SECRET + '"]}', f'"{MASK}"')
+    for end in range(len(text)):
+        assert SECRET[:12] not in mask_json(text[:end])
+    json.loads(masked)
+    deep = "[" * 5000 + '{"token": "x"}' + "]" * 5000
+    assert MASK in mask_json(deep)
+
+
+@pytest.mark.parametrize("odd", [None, 5, [], "", "\x00\u202e\ud800", {"": {"": 4}}, True, 10**30, [[{}]]])
+def test_odd_values_stay(odd: Any) -> None:
+    assert mask(odd) == odd
+    assert json.loads(mask_json(json.dumps(odd))) == odd
+
+
+def test_a_page_is_masked_outside_of_tags_and_fields() -> None:
+    field = "<textarea>password=a1</textarea>"
+    html = f'<p data-x="password=a1">password=a1 &quot;api_key&quot;: &quot;b c&quot;</p>{field}'
+    assert mask_html(html) == (
+        f'<p data-x="password=a1">password={MASK} &quot;api_key&quot;: &quot;{MASK}&quot;</p>' + field
+    )
+    assert mask_html("<p>password:</p><b>wrong</b>") == "<p>password:</p><b>wrong</b>"
+    key = "<p>-----BEGIN PRIVATE KEY-----</p><p>abc</p><p>token=x</p>"
+    assert mask_html(key).count("<p>") == 3 and "token=x" not in mask_html(key)
+
+
+def test_masking_ends_for_one_block_only() -> None:
+    with masking():
+        unmask()
+        assert mask_text(f"password={SECRET}") == mask(f"password={SECRET}") == f"password={SECRET}"
+        assert mask_json(f'{{"token": "{SECRET}"}}') == f'{{"token": "{SECRET}"}}'
+        assert mask_keys({"token": SECRET}) == {"token": MASK}
+    assert SECRET not in mask_text(f"password={SECRET}")
+
+
+def test_a_site_has_its_own_vocabulary(settings: Settings) -> None:
+    settings.ADK = {
+        **settings.ADK,
+        "masked_keys": ("*iban*",),
+        "masked_patterns": (r"P-\d{4}", r"name (\w+)!"),
+    }
+    assert mask({"Iban_2": "CH93", "token": "x"}) == {"Iban_2": MASK, "token": "x"}
+    assert mask_text("P-1234 and name Ada!") == f"{MASK} and name {MASK}!"
+
+
+def test_logs_are_masked_with_their_tracebacks() -> None:
+    try:
+        raise ValueError(f"password={SECRET}")
+    except ValueError as error:
+        record = logging.LogRecord(
+            "x", 40, "", 1, "token=%s", (SECRET,), (ValueError, error, error.__traceback__)
+        )
+    line = MaskingFormatter("%(message)s").format(record)
+    assert SECRET not in line and "ValueError" in line and MASK in line
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "4", "4 4-", "a=", "password=", "://a:b ", "bearer ", "-----BEGIN PRIVATE KEY-----"]
+)
+def test_long_texts_take_linear_time(piece: str) -> None:
+    times = []
+    for length in (50_000, 400_000):
+        began = time.perf_counter()
+        mask_text(piece * (length // len(piece)))
+        times.append(time.perf_counter() - began)
+    assert times[1] < 40 * times[0] + 0.5
