@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -27,6 +28,7 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OWN, Right, require
 from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
+from sessions_app.admin.session_page.integrity_badge import integrity_badge
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.codec import storable
@@ -62,17 +64,21 @@ class SessionAdmin(SessionExportMixin, KeysetAdmin):
     )
 
     def get_urls(self) -> list[URLPattern]:
-        raw = path(
-            "<uuid:session_id>/event/<int:seq>/raw.json",
-            self.admin_site.admin_view(self.raw_event_view),
-            name="sessions_app_session_event_raw",
-        )
-        trace = path(
-            "<uuid:session_id>/trace/",
-            self.admin_site.admin_view(self.trace_view),
-            name="sessions_app_session_trace",
-        )
-        return [raw, trace, *super().get_urls()]
+        views: dict[str, tuple[str, Callable[..., HttpResponse]]] = {
+            "event_raw": ("event/<int:seq>/raw.json", self.raw_event_view),
+            "trace": ("trace/", self.trace_view),
+            "integrity": ("integrity/", self.integrity_view),
+            "news": ("news/", self.news_view),
+        }
+        own = [
+            path(
+                f"<uuid:session_id>/{route}",
+                self.admin_site.admin_view(view),
+                name=f"sessions_app_session_{name}",
+            )
+            for name, (route, view) in views.items()
+        ]
+        return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
@@ -132,6 +138,18 @@ class SessionAdmin(SessionExportMixin, KeysetAdmin):
             "X-Content-Type-Options": "nosniff",
         }
         return HttpResponse(mask_json(raw), content_type="application/json", headers=headers)
+
+    def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        """Return the badge of the session's log, a piece of HTML: the check takes longer than the page."""
+        require_read_request(request)
+        context = integrity_badge(self._get_session(request, session_id))
+        return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
+
+    def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
+        """Return how far the log reaches, and the status of what is open, for a page that follows the session."""
+        require_read_request(request)
+        session = self._get_session(request, session_id)
+        return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation that the query string names."""

@@ -54,7 +54,7 @@ def format_member(key: str, beginning: str, length: int) -> str:
 
 def json_block(value: object) -> SafeString:
     """Return the value as indented JSON in a `<pre>` element."""
-    return format_html('<pre class="audit-block" dir="auto">{}</pre>', format_json(value))
+    return format_html('<pre class="audit-block" dir="auto" tabindex="0">{}</pre>', format_json(value))
 
 
 def status_badge(status: str | None) -> SafeString:

@@ -63,6 +63,34 @@ def test_staff_see_the_events_in_order_with_their_state_changes(
     expect(audit.locator(".audit [data-status=completed]").first).to_be_visible()
 
 
+def test_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+    model.play(Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three."]))
+    chat.send("First")
+    chat.wait_for_answer("One.")
+    chat.wait_until_idle()
+    audit = open_tab(STAFF).page
+    audit.goto(audit_url(chat))
+    expect(audit.locator("#integrity .audit-good")).to_be_visible()
+    follow = audit.get_by_role("button", name="Follow new events")
+    expect(follow).to_have_attribute("aria-pressed", "false")
+    follow.click()
+    audit.locator("#event-1 > summary").click()
+    chat.send("Second")
+    chat.wait_for_answer("Two.")
+    events = audit.locator(".audit-event")
+    expect(events).to_have_count(4)
+    expect(audit.locator("#event-1")).to_have_attribute("open", "")
+    expect(audit.locator("[data-followed]")).to_contain_text("New events")
+
+    follow.click()
+    chat.send("Third")
+    chat.wait_for_answer("Three.")
+    chat.wait_until_idle()
+    expect(events).to_have_count(4)
+    audit.keyboard.press("ArrowLeft")
+    expect(audit).to_have_url(re.compile(r"at=4#state"))
+
+
 def test_staff_see_the_job_and_cannot_change_anything(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:

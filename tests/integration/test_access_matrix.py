@@ -158,6 +158,10 @@ GET    login     login  login 302   302       -          /admin/sessions_app/*/<
 POST   login     login  login 302   302       -          /admin/sessions_app/*/<object_id>/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
+GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/integrity/
+POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/integrity/
+GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/news/
+POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/news/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/trace/
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/trace/
 GET    login     login  login 403   200       export     /admin/sessions_app/session/export.csv

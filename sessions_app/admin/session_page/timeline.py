@@ -1,4 +1,4 @@
-"""Timeline of a session's page: events of one call as one entry, and the entries of an invocation as a turn."""
+"""Timeline of a session's page: events of one call as one entry, and entries of one invocation as a stretch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Stretch:
     """Consecutive entries of one invocation.
 
     Attributes:
@@ -67,22 +67,21 @@ class Turn:
 
     @property
     def message(self) -> str:
-        """Beginning of what the person said; empty when the turn begins in another way."""
+        """Beginning of what the person said; empty when the stretch begins in another way."""
         first = self.entries[0]
         return first.row.summary if first.row and first.event.author == "user" else ""
 
 
-def turns_of(entries: Iterable[TimelineEntry], views: dict[str, InvocationView]) -> list[Turn]:
-    """Return the entries by invocation, in order."""
-    turns: list[Turn] = []
-    seen: set[str] = set()
+def stretches_of(entries: Sequence[TimelineEntry], views: dict[str, InvocationView]) -> list[Stretch]:
+    """Return the entries of a page by invocation, in order."""
+    stretches: list[Stretch] = []
+    top = entries[0].event.seq if entries else 0
+    seen = {name for name, view in views.items() if view.totals.first_seq and view.totals.first_seq < top}
     for invocation_id, group in groupby(entries, lambda entry: entry.event.invocation_id or ""):
-        view, found = views.get(invocation_id), list(group)
-        first = view.totals.first_seq if view else None
-        is_continued = invocation_id in seen or (first is not None and first < found[0].event.seq)
-        turns.append(Turn(invocation_id, view, found, is_continued))
+        is_continued = invocation_id in seen
+        stretches.append(Stretch(invocation_id, views.get(invocation_id), list(group), is_continued))
         seen.add(invocation_id)
-    return turns
+    return stretches
 
 
 def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:

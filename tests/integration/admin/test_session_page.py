@@ -1,4 +1,4 @@
-"""A session's page: calls as one entry, turns, views and filters."""
+"""A session's page: calls as one entry, stretches of invocations, views and filters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from sessions_app.models import Invocation, Session
 from tests.integration.admin.audit_rows import (
@@ -98,7 +99,7 @@ def test_parallel_calls_have_a_line_each_and_a_failed_one_is_red(auditor: Client
         "The archive does not answer.",
     ):
         assert text in row
-    assert 'class="audit-entry" data-failed' in html and 'data-kind="response" data-failed' in html
+    assert 'id="entry-1" data-failed' in html and 'data-kind="response" data-failed' in html
 
 
 def test_a_result_that_comes_later_stands_with_its_call(auditor: Client, session: Session) -> None:
@@ -131,7 +132,7 @@ def test_a_text_beside_an_answer_keeps_its_own_row(auditor: Client, session: Ses
     assert entries(read(auditor, page_of(session))) == []
 
 
-def test_turns_name_their_invocation_with_beginning_status_runtime_and_tokens(
+def test_stretches_name_their_invocation_with_beginning_status_runtime_and_tokens(
     auditor: Client, session: Session
 ) -> None:
     usage = {"promptTokenCount": 120, "candidatesTokenCount": 7}
@@ -144,7 +145,7 @@ def test_turns_name_their_invocation_with_beginning_status_runtime_and_tokens(
             session=session, invocation_id=name, client_id=client_id, message={}, status="completed"
         )
     html = read(auditor, page_of(session))
-    heads = [text_of(turn, "<summary>", "</summary>") for turn in html.split('class="audit-turn"')[1:]]
+    heads = [text_of(part, "<summary>", "</summary>") for part in html.split('class="audit-stretch"')[1:]]
     assert [
         ("e-1" in head, "begun by the result of a job" in head, "continued" in head) for head in heads
     ] == [
@@ -202,9 +203,22 @@ def test_the_state_of_all_scopes_and_the_files_stand_beside_the_timeline(
     make_artifact(session, "notes.txt")
     html = read(auditor, page_of(session))
     state = text_of(html, 'id="state"', "</section>")
-    assert "Current state" in state and '<pre class="audit-value">2</pre>' in state
+    assert "Current state" in state and '<pre class="audit-value" tabindex="0">2</pre>' in state
     assert 'data-change="prev" href="?at=3#state"' in state
     files = text_of(html, 'id="files"', "</section>")
     assert "notes.txt" in files and 'href="?event=1#event-1"' in files
     first = text_of(read(auditor, page_of(session, "?at=1")), 'id="state"', "</section>")
     assert 'data-change="next" href="?at=3#state"' in first and 'data-change="prev"' not in first
+
+
+def test_a_page_can_ask_how_far_the_log_reaches(auditor: Client, session: Session) -> None:
+    append_event(session, {"text": "One"})
+    news = reverse("admin:sessions_app_session_news", args=[session.pk])
+    assert auditor.get(news).json() == {"seq": 1, "status": None}
+    Invocation.objects.create(
+        session=session, invocation_id="e-1", client_id="m", message={}, status="waiting"
+    )
+    append_event(session, {"text": "Two"})
+    assert auditor.get(news).json() == {"seq": 2, "status": "waiting"}
+    assert f'data-news="{news}" data-seq="2" data-status="waiting"' in read(auditor, page_of(session))
+    assert "data-news" not in read(auditor, page_of(session, "?at=1"))

@@ -1,4 +1,7 @@
-// Audit page of a session: opens the linked event, steps through the states by keys, copies ids.
+// Audit page of a session: opens the linked event, steps through the states by keys, copies ids, folds, follows.
+
+import { checkLog } from "./integrity.js";
+import { follow } from "./tail.js";
 
 function openLinkedEvent() {
   const match = /^#event-(\d+)$/.exec(location.hash);
@@ -32,18 +35,18 @@ async function copyId(button) {
   setTimeout(() => { button.textContent = words; }, 1500);
 }
 
-function foldTurns(button) {
+function foldStretches(button) {
   const isFolded = button.getAttribute("aria-pressed") === "false";
   button.setAttribute("aria-pressed", String(isFolded));
-  for (const turn of document.querySelectorAll(".audit-turn")) turn.open = !isFolded;
+  for (const stretch of document.querySelectorAll(".audit-stretch")) stretch.open = !isFolded;
 }
 
 function press(event) {
-  const button = event.target.closest("[data-copy], [data-fold]");
+  const button = event.target.closest("[data-copy], [data-fold], [data-follow]");
   if (!button) return;
-  event.preventDefault(); // a button in a summary does not open it
-  if (button.matches("[data-fold]")) foldTurns(button);
-  else copyId(button);
+  if (button.matches("[data-copy]")) copyId(button);
+  else if (button.matches("[data-fold]")) foldStretches(button);
+  else button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") === "false"));
 }
 
 function showButtons() {
@@ -56,3 +59,5 @@ document.addEventListener("keydown", stepThroughStates);
 document.addEventListener("click", press);
 showButtons();
 openLinkedEvent();
+checkLog();
+follow(showButtons);

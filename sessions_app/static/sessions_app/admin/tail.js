@@ -1,0 +1,47 @@
+// Live tail of a session's page: asks how far the log reaches, and takes what is new from the page as it is now.
+
+const SECONDS = 2;
+const PARTS = ["head", "timeline", "state", "files", "invocations", "jobs", "scheduled-tasks", "feedback"];
+const timeline = () => document.getElementById("timeline");
+const button = () => document.querySelector("[data-follow]");
+
+/** Follow the session while the button is pressed and the page is visible. `onNews` is called with what came. */
+export function follow(onNews) {
+  if (!button()) return;
+  setInterval(async () => {
+    if (document.hidden || button().getAttribute("aria-pressed") !== "true") return;
+    const response = await fetch(timeline().dataset.news);
+    if (!response.ok) return; // the next one may succeed
+    const { seq, status } = await response.json();
+    const before = timeline().dataset;
+    if (seq !== Number(before.seq) || (status ?? "") !== before.status) await takeNews(seq - Number(before.seq), onNews);
+  }, SECONDS * 1000);
+}
+
+async function takeNews(count, onNews) {
+  const address = new URL(location.href);
+  address.searchParams.set("page", "last");
+  const response = await fetch(address);
+  if (!response.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  keepOpen(page);
+  const follows = button().getAttribute("aria-pressed");
+  const badge = document.getElementById("integrity");
+  for (const id of PARTS) {
+    const fresh = page.getElementById(id);
+    if (fresh) document.getElementById(id)?.replaceWith(document.adoptNode(fresh));
+  }
+  document.getElementById("integrity").replaceWith(badge);
+  button().setAttribute("aria-pressed", follows);
+  const told = document.querySelector("[data-followed]");
+  told.textContent = told.dataset.words.replace("{count}", count);
+  onNews();
+}
+
+/** Open and fold what the reader has opened and folded. */
+function keepOpen(page) {
+  for (const details of document.querySelectorAll("details[id]")) {
+    const fresh = page.getElementById(details.id);
+    if (fresh) fresh.open = details.open;
+  }
+}
