@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Self
@@ -23,6 +23,34 @@ class CallEnd:
     call: types.FunctionCall
     response: Mapping[str, Any]
     seconds: float
+
+
+@dataclass
+class ModelCall:
+    """A model call of a step, as it was made.
+
+    Attributes:
+        event_id: id of the event that a whole answer becomes.
+        last_seq: number of the last event that the contents were built from.
+        this_turn_only: True when the contents begin with the latest message to the agent.
+        derived: the contents as the log gives them, with the files that they refer to.
+        contents: the contents that were sent; objects of `derived` where nothing was changed.
+        failed_attempts: errors of attempts that others followed.
+        first_word_seconds: time to the first part of the answer; None before it.
+    """
+
+    event_id: str
+    agent: str
+    branch: str | None
+    last_seq: int
+    this_turn_only: bool
+    derived: Sequence[types.Content]
+    contents: Sequence[types.Content]
+    model: str | None
+    config: types.GenerateContentConfig
+    started_at: float
+    failed_attempts: Sequence[str] = ()
+    first_word_seconds: float | None = None
 
 
 class StreamingMode(Enum):
@@ -86,6 +114,8 @@ class RunConfig(_IgnoredSettings):
             person has not ended.
         on_tool_error: Callback with the exception of each tool that raises, by the id of its call and the tool's name,
             also when a hook answers the call in its place. It must not raise.
+        on_model_call: Callback at the start of each model call. The call is complete, with its times, when its event is
+            committed. Calls of agents that run as tools are not reported: their events are not stored either.
         custom_metadata: Metadata added to every event of the invocation.
         model_input_context: Contents sent to the model before the user's message, and stored nowhere.
         http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
@@ -103,6 +133,7 @@ class RunConfig(_IgnoredSettings):
     records_failure: bool = True
     on_call_end: Callable[[CallEnd], None] | None = None
     on_tool_error: Callable[[str, str, Exception], None] | None = None
+    on_model_call: Callable[[ModelCall], None] | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
     model_input_context: list[types.Content] | None = None
@@ -120,6 +151,7 @@ class RunConfig(_IgnoredSettings):
                 "llm_calls_before": 0,
                 "on_call_end": None,
                 "on_tool_error": None,
+                "on_model_call": None,
             }
         )
 

@@ -46,7 +46,7 @@ def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltCont
     """
     session, events = ctx.session, ctx.session.events
     if agent.include_contents == "none":
-        contents = contents_of(current_turn(events, agent.name, ctx.branch), agent.name, ctx.branch)
+        contents = derive_contents(events, agent.name, ctx.branch, this_turn_only=True)
         return BuiltContents(contents, positions_of_files(contents))
     start = trailing_start(events, ctx.invocation_id)
     key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
@@ -65,6 +65,15 @@ def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltCont
     later = contents_of(tail, agent.name, ctx.branch)
     later_with_files = positions_of_files(later, len(prefix.contents))
     return BuiltContents(prefix.contents + later, prefix.with_files + later_with_files)
+
+
+def derive_contents(
+    events: Sequence[Event], agent_name: str, branch: str | None, *, this_turn_only: bool
+) -> list[types.Content]:
+    """Return the contents of a session's events as the agent sees them, without the cache and without files."""
+    if this_turn_only:
+        events = current_turn(events, agent_name, branch)
+    return contents_of(events, agent_name, branch)
 
 
 def contents_of(

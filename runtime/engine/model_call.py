@@ -21,14 +21,16 @@ from runtime.engine.build_events import (
 )
 from runtime.engine.code_execution import parts_with_code
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.engine.request import BuiltRequest
 from runtime.errors import ModelError
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
+from runtime.models.failed_attempts import collect_failed_attempts
 from runtime.models.llm_request import DeclaredTool, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.rate_limit import ask
-from runtime.run_config import StreamingMode
+from runtime.run_config import ModelCall, StreamingMode
 
 _TEXT_FIELDS = frozenset({"content", "partial"})
 
@@ -77,15 +79,15 @@ class _EventDraft:
 
 
 async def stream_model_events(
-    agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm, request: LlmRequest
+    agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[Event, None]:
     """Yield the model's responses as events: partial events, then the whole event with the same id."""
-    draft = _EventDraft(Context(ctx))
+    draft, request = _EventDraft(Context(ctx)), built.request
     answer = await hooks.before_model(agent, draft.context, request)
     if answer is not None:
         yield _build_event(ctx, _post_processed(agent, draft.context, answer), request, draft)
         return
-    async with aclosing(_model_responses(agent, draft, model, request)) as responses:
+    async with aclosing(_model_responses(agent, draft, model, built)) as responses:
         async for response in responses:
             response = await hooks.after_model(agent, draft.context, response)
             event = _build_event(ctx, _post_processed(agent, draft.context, response), request, draft)
@@ -95,15 +97,18 @@ async def stream_model_events(
 
 
 async def _model_responses(
-    agent: LlmAgentProtocol, draft: _EventDraft, model: BaseLlm, request: LlmRequest
+    agent: LlmAgentProtocol, draft: _EventDraft, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[LlmResponse, None]:
     """Yield the model's responses; an error is replaced by a callback's response or an error response (contract E7)."""
-    run_config = draft.context.run_config
+    run_config, request = draft.context.run_config, built.request
     draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
     streaming = run_config.streaming_mode is StreamingMode.SSE
+    call = _report_call(agent, draft, built)
     try:
         async with aclosing(ask(model, request, streaming)) as responses:
             async for response in responses:
+                if call and call.first_word_seconds is None:
+                    call.first_word_seconds = _platform.now() - call.started_at
                 yield response
     except Exception as error:
         replacement = await hooks.on_model_error(agent, draft.context, request, error)
@@ -113,6 +118,29 @@ async def _model_responses(
             yield error_response(error)
         else:
             raise
+
+
+def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltRequest) -> ModelCall | None:
+    """Tell the caller of the run about the call that begins; None when it does not ask for that."""
+    invocation, request = draft.context.invocation, built.request
+    on_model_call = invocation.run_config.on_model_call
+    if on_model_call is None:
+        return None
+    call = ModelCall(
+        event_id=draft.event_id,
+        agent=agent.name,
+        branch=invocation.branch,
+        last_seq=built.last_seq,
+        this_turn_only=agent.include_contents == "none",
+        derived=built.derived,
+        contents=request.contents,
+        model=request.model,
+        config=request.config,
+        started_at=_platform.now(),
+        failed_attempts=collect_failed_attempts(),
+    )
+    on_model_call(call)
+    return call
 
 
 def _build_event(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.artifacts.file_types import is_text
-from runtime.context import InvocationContext, owner_of
 
 MOST_BYTES = 14_000_000
 """Bytes of the files of a request: models refuse more than about 20 MB, and base64 adds a third."""
@@ -26,7 +27,10 @@ def positions_of_files(contents: Sequence[types.Content], first: int = 0) -> lis
 
 
 async def load_references(
-    ctx: InvocationContext, contents: Sequence[types.Content], with_files: Sequence[int]
+    service: BaseArtifactService | None,
+    owner: Owner,
+    contents: Sequence[types.Content],
+    with_files: Sequence[int],
 ) -> list[types.Content]:
     """Return the contents with the referenced artifacts in place of the references.
 
@@ -37,7 +41,7 @@ async def load_references(
     Args:
         with_files: `positions_of_files` of the contents.
     """
-    loader = _Loader(ctx)
+    loader = _Loader(service, owner)
     loaded = list(contents)
     for position in reversed(with_files):
         loaded[position] = await loader.load(contents[position])
@@ -47,9 +51,9 @@ async def load_references(
 class _Loader:
     """Loads the files of one request until they have `MOST_BYTES`."""
 
-    def __init__(self, ctx: InvocationContext) -> None:
-        self._service = ctx.artifact_service
-        self._owner = owner_of(ctx.session)
+    def __init__(self, service: BaseArtifactService | None, owner: Owner) -> None:
+        self._service = service
+        self._owner = owner
         self._bytes_left = MOST_BYTES
 
     async def load(self, content: types.Content) -> types.Content:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from runtime import types
-from runtime.context import Context, InvocationContext, ReadonlyContext
+from runtime.context import Context, InvocationContext, ReadonlyContext, owner_of
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
@@ -18,7 +20,20 @@ from runtime.tools.set_model_response_tool import SetModelResponseTool
 AGENT_LABEL = "adk_agent_name"
 
 
-async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm) -> LlmRequest:
+class BuiltRequest(NamedTuple):
+    """A request, and what its contents were built from.
+
+    Attributes:
+        derived: the contents as the log gives them, with their files, before anything was added.
+        last_seq: number of the last event that they were built from.
+    """
+
+    request: LlmRequest
+    derived: list[types.Content]
+    last_seq: int
+
+
+async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm) -> BuiltRequest:
     """Return a new request with configuration, instructions, contents and tools.
 
     Later changes come only from public extension points: each tool's `process_llm_request` in the order of
@@ -27,7 +42,8 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     tools = await resolve_tools(agent, ctx)
     contents, with_files = build_contents(agent, ctx)
     position = _position_of_input_context(contents, ctx)  # Loaded files make the message another one.
-    loaded = await load_references(ctx, contents, with_files)
+    last_seq = ctx.session.last_seq or len(ctx.session.events)
+    loaded = await load_references(ctx.artifact_service, owner_of(ctx.session), contents, with_files)
     request = LlmRequest(
         model=model.model,
         contents=[*loaded[:position], *_input_context(ctx.run_config), *loaded[position:]],
@@ -45,7 +61,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     for tool in [*tools, *_require_output_schema(agent, model, request, has_tools=bool(tools))]:
         await tool.process_llm_request(tool_context=Context(ctx), llm_request=request)
     request.contents = instructions.insert_into(request.contents)
-    return request
+    return BuiltRequest(request, loaded, last_seq)
 
 
 def callable_tools(request: LlmRequest) -> dict[str, BaseTool]:

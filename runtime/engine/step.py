@@ -124,7 +124,7 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             step.next = Transfer(actions.transfer_to_agent) if actions.transfer_to_agent else Stop()
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
-            request = await build_request(step.agent, step.ctx, step.agent.canonical_model)
+            request = (await build_request(step.agent, step.ctx, step.agent.canonical_model)).request
             async with aclosing(run_calls(step, calls, callable_tools(request))) as events:
                 async for event in events:
                     yield event
@@ -134,8 +134,8 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
     """Call the model once and run the function calls it asks for."""
     agent, ctx = step.agent, step.ctx
     model = agent.canonical_model
-    request = await build_request(agent, ctx, model)
-    async with aclosing(stream_model_events(agent, ctx, model, request)) as events:
+    built = await build_request(agent, ctx, model)
+    async with aclosing(stream_model_events(agent, ctx, model, built)) as events:
         async for event in events:
             if event.partial:
                 yield event
@@ -145,7 +145,7 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
             step.next = Stop() if event.is_final_response() or event.error_code else CallModel()
             calls = event.get_function_calls()
             if calls and not event.error_code:
-                async with aclosing(run_calls(step, calls, callable_tools(request))) as answers:
+                async with aclosing(run_calls(step, calls, callable_tools(built.request))) as answers:
                     async for answer in answers:
                         yield answer
             if code is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime.errors import ConfigurationError, ModelError
 from runtime.models.base_llm import BaseLlm
+from runtime.models.failed_attempts import note_failed_attempt
 from runtime.models.llm_group import LlmGroup, as_models, ask_one
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
@@ -47,6 +48,7 @@ class FallbackLlm(LlmGroup):
             except ModelError as error:
                 if has_begun:
                     raise
+                note_failed_attempt(error)
                 logger.warning("Model %r failed; the next one is asked: %s", model.model, error)
         async with aclosing(ask_one(last, llm_request, stream)) as responses:
             async for response in responses:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from runtime import types
+from runtime.models.failed_attempts import note_failed_attempt
 from runtime.models.failures import CallFailure, FailureReader
 
 T = TypeVar("T")
@@ -71,5 +72,6 @@ async def with_retries(
             delay = policy.delay(attempts_made, failure)
             if delay is None:
                 raise failure.error from exception
+            note_failed_attempt(failure.error)
             logger.warning("Model call failed; next attempt in %.1f s: %s", delay, failure.error)
         await asyncio.sleep(delay)

@@ -76,7 +76,7 @@ def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQueryS
         stored_before=Case(
             When(is_whole=True, then=_as_text("before")), default=None, output_field=TextField()
         ),
-    ).defer("body", "before", "text", "hash")
+    ).defer("body", "before", "text", "hash", "model_call")
 
 
 def _as_text(column: str) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from sessions_app.data_protection.personal_data import (
 )
 from sessions_app.errors import NotFoundError
 from sessions_app.masking import mask_keys
-from sessions_app.models import Artifact, Event, Session, UserState
+from sessions_app.models import Artifact, Event, RequestText, Session, SessionText, UserState
 
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
@@ -99,6 +100,20 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
     for kind, fields in FIELDS.items():
         rows = rows_of_sessions(kind, sessions).order_by("pk")
         archive.write_list(f"{kind}.json", map(mask_keys, rows.values(*fields).iterator(ROWS_PER_QUERY)))
+    _write_model_calls(archive, sessions)
+
+
+def _write_model_calls(archive: Archive, sessions: QuerySet[Session]) -> None:
+    """Write the records of the model requests, and the texts that they refer to."""
+    recorded = Event.objects.filter(session__in=sessions.values("pk"), model_call__isnull=False)
+    calls = recorded.order_by("session", "seq").values("session_id", "seq", "model_call")
+    archive.write_list("model_calls.json", calls.iterator(ROWS_PER_QUERY))
+    needed = SessionText.objects.filter(session__in=sessions.values("pk")).values("text_id")
+    texts = RequestText.objects.filter(pk__in=needed).order_by("pk").values_list("pk", "text")
+    listed = (
+        {"id": pk.hex, "value": mask_keys(json.loads(text))} for pk, text in texts.iterator(ROWS_PER_QUERY)
+    )
+    archive.write_list("request_texts.json", listed)
 
 
 def session_head(session: Session) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import Act
 from sessions_app.db.call_errors import INSERT_ERRORS, StagedError, errors_parameter
 from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.db.recorded_call import INSERT_TEXTS, RecordedCall, texts_parameters
 from sessions_app.db.session_acts import act_parameter, insert_act
 from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
 from sessions_app.statuses import JobStatus, sql_list
@@ -45,6 +46,7 @@ class Append:
     lease_token: int | None
     delta: ScopedState
     jobs: Sequence[StagedJob] = ()
+    model_call: RecordedCall | None = None
     act: Act | None = None
     errors: Sequence[StagedError] = ()
 
@@ -76,18 +78,27 @@ async def append(event: Append) -> Committed | None:
         "user_delta": Jsonb(delta.user),
         "app_delta": Jsonb(delta.app),
         "jobs": jobs_parameter(event.jobs),
+        "model_call": event.model_call.body if event.model_call else None,
+        **texts_parameters(event.model_call),
         "act": act_parameter(event.act) if event.act else None,
     }
     if event.errors:
         params["errors"] = errors_parameter(event.errors)
-    changes_state = bool(delta.session or delta.user or delta.app)
-    statement = _append_statement(changes_state, bool(event.jobs), event.act is not None, bool(event.errors))
+    statement = _append_statement(
+        changes_state=bool(delta.session or delta.user or delta.app),
+        creates_jobs=bool(event.jobs),
+        is_recorded=event.act is not None,
+        has_errors=bool(event.errors),
+        has_texts=event.model_call is not None and bool(event.model_call.texts),
+    )
     row = await fetch_one(statement, params)
     return Committed(*row) if row else None
 
 
-@lru_cache(maxsize=16)
-def _append_statement(changes_state: bool, creates_jobs: bool, is_recorded: bool, has_errors: bool) -> str:
+@lru_cache(maxsize=32)
+def _append_statement(
+    *, changes_state: bool, creates_jobs: bool, is_recorded: bool, has_errors: bool, has_texts: bool
+) -> str:
     """Return the statement of an append, with only the parts that the event needs."""
     if changes_state:
         parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
@@ -99,6 +110,8 @@ def _append_statement(changes_state: bool, creates_jobs: bool, is_recorded: bool
         parts.append(f"act AS ({insert_act('s', 'source.last_seq')})")
     if has_errors:
         parts.append(INSERT_ERRORS)
+    if has_texts:
+        parts.append(INSERT_TEXTS)
     insert = _INSERT_EVENT_WITH_BEFORE if changes_state else _INSERT_EVENT
     return f"WITH {', '.join(parts)} {insert}"
 
@@ -161,14 +174,14 @@ _BEFORE = """
     || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
 
 _INSERT_EVENT = """
-INSERT INTO sessions_app_event (session_id, seq, body, hash)
-SELECT s.id, s.last_seq, s.body, s.log_hash FROM s
+INSERT INTO sessions_app_event (session_id, seq, body, hash, model_call)
+SELECT s.id, s.last_seq, s.body, s.log_hash, %(model_call)s::jsonb FROM s
 RETURNING session_id, seq"""
 
 # OFFSET 0 keeps PostgreSQL from computing `before` once more for the hash.
 _INSERT_EVENT_WITH_BEFORE = f"""
-INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
-SELECT s.id, s.last_seq, s.body, b.before, adk_event_hash(s.log_hash, b.before)
+INSERT INTO sessions_app_event (session_id, seq, body, before, hash, model_call)
+SELECT s.id, s.last_seq, s.body, b.before, adk_event_hash(s.log_hash, b.before), %(model_call)s::jsonb
 FROM s, LATERAL (SELECT {_BEFORE} AS before OFFSET 0) b
 RETURNING session_id, seq"""  # noqa: S608
 

@@ -52,6 +52,7 @@ from sessions_app.models import InvocationStatus
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.credential_service import DjangoCredentialService
 from sessions_app.services.memory_service import DjangoMemoryService
+from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 from sessions_app.toolset_use import using
 
@@ -78,6 +79,7 @@ class Execution:
         self._hub = hub
         self._call_errors = CallErrors()
         self._may_resume = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
+        self._model_call_log = ModelCallLog(claim.session_id, hides_failures=self._may_resume)
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token,
             on_commit=self._publish,
@@ -85,6 +87,7 @@ class Execution:
             staged_errors=self._call_errors.take,
             preloaded=claim.preloaded,
             view=self._without_failures if self._may_resume else None,
+            model_calls=self._model_call_log,
         )
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
@@ -170,6 +173,7 @@ class Execution:
             llm_calls_before=self._model_calls,
             on_call_end=self._publish_call_end,
             on_tool_error=self._call_errors.note,
+            on_model_call=self._model_call_log.note,
             records_failure=False,  # The ending of the invocation does, with a sentence of the site.
             custom_metadata=marks_of(claim),
         )

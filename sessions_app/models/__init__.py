@@ -18,6 +18,7 @@ from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.remit import Remit
+from sessions_app.models.request_text import RequestText, SessionText
 from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
@@ -54,11 +55,13 @@ __all__ = [
     "Rating",
     "Remit",
     "RequestKind",
+    "RequestText",
     "SavedCredential",
     "ScheduledTask",
     "Session",
     "SessionAct",
     "SessionFigures",
+    "SessionText",
     "ShareLink",
     "StaffAct",
     "Tombstone",

@@ -84,6 +84,7 @@ class Event(models.Model):
         body: the event's JSON as the ADK API has it (camelCase); PostgreSQL derives the generated columns from it.
         before: values of the state delta's keys, with their prefixes, before the delta was applied; new keys are
             absent.
+        model_call: of the event of a model's answer, what the log does not tell of the call: see `docs/traces.md`.
         hash: hash over the session's chain at this event, and `before`; null when the append statement did not write
             the row.
     """
@@ -92,6 +93,7 @@ class Event(models.Model):
     seq = models.BigIntegerField()
     body = models.JSONField()
     before = models.JSONField(null=True)
+    model_call = models.JSONField(null=True)
     hash = models.BinaryField(null=True)
     event_id = models.GeneratedField(
         expression=_text("id"), output_field=models.TextField(null=True), db_persist=True

@@ -27,6 +27,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.erasing import delete_session_row
 from sessions_app.services.history_cache import History, SessionName, cache
+from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
 KEY_LENGTH = 255
@@ -57,6 +58,7 @@ class DjangoSessionService(BaseSessionService):
         preloaded: the session's row and state, read just before; the first load does not read them again if the cached
             history reaches as far.
         view: filters the events of a loaded session.
+        model_calls: the model calls to store with the events that answer them.
         act: the act that each appended event is the result of.
         staged_errors: returns the exceptions of tools that are stored with an event.
     """
@@ -71,6 +73,7 @@ class DjangoSessionService(BaseSessionService):
         view: Callable[[list[Event]], list[Event]] | None = None,
         act: Act | None = None,
         staged_errors: StagedErrors | None = None,
+        model_calls: ModelCallLog | None = None,
     ) -> None:
         self._lease_token = lease_token
         self._on_commit = on_commit
@@ -79,6 +82,7 @@ class DjangoSessionService(BaseSessionService):
         self._view = view
         self._act = act
         self._staged_errors = staged_errors
+        self._model_calls = model_calls
 
     async def create_session(
         self,
@@ -180,10 +184,13 @@ class DjangoSessionService(BaseSessionService):
             jobs=self._staged_jobs(event) if self._staged_jobs else (),
             act=self._act,
             errors=self._staged_errors(event) if self._staged_errors else (),
+            model_call=self._model_calls.take(event) if self._model_calls else None,
         )
         committed = await event_log.append(append)
         if committed is None:
             raise await self._refusal(session)
+        if self._model_calls and append.model_call:
+            self._model_calls.stored(append.model_call)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # Cache a copy: later changes of the writer's event object are not in the log.

@@ -10,7 +10,7 @@ import uvloop
 
 from tests.benchmarks.servers import bench_site
 
-NAMES = ("appends", "turns", "requests", "cancel", "streaming", "jobs", "growth", "memory")
+NAMES = ("appends", "turns", "traces", "requests", "cancel", "streaming", "jobs", "growth", "memory")
 
 
 def main(names: tuple[str, ...]) -> None:

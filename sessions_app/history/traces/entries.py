@@ -38,6 +38,22 @@ class CallEntry:
 
 
 @dataclass(frozen=True)
+class RecordedTimes:
+    """Times of a model call, as they were recorded.
+
+    Attributes:
+        at: the start, in seconds since the epoch.
+        first_word: seconds from the start to the first word; None without an answer.
+        model: the model as it was asked for.
+    """
+
+    at: float
+    first_word: float | None = None
+    failed_attempts: int = 0
+    model: str = ""
+
+
+@dataclass(frozen=True)
 class TraceEntry:
     """One event.
 
@@ -47,6 +63,7 @@ class TraceEntry:
         answers: ids of the calls that the event answers.
         call_seconds: durations of these calls, as far as they were measured.
         pending: ids of the calls that are answered later.
+        recorded: times of the model call that ended with the event; None when they were not recorded.
     """
 
     seq: int
@@ -62,6 +79,7 @@ class TraceEntry:
     answers: frozenset[str] = frozenset()
     call_seconds: Mapping[str, float] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
+    recorded: RecordedTimes | None = None
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], at: float) -> Self:
@@ -81,11 +99,14 @@ class TraceEntry:
             answers=frozenset(facts["answers"] or ()),
             call_seconds=facts["seconds"] or {},
             pending=frozenset(facts["pending"] or ()),
+            recorded=RecordedTimes(**facts["recorded"]) if facts["recorded"] else None,
         )
 
     @property
     def is_model_response(self) -> bool:
         """True when a model call ended with this event."""
+        if self.recorded:
+            return True
         if self.author == "user" or self.answers:
             return False
         if self.usage or self.model:
@@ -148,6 +169,12 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'interrupted', body @> '{{"interrupted": true}}',
         {_numbers("usage", "usageMetadata")},
         {_numbers("seconds", f"customMetadata,{SECONDS_KEY}")},
+        'recorded', CASE WHEN jsonb_typeof(model_call -> 'at') = 'number' THEN jsonb_build_object(
+            'at', model_call -> 'at',
+            'first_word', model_call -> 'first_word',
+            'failed_attempts', coalesce(model_call -> 'failed_attempts', '0'),
+            'model', coalesce(left(model_call ->> 'model', {_NAME_LENGTH}), '')
+        ) END,
         'pending', jsonb_path_query_array(body, '$.longRunningToolIds[*] ? (@.type() == "string")'),
         'answers', to_jsonb(array_remove(({_ANSWERS}), NULL)),
         'calls', (

@@ -188,14 +188,17 @@ class _Walk:
 
 
 def _model_span(entry: TraceEntry, start: float) -> Span:
+    recorded = entry.recorded
     return Span(
         SpanKind.MODEL,
-        entry.model,
-        start,
+        entry.model or (recorded.model if recorded else ""),
+        recorded.at if recorded else start,
         entry.at,
         entry.seq,
         agent=entry.author,
-        is_estimated=True,
+        is_estimated=recorded is None,
         usage=entry.usage,
+        first_word=recorded.first_word if recorded else None,
+        failed_attempts=recorded.failed_attempts if recorded else 0,
         error=entry.error,
     )

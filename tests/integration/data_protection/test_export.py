@@ -7,6 +7,7 @@ import json
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 from zipfile import ZipFile
 
 import pytest
@@ -22,9 +23,11 @@ from sessions_app.models import (
     Artifact,
     Failure,
     LegalHold,
+    RequestText,
     SavedCredential,
     Session,
     SessionFigures,
+    SessionText,
 )
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.data_protection.people import person_with_rows
@@ -138,6 +141,26 @@ def test_an_export_overwrites_nothing(session: Session, tmp_path: Path) -> None:
         call_command("adk_export", "--session", str(session.pk), str(tmp_path))
 
 
+def test_the_records_of_model_requests_and_their_texts_are_exported(session: Session, tmp_path: Path) -> None:
+    event = append_event(session, {"text": "Hello"})
+    event.model_call = {"system": "0" * 31 + "1", "seq": 0}
+    event.pk = None
+    event.seq, session.last_seq = 2, 2
+    event.save()
+    session.save()
+    for pk, of_session in ((1, True), (2, False)):
+        RequestText.objects.create(pk=UUID(int=pk), text='{"apiKey":"s3cret","text":"Be kind."}')
+        if of_session:
+            SessionText.objects.create(session=session, text_id=UUID(int=pk))
+    export_session(session.pk, tmp_path / "out")
+    assert read(tmp_path / "out", "model_calls.json") == [
+        {"session_id": str(session.pk), "seq": 2, "model_call": event.model_call}
+    ]
+    (text,) = read(tmp_path / "out", "request_texts.json")
+    assert text["id"] == "0" * 31 + "1"
+    assert text["value"] == {"apiKey": "[masked]", "text": "Be kind."}
+
+
 def test_the_memory_of_an_export_does_not_grow_with_the_session(session: Session, tmp_path: Path) -> None:
     peaks = []
     for events in (2_000, 20_000):
@@ -166,7 +189,8 @@ def test_every_table_of_a_session_is_counted_and_exported_or_left_out_on_purpose
     of_session = {
         relation.related_model for relation in Session._meta.related_objects if relation.related_model
     }
-    derived = {AnswerRequest, SessionFigures, Failure}  # from events
+    exported_with_events = {SessionText}
+    derived = {AnswerRequest, SessionFigures, Failure} | exported_with_events
     assert of_session == {*ROWS_OF_SESSION.values(), LegalHold} | derived
     written_otherwise = {"events", "artifacts"}
     kept_for_staff = {"call_errors"}

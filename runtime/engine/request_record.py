@@ -1,0 +1,211 @@
+"""Record of a model request: what cannot be derived from the log, and the way back to the request (contract M6).
+
+A request is mostly history, which the log has. Its record names the last event, the agent and the branch, refers by
+hash to the texts that repeat (instructions, declarations of tools, configuration), and says which contents are those of
+the log. Contents that tools, plugins and callbacks have added or changed are texts, too, without large files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import is_
+from typing import Any
+
+from pydantic import BaseModel
+
+from runtime import types
+from runtime.engine.contents import derive_contents
+from runtime.events.event import Event
+from runtime.models.json_schema import json_schema_of
+from runtime.run_config import ModelCall
+
+Json = Any
+Record = dict[str, Json]
+LARGEST_FILE = 100_000
+"""Characters of base64 of the largest file that a record keeps."""
+_APART = {"system_instruction", "tools", "response_schema", "http_options"}
+"""Fields of the configuration with a place of their own, and the options of the connection, which hold secrets."""
+
+
+@dataclass(frozen=True)
+class RebuiltRequest:
+    """A model request, as JSON values.
+
+    Attributes:
+        contents: the contents; None in the place of one whose text is gone.
+    """
+
+    model: str | None
+    system_instruction: Json
+    tools: Json
+    config: Json
+    contents: list[Json]
+
+
+def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
+    """Return the record of a request as JSON, and the texts that it refers to by hash."""
+    texts: dict[str, str] = {}
+
+    def keep(value: Json) -> str:
+        text = _as_text(value)
+        name = hashlib.sha256(text.encode()).hexdigest()[:32]
+        texts[name] = text
+        return name
+
+    record: Record = {"agent": call.agent, "seq": call.last_seq, "model": call.model}
+    if call.branch:
+        record["branch"] = call.branch
+    if call.this_turn_only:
+        record["this_turn_only"] = True
+    for name, value in _parts_of_config(call.config).items():
+        if value:
+            record[name] = keep(value)
+    if pieces := _pieces(call.contents, call.derived, lambda content: keep(_without_large_files(content))):
+        record["contents"] = pieces
+    return record, texts
+
+
+def derive(record: Record, events: Sequence[Event]) -> list[types.Content]:
+    """Return the contents that the log gives for a request, without the files that they refer to.
+
+    Args:
+        events: the session's events up to the record's `seq`, at least from its latest full summary on.
+    """
+    turn_only = bool(record.get("this_turn_only"))
+    return derive_contents(events, record["agent"], record.get("branch"), this_turn_only=turn_only)
+
+
+def rebuild(record: Record, derived: Sequence[types.Content], texts: Mapping[str, str]) -> RebuiltRequest:
+    """Return the request of a record.
+
+    Args:
+        derived: the contents that `derive` returns, with their files.
+        texts: texts by hash; what refers to a missing one is None.
+    """
+
+    def text(name: Json) -> Json:
+        found = texts.get(name) if name else None
+        return None if found is None else json.loads(found)
+
+    contents: list[Json] = []
+    for piece in record.get("contents", [[0, len(derived)]]):
+        if isinstance(piece, str):
+            contents.append(text(piece))
+        else:
+            contents += [as_json(content) for content in derived[piece[0] : piece[1]]]
+    return RebuiltRequest(
+        model=record.get("model"),
+        system_instruction=text(record.get("system")),
+        tools=text(record.get("tools")),
+        config=text(record.get("config")),
+        contents=contents,
+    )
+
+
+def request_as_json(
+    model: str | None, config: types.GenerateContentConfig, contents: Sequence[types.Content]
+) -> RebuiltRequest:
+    """Return a request as `rebuild` returns it, from the request itself."""
+    parts = _parts_of_config(config)
+    return RebuiltRequest(
+        model=model,
+        system_instruction=parts["system"] or None,
+        tools=parts["tools"] or None,
+        config=parts["config"] or None,
+        contents=[as_json(content) for content in contents],
+    )
+
+
+def as_json(value: object) -> Json:
+    """Return a value of a request as JSON values; what JSON cannot hold is named."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True, fallback=repr, warnings=False)
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return value if isinstance(value, str | int | float | dict | None) else repr(value)
+
+
+def _without_large_files(content: types.Content) -> Json:
+    """Return the content as JSON, with the hash of a large file in the place of its bytes: artifacts have these."""
+    value = as_json(content)
+    for part in value.get("parts") or []:
+        blob = part.get("inlineData") or {}
+        if len(data := blob.get("data") or "") > LARGEST_FILE:
+            digest = hashlib.sha256(urlsafe_b64decode(data)).hexdigest()
+            part["inlineData"] = {"mimeType": blob.get("mimeType"), "sha256": digest}
+    return value
+
+
+def _parts_of_config(config: types.GenerateContentConfig) -> dict[str, Json]:
+    rest = config.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude=_APART, fallback=repr, warnings=False
+    )
+    if config.response_schema is not None:
+        rest["responseSchema"] = json_schema_of(config.response_schema)
+    return {
+        "system": as_json(config.system_instruction),
+        "tools": as_json(config.tools),
+        "config": rest,
+    }
+
+
+def _pieces(
+    sent: Sequence[types.Content], derived: Sequence[types.Content], keep: Callable[[types.Content], str]
+) -> list[Json] | None:
+    """Return the sent contents as ranges of the derived ones and as texts; None when they are the derived ones."""
+    # Fast path: without hooks and additions a long history is the same objects.
+    if len(sent) == len(derived) and all(map(is_, sent, derived)):
+        return None
+    places = _places(sent, derived)
+    if places == list(range(len(derived))):
+        return None
+    pieces: list[Json] = []
+    numbered = enumerate(places)
+    # Neighbours that are neighbours in the log have the same difference between both places.
+    for difference, group in groupby(numbered, lambda item: None if item[1] is None else item[1] - item[0]):
+        items = list(group)
+        if difference is None:
+            pieces += [keep(sent[index]) for index, _place in items]
+        else:
+            first = items[0][0] + difference
+            pieces.append([first, first + len(items)])
+    return pieces
+
+
+def _places(sent: Sequence[types.Content], derived: Sequence[types.Content]) -> list[int | None]:
+    """Return the place of each sent content among the derived ones; None for one that is not among them.
+
+    Contents that hooks might have changed are copies: those at the beginning and at the end are compared.
+    """
+    by_identity = {id(content): place for place, content in enumerate(derived)}
+    places: list[int | None] = [by_identity.get(id(content)) for content in sent]
+    shorter = min(len(sent), len(derived))
+    from_end = len(derived) - len(sent)
+    for index in range(shorter):
+        if places[index] is None and sent[index] != derived[index]:
+            break
+        places[index] = index if places[index] is None else places[index]
+    for index in range(len(sent) - 1, len(sent) - 1 - shorter, -1):
+        if places[index] is None and sent[index] != derived[index + from_end]:
+            break
+        places[index] = index + from_end if places[index] is None else places[index]
+    return places
+
+
+def _as_text(value: Json) -> str:
+    """Return JSON that UTF-8 can hold, with escapes in place of NUL and of lone surrogates."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return text if _is_encodable(text) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

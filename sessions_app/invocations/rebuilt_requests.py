@@ -1,0 +1,131 @@
+"""Model requests of past steps, rebuilt from their records and the log (contract M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pydantic
+from django.db.models import F, Func, IntegerField, TextField
+from django.db.models.functions import Cast
+
+from runtime import types
+from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.engine.referenced_artifacts import load_references, positions_of_files
+from runtime.engine.request_record import RebuiltRequest, Record, derive, rebuild
+from runtime.events.event import Event as RuntimeEvent
+from sessions_app.codec import event_from_json
+from sessions_app.db import threads
+from sessions_app.invocations.closing_events import find_message_event, without_failures
+from sessions_app.models import Event, Invocation, RequestText, Session
+from sessions_app.services.artifact_service import DjangoArtifactService
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Part of the log that a page reads: the newest events, up to a number and a stored size."""
+
+    events: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RebuiltStep:
+    """The request of one step.
+
+    Attributes:
+        is_whole: False when the log was read in part, so that the first contents are missing.
+    """
+
+    request: RebuiltRequest
+    is_whole: bool
+
+
+def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = None) -> RebuiltStep | None:
+    """Return the request that an event answers; None for an event without the record of a model call.
+
+    Args:
+        answer: the event, with its `model_call` and `invocation_id`.
+        bounds: part of the log to read; None reads all of it.
+    """
+    record = answer.model_call
+    if not isinstance(record, dict) or not isinstance(record.get("seq"), int):
+        return None
+    events, is_whole = _events_until(session.pk, record["seq"], bounds)
+    if record.get("hides_failures"):
+        events = _as_another_attempt_saw(session, answer, events)
+    derived = _with_files(session, derive(record, events))
+    return RebuiltStep(rebuild(_of_part(record, derived, is_whole), derived, texts_of([record])), is_whole)
+
+
+def texts_of(records: Sequence[Record]) -> dict[str, str]:
+    """Return the texts that the records refer to, by id, in one query; texts that are gone are absent."""
+    names = {value for record in records for value in _names(record)}
+    found = RequestText.objects.filter(pk__in=names).values_list("pk", "text")
+    return {pk.hex: text for pk, text in found}
+
+
+def _names(record: Mapping[str, Any]) -> list[str]:
+    pieces = [piece for piece in record.get("contents") or () if isinstance(piece, str)]
+    named = [record.get(name) for name in ("system", "tools", "config")]
+    return [name for name in [*pieces, *named] if isinstance(name, str)]
+
+
+def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
+    """Return the events up to a number, oldest first, and True when these are all."""
+    rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
+    first = 1
+    if bounds:
+        size = Func(F("body"), function="pg_column_size", output_field=IntegerField())
+        room, first = bounds.bytes, last + 1
+        for seq, stored in rows.annotate(size=size).values_list("seq", "size")[: bounds.events]:
+            room -= stored
+            if room < 0:
+                break
+            first = seq
+    bodies = rows.filter(seq__gte=first).values_list(Cast("body", TextField()), flat=True)
+    events = [event for body in reversed(bodies) if (event := _readable(body))]
+    return events, first <= 1
+
+
+def _readable(body: str) -> RuntimeEvent | None:
+    try:
+        return event_from_json(body)
+    except pydantic.ValidationError:  # Written by another version, or odd: no model was sent this.
+        return None
+
+
+def _as_another_attempt_saw(
+    session: Session, answer: Event, events: list[RuntimeEvent]
+) -> list[RuntimeEvent]:
+    invocation = Invocation.objects.filter(session=session, invocation_id=answer.invocation_id).first()
+    message = invocation.message if invocation else {}
+    return without_failures(find_message_event(answer.invocation_id or "", message, events), events)
+
+
+def _with_files(session: Session, contents: list[types.Content]) -> list[types.Content]:
+    positions = positions_of_files(contents)
+    if not positions:
+        return contents
+    owner: Owner = {
+        "app_name": session.app_name,
+        "user_id": str(session.user_id),
+        "session_id": session.key,
+    }
+    return threads.run(load_references(DjangoArtifactService(), owner, contents, positions))
+
+
+def _of_part(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
+    """Return the record with places that count from the end of the log, when its beginning was not read."""
+    pieces = record.get("contents")
+    if is_whole or not pieces:
+        return record
+    ends = [piece[1] for piece in pieces if isinstance(piece, list)]
+    missing = max(0, max(ends, default=0) - len(derived))
+    moved = [
+        piece if isinstance(piece, str) else [max(0, piece[0] - missing), max(0, piece[1] - missing)]
+        for piece in pieces
+    ]
+    return {**record, "contents": moved}

@@ -1,0 +1,42 @@
+"""RequestText: a text that model requests repeat, stored once; SessionText: the sessions that need it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class RequestText(models.Model):
+    """An instruction, declarations of tools, a configuration, or a content that is not in the log, as JSON.
+
+    Attributes:
+        id: the first half of the SHA-256 of the text.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return self.id.hex
+
+
+class SessionText(models.Model):
+    """A text that a request of the session refers to. A trigger deletes texts that no session refers to any more.
+
+    Attributes:
+        text_id: id of the `RequestText`. No foreign key: an append must not fail over a text.
+    """
+
+    session = models.ForeignKey(
+        "sessions_app.Session", on_delete=models.CASCADE, related_name="request_texts"
+    )
+    text_id = models.UUIDField(db_index=True)
+
+    class Meta:
+        """A session refers to a text once."""
+
+        constraints = [
+            models.UniqueConstraint(fields=["session", "text_id"], name="session_text_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text_id.hex
