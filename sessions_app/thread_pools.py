@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
 
 from sessions_app.conf import conf
 
@@ -32,9 +33,12 @@ class ThreadPool:
         return ThreadPoolExecutor(getattr(conf(), self._setting), thread_name_prefix=self._name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function in one of the threads."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.executor, partial(function, *args, **kwargs))
+        """Call the function in one of the threads, in the caller's language and time zone.
+
+        asgiref carries these over; a copied context does not, because Django's values belong to one thread.
+        """
+        call = sync_to_async(function, thread_sensitive=False, executor=self.executor)
+        return await call(*args, **kwargs)
 
 
 database_threads = ThreadPool("adk database", "database_threads")

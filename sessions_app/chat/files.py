@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import copy_context
 from http import HTTPStatus
 from uuid import UUID
 
@@ -62,7 +61,7 @@ async def preview(request: HttpRequest, session_id: UUID, filename: str) -> Http
     """Return the preview of a version of a file, the newest without `?version=`, as a part of the page."""
     session = await own_session_or_404(await request.auser(), session_id)
     row = await find_artifact(session, filename, request.GET.get("version", ""))
-    return HttpResponse(await download_threads.run(copy_context().run, _render_preview, session.pk, row))
+    return HttpResponse(await download_threads.run(_render_preview, session.pk, row))
 
 
 async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -71,7 +70,7 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
         Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id
     )
     rows = await fetch_rows(owned.order_by("-pk")[:LISTED_FILES])
-    return HttpResponse(await download_threads.run(copy_context().run, _render_list, session.pk, rows))
+    return HttpResponse(await download_threads.run(_render_list, session.pk, rows))
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:

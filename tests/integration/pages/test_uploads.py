@@ -67,6 +67,18 @@ def test_a_file_is_stored_as_an_artifact_with_its_bytes(browser_of_person: Clien
     assert PersonUsage.objects.get(pk=session.user_id).artifact_bytes == 8
 
 
+def test_the_list_and_a_preview_of_files_are_in_the_language_of_the_reader(
+    browser_of_person: Client, session: Session
+) -> None:
+    add_event(session, "Here it is.")
+    save_artifact(session, "a.csv", b"name,price\nAda,49")
+    german = {"Accept-Language": "de"}
+    listed = browser_of_person.get(files_url(session), headers=german).content.decode()
+    assert "a.csv herunterladen" in listed and "17\xa0Bytes" in listed
+    preview = reverse("chat:preview", args=[session.id, "a.csv"])
+    assert "Herunterladen" in browser_of_person.get(preview, headers=german).content.decode()
+
+
 def test_an_upload_looks_for_its_session_once(browser_of_person: Client, session: Session) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert send(browser_of_person, session, "cat.png", PNG).status_code == 201
