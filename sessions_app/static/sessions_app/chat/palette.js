@@ -25,6 +25,7 @@ const options = make("div", "palette-options");
 let timer = 0;
 let request = 0;
 let lastId = 0;
+let shownQuery = "";
 
 dialog.setAttribute("aria-label", t("Search chats and actions"));
 field.setAttribute("role", "combobox");
@@ -42,7 +43,7 @@ field.addEventListener("input", () => {
 });
 field.addEventListener("keydown", (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === "Enter" && !event.isComposing) selected()?.click();
+  if (event.key === "Enter" && !event.isComposing) choose();
   if (!step) return;
   event.preventDefault();
   const all = [...options.querySelectorAll("[role=option]")];
@@ -71,7 +72,14 @@ export function showShortcuts() {
   if (!dialog.open) dialog.showModal();
 }
 
+// Typing may be ahead of the options.
+async function choose() {
+  if (field.value.trim() !== shownQuery) await fill();
+  if (dialog.open) selected()?.click();
+}
+
 async function fill() {
+  clearTimeout(timer);
   const query = field.value.trim();
   const mine = ++request;
   const actions = allActions().filter(([label]) => label.toLowerCase().includes(query.toLowerCase()));
@@ -81,6 +89,7 @@ async function fill() {
   if (!response?.ok || mine !== request) return;
   const links = [...parse(await response.text()).querySelectorAll(".chat > a")];
   const chats = links.slice(0, 8).map((link) => [link.querySelector(".item-title").textContent, () => location.assign(link.href)]);
+  shownQuery = query;
   if (query) show(chats, actions);
   else show(actions, chats);
 }
