@@ -5,6 +5,7 @@ import { t } from "./language.js";
 export class Uploads {
   #lists = new Map(); // by the name of the slot of the text that they belong to: the draft, or an edited message
   #slot = null;
+  #hadFiles = false;
 
   /** Callback after a file was added, removed or uploaded. */
   onChange = () => {};
@@ -29,6 +30,7 @@ export class Uploads {
   /** Show the files of a text; `files` are those that an edited message has already. */
   open(slot, files = []) {
     this.#slot = slot;
+    this.#hadFiles = files.length > 0; // an empty list is kept then, too
     if (!this.#lists.has(slot.name)) {
       const stored = JSON.parse(slot.storage.get(`files:${slot.name}`) ?? "null");
       this.#lists.set(slot.name, (stored ?? files).map((file) => ({ ...file, state: "ready" })));
@@ -71,7 +73,7 @@ export class Uploads {
   async update() {
     const ready = this.items.filter(({ state }) => state === "ready");
     const stored = ready.map(({ name, version, facts, url, isImage, isSent }) => ({ name, version, facts, url, isImage, isSent }));
-    this.#slot.storage.set(`files:${this.#slot.name}`, stored.length ? JSON.stringify(stored) : "");
+    this.#slot.storage.set(`files:${this.#slot.name}`, stored.length || this.#hadFiles ? JSON.stringify(stored) : "");
     this.region.hidden = this.isEmpty;
     this.onChange();
     if (this.isEmpty) this.region.replaceChildren();
