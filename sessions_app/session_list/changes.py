@@ -9,8 +9,9 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext_noop
 
+from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.codec import storable
+from sessions_app.codec import event_to_show, storable
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, LegalHold, Session, SessionAct
@@ -84,10 +85,18 @@ def take_title_of_first_message(session: Session) -> bool:
     rewinds = find_rewinds(session.pk)
     step = rewinds.path.steps[-1] if rewinds.path.steps else None
     first = session.events.filter(rewinds.in_effect).order_by("seq").first()
-    if step is None or first is None or not first.text or any(first.seq in span for span in step.before):
+    if step is None or first is None or any(first.seq in span for span in step.before):
         return False
+    title = _title_of(first)
     untitled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
-    return bool(untitled.update(title=title_from(first.text), title_source=TitleSource.MESSAGE))
+    return bool(title and untitled.update(title=title, title_source=TitleSource.MESSAGE))
+
+
+def _title_of(message: Event) -> str:
+    """Return the title that a message gives; empty when it has neither a text nor a file."""
+    content = event_to_show(message.body).content
+    references = map(ArtifactReference.of_part, content.parts or [] if content else [])
+    return title_from(message.text or next((file.filename for file in references if file), ""))
 
 
 def title_from(text: str) -> str:

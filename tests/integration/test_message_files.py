@@ -72,6 +72,22 @@ async def test_a_message_may_be_files_alone(person: User, model: ScriptedModel) 
         await use_cases.send_message(person, session.pk, "m2", " ")
 
 
+async def test_a_switch_to_a_message_of_files_alone_gives_its_title_back(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    file = await upload(person, session, "notes.txt")
+    first, _ = await use_cases.send_message(person, session.pk, "m1", "", [file])
+    await worker().wait_until_idle()
+    await use_cases.edit_message(person, session.pk, "m2", "words", first)
+    await worker().wait_until_idle()
+    await session.arefresh_from_db()
+    assert session.title == "words"
+    await use_cases.switch_alternative(person, session.pk, 1)
+    await session.arefresh_from_db()
+    assert session.title == "notes.txt"
+
+
 async def test_a_repeated_message_starts_nothing(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
     file = await upload(person, session, "notes.txt")
