@@ -101,6 +101,7 @@ def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_
     chat: ChatPage, model: Model
 ) -> None:
     turns = [Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three ", "done."], hold_before=[1])]
+    turns.append(Turn(text=["Four."]))
     model.play(*turns)
     talk(chat, "Hello")
     chat.log.get_by_role("button", name="Regenerate the answer").click()
@@ -112,11 +113,13 @@ def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_
     expect(chat.page.get_by_role("alert")).to_contain_text("An answer is being written in this conversation.")
     model.release()
     chat.wait_for_answer("Three done.")
-    chat.wait_until_idle()
+    edit(chat, "More", "Else", answer="Four.")
+    expect(versions_of(chat, "Else")).to_contain_text("Version 2 of 2")
+    expect(chat.box).to_be_focused()  # nothing is left of the refused switch
     turn_to(chat, "Hello", "Previous")
     expect(chat.answers).to_have_text(["One."])
     turn_to(chat, "Hello", "Next")
-    expect(chat.answers).to_have_text(["Two.", "Three done."])
+    expect(chat.answers).to_have_text(["Two.", "Four."])
 
 
 def test_a_version_of_a_message_far_up_comes_back_whole(

@@ -50,6 +50,7 @@ export class Alternatives {
       this.#awaitsMessage = true;
     } else if (this.#awaitsMessage && document.getElementById(`event-${seq}`)?.matches(".person")) {
       this.#awaitsMessage = false;
+      this.#pressed = null; // the server has refused what was pressed before
       await this.#refresh();
     }
   }
