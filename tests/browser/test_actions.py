@@ -62,6 +62,9 @@ def test_only_the_newest_answer_is_written_anew_in_every_tab(
     live = chat.log_entries()
     chat.reload()
     assert chat.log_entries() == live
+    bars = chat.log.locator(".agent > .actions")
+    expect(bars.first).to_have_css("opacity", "0")  # until the answer is pointed at
+    expect(bars.last).to_have_css("opacity", "1")
 
 
 def test_a_rating_with_a_comment_survives_a_reload_and_staff_see_it(

@@ -87,6 +87,14 @@ def choose(page: Page, field: str, value: str) -> None:
     page.wait_for_load_state()
 
 
+VALUE_DISTANCE = """() => {
+    const [label, value] = document.querySelector(".question .args").children;
+    const [first, second] = [label, value].map((part) => part.getBoundingClientRect());
+    return Math.max(second.left - first.right, first.left - second.right);
+}"""
+"""Space between an argument's label and its value, whichever direction the page has."""
+
+
 def play(model: Model) -> None:
     """Script a tool and a job that asks something, then an approval."""
     model.play(
@@ -132,6 +140,8 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     phone.wait_for_answer("As you wish.")
     expect(page.locator(".job-status")).to_have_text(words.cancelled)
     say(phone, "Refund 1001")
+    expect(page.locator(".question .args")).to_be_visible()
+    assert page.evaluate(VALUE_DISTANCE) < 40
     page.locator(".question").get_by_role("button", name=words.approve).click()
     phone.wait_for_answer("The money is on its way.")
     expect(page.locator(".verdict")).to_contain_text(words.approved)

@@ -166,6 +166,17 @@ def test_a_call_is_allowed_for_the_chat_and_the_allowance_withdrawn_with_the_key
     expect(chat.log.get_by_role("region", name="Approval: Pay 3 euros")).to_be_visible()
 
 
+def test_approvals_of_one_turn_stand_apart(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(calls=[Call(name="pay", args={"amount": amount}) for amount in (1, 2)]))
+    chat.send("Pay both")
+    first, second = (
+        chat.log.get_by_role("region", name=f"Approval: Pay {amount} euros") for amount in (1, 2)
+    )
+    expect(second).to_be_visible()
+    boxes = first.bounding_box(), second.bounding_box()
+    assert boxes[0] and boxes[1] and boxes[1]["y"] - boxes[0]["y"] - boxes[0]["height"] >= 10
+
+
 def test_the_fields_of_a_confirmation_are_filled_in_with_the_keyboard(chat: ChatPage, model: Model) -> None:
     play(model, Call(name="take_leave", args={"days": 3}), then="Enjoy.")
     chat.send("Leave, please")

@@ -256,6 +256,7 @@ def test_a_hit_shows_its_place(browser_of_person: Client, person: User) -> None:
 def test_a_text_that_was_rewound_is_not_found(browser_of_person: Client, session: Session) -> None:
     add_event(session, "a green bulb", invocationId="e-1")
     assert listed(browser_of_person, q="green") == ["Broken lamp"]
+    assert "Nothing found." in browser_of_person.get("/chats/", {"q": "blue"}).content.decode()
     add_event(session, author="user", actions={"rewindBeforeInvocationId": "e-1"}, invocationId="e-2")
     assert listed(browser_of_person, q="green") == []
 
