@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
 from django.utils import translation
 
 from runtime.agents.answerers import answerer_of
@@ -16,8 +18,10 @@ from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, MadeC
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import confirmer_of
 from sessions_app import agent_registry
+from sessions_app.db import threads
 from sessions_app.db.threads import in_thread
-from sessions_app.models import AnswerRequest, RequestKind, ToolJob
+from sessions_app.history.effective_events import effective_events
+from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, RequestKind, Session, ToolJob
 from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
 from sessions_app.rendering.call_words import describe_call
 from sessions_app.rendering.called_tool import find_tool
@@ -25,6 +29,7 @@ from sessions_app.rendering.outline import label, one_line
 from sessions_app.rendering.questions import CHOICE_TOOL
 
 logger = logging.getLogger(__name__)
+KEPT = timedelta(days=1)
 KINDS = {
     REQUEST_CONFIRMATION: RequestKind.CONFIRMATION,
     REQUEST_CREDENTIAL: RequestKind.CREDENTIAL,
@@ -41,6 +46,26 @@ async def keep_in_line(session_id: UUID, app_name: str, events: Iterable[Event])
         if len(call_id) <= CALL_ID_LENGTH  # A longer one cannot be answered.
     ]
     await in_thread(_store, session_id, requests)
+
+
+def repair_requests() -> None:
+    """Drop requests that wait no longer, and store those of waiting sessions that have none. Idempotent.
+
+    A process that died may have left the first, and a version of the site without this table the second.
+    """
+    old = AnswerRequest.objects.filter(asked_at__lt=Now() - KEPT)
+    old.exclude(pk__in=AnswerRequest.objects.open().values("pk")).delete()
+    has_request = Exists(AnswerRequest.objects.filter(session=OuterRef("session")))
+    waiting = Invocation.objects.filter(~has_request, status=InvocationStatus.WAITING)
+    for session in Session.objects.filter(pk__in=waiting.values("session"), deleted_at=None):
+        threads.run(_store_requests_of(session))
+
+
+async def _store_requests_of(session: Session) -> None:
+    try:
+        await keep_in_line(session.pk, session.app_name, await effective_events(session))
+    except Exception:  # One session must not keep the others from being repaired.
+        logger.exception("The requests of session %s were not stored", session.pk)
 
 
 def record_question(job: ToolJob) -> None:

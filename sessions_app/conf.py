@@ -55,6 +55,20 @@ class RateLimit:
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class AnswerLimit:
+    """Limits of the time for which a call or a question waits for somebody; 0 is no limit.
+
+    Attributes:
+        mail_seconds: time after which the members of `mail_group`, a group of users, get a mail.
+        reject_seconds: time after which an approval is refused in the place of everybody.
+    """
+
+    mail_seconds: float = Field(default=0.0, ge=0)
+    mail_group: str = ""
+    reject_seconds: float = Field(default=0.0, ge=0)
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class Conf:
     """Settings of a site in `settings.ADK`. Durations are in seconds.
 
@@ -162,6 +176,7 @@ class Conf:
             the working directory.
         reload_agents: import changed agents again while the site runs; for development.
         replace_google_adk: let `google.adk` name this runtime in agent folders although google-adk is installed.
+        answer_limits: time limits by the name of the tool that waits for an answer; "" is for all other tools.
         mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
             below them; None allows all.
     """
@@ -249,6 +264,7 @@ class Conf:
     agent_dirs: tuple[Path, ...] = ()
     reload_agents: bool = False
     replace_google_adk: bool = False
+    answer_limits: Mapping[str, AnswerLimit] = field(default_factory=dict)
     mcp_servers: tuple[str, ...] | None = None
 
     def of_app(self, app_name: str) -> Conf:

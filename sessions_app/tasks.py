@@ -11,6 +11,7 @@ from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_registry import apps
+from sessions_app.answer_requests import repair_requests
 from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, RUN_TOOL_JOB, SWEEP, send_run_session
 from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
@@ -20,6 +21,7 @@ from sessions_app.figures.batches import count_figures, look_at_all_again
 from sessions_app.figures.day_amounts import delete_old_days
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
+from sessions_app.invocations.escalation import escalations
 from sessions_app.invocations.rewind import finish_interrupted_rewind
 from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.jobs.sweeper import job_repairs
@@ -56,6 +58,7 @@ def sweep() -> None:
             _delete_expired_credentials,
             *job_repairs(),
             due_task_repair(),
+            *escalations(),
             deleted_session_repair(),
             count_figures,
         ]
@@ -93,6 +96,7 @@ def keep_house() -> None:
         delete_orphaned_files,
         clear_expired_logins,
         delete_old_credentials,
+        repair_requests,
         delete_old_days,
         look_at_all_again,
     )

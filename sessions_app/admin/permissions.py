@@ -27,6 +27,7 @@ class Right(StrEnum):
     VIEW_TEXT = "sessions_app.view_text"
     VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
     APPROVE = "sessions_app.approve_answerrequest"
+    CORRECT_STATE = "sessions_app.correct_state"
     EXPORT = "sessions_app.export_data"
     UNMASK = "sessions_app.unmask_data"
     ERASE = "sessions_app.erase_data"

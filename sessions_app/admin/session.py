@@ -30,6 +30,7 @@ from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.integrity_badge import integrity_badge
 from sessions_app.admin.session_page.page import load_session_page
+from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.codec import storable
 from sessions_app.figures.labels import TOOL, names_of
@@ -42,7 +43,7 @@ SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "even
 
 
 @admin.register(Session)
-class SessionAdmin(SessionExportMixin, KeysetAdmin):
+class SessionAdmin(StateCorrectionMixin, SessionExportMixin, KeysetAdmin):
     """Sessions of all users. A session's page needs the right to read texts,
     and includes the events, invocations and jobs.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -36,6 +36,8 @@ class Append:
         lease_token: fencing token of the writer's lease; None for a writer without a lease.
         jobs: the jobs to create in the same transaction.
         act: the act that appends the event, recorded in the same transaction.
+        expected: MD5 of the values, as text, that the keys of `delta` must have, with their prefixes; keys without a
+            value are absent. None for an event that does not depend on them.
         errors: the exceptions behind the responses of the event, stored in the same transaction.
     """
 
@@ -48,6 +50,7 @@ class Append:
     jobs: Sequence[StagedJob] = ()
     model_call: RecordedCall | None = None
     act: Act | None = None
+    expected: Mapping[str, str] | None = None
     errors: Sequence[StagedError] = ()
 
 
@@ -62,7 +65,8 @@ class Committed:
 async def append(event: Append) -> Committed | None:
     """Write the event row, the three scopes of state and the jobs in one statement.
 
-    Returns None, with nothing written, when the session does not exist or the fencing token is stale.
+    Returns None, with nothing written, when the session does not exist, the fencing token is stale, or a value is not
+    the expected one.
     """
     app_name, user_id, key = event.key
     delta = event.delta
@@ -84,8 +88,11 @@ async def append(event: Append) -> Committed | None:
     }
     if event.errors:
         params["errors"] = errors_parameter(event.errors)
+    if event.expected is not None:
+        params["expected"] = Jsonb(dict(event.expected))
     statement = _append_statement(
         changes_state=bool(delta.session or delta.user or delta.app),
+        is_conditional=event.expected is not None,
         creates_jobs=bool(event.jobs),
         is_recorded=event.act is not None,
         has_errors=bool(event.errors),
@@ -97,10 +104,18 @@ async def append(event: Append) -> Committed | None:
 
 @lru_cache(maxsize=32)
 def _append_statement(
-    *, changes_state: bool, creates_jobs: bool, is_recorded: bool, has_errors: bool, has_texts: bool
+    *,
+    changes_state: bool,
+    is_conditional: bool,
+    creates_jobs: bool,
+    is_recorded: bool,
+    has_errors: bool,
+    has_texts: bool,
 ) -> str:
     """Return the statement of an append, with only the parts that the event needs."""
-    if changes_state:
+    if changes_state and is_conditional:
+        parts = [_BODY, _LOCK_SESSION, _COMPARE, _NEXT_SEQ_AND_STATE_IF, _STORE_USER_STATE, _STORE_APP_STATE]
+    elif changes_state:
         parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
     else:
         parts = [_BODY, _NEXT_SEQ]
@@ -145,33 +160,57 @@ s AS (
     FROM old, given WHERE t.id = old.id
     RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
 )"""
+_NEXT_SEQ_AND_STATE_IF = _NEXT_SEQ_AND_STATE.replace("FROM old,", "FROM equal AS old,")
 
 # Lock order: session row, then user state, then app state, also when a row is new. Every writer keeps to it.
-_USER_STATE = """
-old_user AS (
-    SELECT state FROM sessions_app_userstate
-    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
-), user_state AS (
+_STORE_USER_STATE = """
+user_state AS (
     INSERT INTO sessions_app_userstate AS t (app_name, user_id, state)
     SELECT %(app)s, %(user)s, %(user_delta)s FROM s LEFT JOIN old_user ON true WHERE %(user_delta)s <> '{}'
     ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state
     RETURNING t.id
 )"""
 
-_APP_STATE = """
-old_app AS (
-    SELECT state FROM sessions_app_appstate
-    WHERE app_name = %(app)s AND %(app_delta)s <> '{}' AND (SELECT count(*) FROM user_state) >= 0 FOR UPDATE
-), app_state AS (
+_STORE_APP_STATE = """
+app_state AS (
     INSERT INTO sessions_app_appstate AS t (app_name, state)
     SELECT %(app)s, %(app_delta)s FROM s WHERE %(app_delta)s <> '{}'
     ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state
 )"""
 
+_USER_STATE = f"""
+old_user AS (
+    SELECT state FROM sessions_app_userstate
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{{}}' FOR UPDATE
+), {_STORE_USER_STATE}"""  # noqa: S608
+
+_APP_STATE = f"""
+old_app AS (
+    SELECT state FROM sessions_app_appstate
+    WHERE app_name = %(app)s AND %(app_delta)s <> '{{}}' AND (SELECT count(*) FROM user_state) >= 0 FOR UPDATE
+), {_STORE_APP_STATE}"""  # noqa: S608
+
 _BEFORE = """
     adk_before(%(session_delta)s, s.before, '')
     || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')
     || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
+
+# Each count makes PostgreSQL lock the row before it first.
+_COMPARE = f"""
+old_user AS (
+    SELECT state FROM sessions_app_userstate
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{{}}'
+        AND (SELECT count(*) FROM old) > 0 FOR UPDATE
+), old_app AS (
+    SELECT state FROM sessions_app_appstate
+    WHERE app_name = %(app)s AND %(app_delta)s <> '{{}}'
+        AND (SELECT count(*) FROM old) + (SELECT count(*) FROM old_user) > 0 FOR UPDATE
+), equal AS (
+    SELECT s.id, s.before AS state FROM (SELECT id, state AS before FROM old) s
+    WHERE %(expected)s = (
+        SELECT coalesce(jsonb_object_agg(v.key, md5(v.value::text)), '{{}}') FROM jsonb_each({_BEFORE}) v
+    )
+)"""  # noqa: S608
 
 _INSERT_EVENT = """
 INSERT INTO sessions_app_event (session_id, seq, body, hash, model_call)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from uuid import UUID
 
@@ -14,21 +14,17 @@ from runtime.runners import Runner
 from sessions_app import actors
 from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.agent_registry import get_app
-from sessions_app.conf import conf
-from sessions_app.db import session_lease
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
 from sessions_app.history.rewinds import find_rewinds, rewound_from
+from sessions_app.invocations.held_lease import BUSY, hold_lease
 from sessions_app.invocations.reconcile import reconcile_after_rewind
-from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import EventKind, Session
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 from sessions_app.session_list.changes import take_title_of_first_message
-
-BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 
 
 async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None:
@@ -40,7 +36,7 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
         NotFoundError: there is no such invocation, or it was rewound and the conversation has gone on.
         ConflictError: an invocation runs or is queued.
     """
-    async with _hold_lease(session.pk) as lease_token:
+    async with hold_lease(session.pk) as lease_token:
         if await _was_just_rewound(session, invocation_id):
             await reconcile_after_rewind(session, by)  # the first request may have crashed before this
             return
@@ -60,7 +56,7 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
         NotFoundError: no alternative has such an event.
         ConflictError: an invocation runs or is queued.
     """
-    async with _hold_lease(session.pk) as lease_token:
+    async with hold_lease(session.pk) as lease_token:
         left_by = await in_thread(_rewind_that_left, session, seq)
         if left_by is None:  # An earlier request may have crashed before what follows its event.
             await reconcile_after_rewind(session, by)
@@ -91,24 +87,9 @@ async def finish_interrupted_rewind(session_id: UUID) -> None:
     if session is None or await in_thread(_rewind_at_end, session) is None:
         return
     with suppress(ConflictError):
-        async with _hold_lease(session_id):
+        async with hold_lease(session_id):
             by = await in_thread(actors.person_with, session.user_id)
             await reconcile_after_rewind(session, by)
-
-
-@asynccontextmanager
-async def _hold_lease(session_id: UUID) -> AsyncGenerator[int]:
-    """Hold the session's lease, so that no invocation begins. Afterwards run what was queued in the meantime."""
-    lease_token = await session_lease.acquire(
-        session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
-    )
-    if lease_token is None:
-        raise ConflictError(BUSY)
-    try:
-        yield lease_token
-    finally:
-        if await session_lease.release(session_id, lease_token):
-            await worker().start_next(session_id)
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:

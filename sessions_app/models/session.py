@@ -99,6 +99,7 @@ class Session(models.Model):
         """Unique by app name, user and key, the names of the ADK API. The permissions cover all rows of sessions."""
 
         permissions = [
+            ("correct_state", "Can correct the state of sessions"),
             ("view_text", "Can read the words of conversations"),
             ("export_data", "Can export conversations and data of people"),
             ("unmask_data", "Can see masked values"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -60,10 +60,11 @@ class DjangoSessionService(BaseSessionService):
         view: filters the events of a loaded session.
         model_calls: the model calls to store with the events that answer them.
         act: the act that each appended event is the result of.
+        expected: see `event_log.Append`.
         staged_errors: returns the exceptions of tools that are stored with an event.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a writer knows
         self,
         *,
         lease_token: int | None = None,
@@ -72,6 +73,7 @@ class DjangoSessionService(BaseSessionService):
         preloaded: event_log.Loaded | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
         act: Act | None = None,
+        expected: Mapping[str, str] | None = None,
         staged_errors: StagedErrors | None = None,
         model_calls: ModelCallLog | None = None,
     ) -> None:
@@ -81,6 +83,7 @@ class DjangoSessionService(BaseSessionService):
         self._preloaded = preloaded
         self._view = view
         self._act = act
+        self._expected = expected
         self._staged_errors = staged_errors
         self._model_calls = model_calls
 
@@ -183,6 +186,7 @@ class DjangoSessionService(BaseSessionService):
             delta=ScopedState.split(event.actions.state_delta),
             jobs=self._staged_jobs(event) if self._staged_jobs else (),
             act=self._act,
+            expected=self._expected,
             errors=self._staged_errors(event) if self._staged_errors else (),
             model_call=self._model_calls.take(event) if self._model_calls else None,
         )

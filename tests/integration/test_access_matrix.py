@@ -170,6 +170,8 @@ GET    login     login  login 403   200       export     /admin/sessions_app/ses
 POST   login     login  login 403   403       -          /admin/sessions_app/session/export.jsonl
 GET    login     login  login 403   200       read       /admin/sessions_app/artifact/<artifact_id>/download/
 POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/download/
+GET    login     login  login 403   200       correct    /admin/sessions_app/session/<session_id>/state/
+POST   login     login  login 403   200       correct    /admin/sessions_app/session/<session_id>/state/
 GET    login     login  login 403   302       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
 POST   login     login  login 403   200       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/
@@ -218,6 +220,7 @@ WORDS = {
     "text": "view_*+view_text|change_*+view_text",
     "erase": "delete_*+erase_data",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
+    "correct": "correct_state+view_*+view_text|correct_state+change_*+view_text",
     "decide": "approve_*+view_*+view_text|approve_*+change_*+view_text",
     "add+change": "add_*+change_*",
     "export": "export_data+view_*|export_data+change_*",

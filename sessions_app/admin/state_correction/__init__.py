@@ -1,0 +1,1 @@
+"""Correction of state by staff: the values that they see, the form, and its page."""

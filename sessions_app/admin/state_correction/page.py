@@ -1,0 +1,100 @@
+"""Page on which staff correct the state of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from runtime.errors import AdkError
+from sessions_app.admin.links import session_url
+from sessions_app.admin.permissions import Right, require
+from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.state_correction.form import CorrectionForm
+from sessions_app.admin.state_correction.stored_values import LONGEST_VALUE, MOST_KEYS, read_values
+from sessions_app.db import threads
+from sessions_app.invocations.correct_state import correct_state
+from sessions_app.models import ActionKind, Event, Session
+
+MOST_CORRECTED = 20
+
+
+class StateCorrectionMixin(RecordedActsMixin):
+    """Admin of sessions with a page that corrects the state of one."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.correction_view)
+        return [
+            path("<uuid:session_id>/state/", view, name="sessions_app_session_state"),
+            *super().get_urls(),
+        ]
+
+    def correction_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        """Show the keys, then the form for the chosen ones; append the correction that is posted."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        require(request, Right.VIEW_TEXT, Right.CORRECT_STATE)
+        session = self.get_queryset(request).filter(pk=session_id).first()
+        if session is None:
+            raise Http404("There is no such session.")
+        proposed = _before(session, request.GET.get("undo", ""))
+        query = request.POST if request.method == "POST" else request.GET
+        keys = list(query.getlist("key") if proposed is None else proposed)[:MOST_CORRECTED]
+        if new := query.get("new", "").strip():
+            keys.append(new)
+        if not keys:
+            return self._correction_page(request, session, values=read_values(session.pk))
+        values = read_values(session.pk, list(dict.fromkeys(keys)), LONGEST_VALUE)
+        form = CorrectionForm(values, request.POST if request.method == "POST" else None, proposed)
+        if not form.is_valid():
+            return self._correction_page(request, session, form=form)
+        return self._correct(request, session, form)
+
+    def _correct(self, request: HttpRequest, session: Session, form: CorrectionForm) -> HttpResponse:
+        reason = form.cleaned_data["reason"]
+        connection.close()  # The coroutine needs connections of its own; all could wait for this one.
+        try:
+            correction = correct_state(session, form.changes, form.seen, by=staff_of(request), reason=reason)
+            seq = threads.run(correction)
+        except AdkError as error:
+            messages.error(request, str(error))
+            return HttpResponseRedirect(request.get_full_path())
+        self.log_act(request, ActionKind.CHANGE, session, reason)
+        undo = f"{request.path}?undo={seq}"
+        done = _('The state is corrected by event #{}. <a href="{}">Undo…</a>')
+        messages.success(request, format_html(done, seq, undo))
+        return HttpResponseRedirect(session_url(session.pk, seq=seq))
+
+    def _correction_page(self, request: HttpRequest, session: Session, **content: Any) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Correct the state"),
+            "opts": self.opts,
+            "media": self.media,
+            "session": session,
+            "session_url": session_url(session.pk),
+            "most_keys": MOST_KEYS,
+            **content,
+        }
+        return TemplateResponse(request, "admin/sessions_app/session/correct_state.html", context)
+
+
+def _before(session: Session, seq: str) -> Mapping[str, Any] | None:
+    """Return the values of the changed keys before an event, None for a key that was absent; None without a number."""
+    if not seq.isdecimal() or len(seq) > 18:
+        return None
+    event = Event.objects.filter(session=session, seq=int(seq)).first()
+    actions = event.body.get("actions") if event and isinstance(event.body, Mapping) else None
+    delta = actions.get("stateDelta") if isinstance(actions, Mapping) else None
+    if not event or not isinstance(delta, Mapping):
+        return None
+    return {key: (event.before or {}).get(key) for key in delta if not key.startswith("temp:")}

@@ -1,0 +1,68 @@
+"""Values of a session's state in all scopes, each with a digest by which a concurrent change is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+MOST_KEYS = 400
+LONGEST_VALUE = 100_000
+
+
+@dataclass(frozen=True)
+class StoredValue:
+    """A key with its scope and value.
+
+    Attributes:
+        text: the value as JSON, or its beginning.
+        length: characters of the whole value.
+        digest: MD5 of the value as PostgreSQL writes it; empty for a key without a value.
+    """
+
+    key: str
+    text: str = ""
+    length: int = 0
+    digest: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """True when the text is the whole value."""
+        return len(self.text) == self.length
+
+
+def read_values(
+    session_id: UUID, keys: Sequence[str] | None = None, characters: int = 200
+) -> list[StoredValue]:
+    """Return the values of the keys, absent ones included; without keys, the first ones of all. One query."""
+    parameters: dict[str, Any] = {
+        "session": session_id,
+        "keys": keys,
+        "characters": characters,
+        "most": MOST_KEYS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, parameters)
+        found = {row[0]: StoredValue(*row) for row in cursor.fetchall()}
+    return list(found.values()) if keys is None else [found.get(key, StoredValue(key)) for key in keys]
+
+
+_READ = """
+WITH scoped AS (
+    SELECT w.key, w.value FROM sessions_app_session s, jsonb_each(s.state) w WHERE s.id = %(session)s
+    UNION ALL
+    SELECT 'user:' || w.key, w.value FROM sessions_app_session s
+    JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id, jsonb_each(u.state) w
+    WHERE s.id = %(session)s
+    UNION ALL
+    SELECT 'app:' || w.key, w.value FROM sessions_app_session s
+    JOIN sessions_app_appstate a ON a.app_name = s.app_name, jsonb_each(a.state) w
+    WHERE s.id = %(session)s
+)
+SELECT key, left(value::text, %(characters)s), length(value::text), md5(value::text) FROM scoped
+WHERE %(keys)s::text[] IS NULL OR key = ANY(%(keys)s::text[])
+ORDER BY key COLLATE "C" LIMIT %(most)s
+"""

@@ -1,0 +1,69 @@
+"""Correction of state by staff: one event with the changed keys, unless a value is not what they have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.context import new_invocation_id
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
+from runtime.sessions import GetSessionConfig
+from runtime.sessions.state import State
+from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, StaleLeaseError
+from sessions_app.invocations.held_lease import hold_lease
+from sessions_app.live.process import live
+from sessions_app.live.publish import publish_committed
+from sessions_app.models import Session
+from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
+
+LONGEST_KEY = 255
+UNSTORABLE_KEY = f"A key that is stored has 1 to {LONGEST_KEY} characters and does not begin with 'temp:'."
+CHANGED = (
+    "The state has changed since you have loaded the page. Nothing was overwritten: look at the new values."
+)
+
+
+async def correct_state(
+    session: Session, changes: Mapping[str, Any], seen: Mapping[str, str], *, by: Actor, reason: str
+) -> int:
+    """Append the event and return its number. Agents read the new values with their next invocation.
+
+    Args:
+        changes: new values by key with its scope; None deletes a value, as far as state can be deleted.
+        seen: MD5 of the values that staff have seen, as PostgreSQL writes them; keys without a value are absent.
+
+    Raises:
+        ConflictError: an invocation runs or is queued, or a value is not the one that staff have seen.
+        InvalidInputError: a key cannot be stored.
+        StateValueError: a value or a key is not JSON that can be stored (contract S8).
+        NotFoundError: the session was erased meanwhile.
+    """
+    for key in changes:
+        if not key.strip() or len(key) > LONGEST_KEY or key.startswith(State.TEMP_PREFIX):
+            raise InvalidInputError(UNSTORABLE_KEY)
+    numbers: list[int] = []
+
+    def publish(committed: CommittedEvent) -> None:
+        numbers.append(committed.seq)
+        publish_committed(live().hub, committed)
+
+    async with hold_lease(session.pk) as lease_token:
+        act = Act(by, ActionKind.CHANGE, ("state", ", ".join(changes)), reason)
+        service = DjangoSessionService(lease_token=lease_token, on_commit=publish, act=act, expected=seen)
+        loaded = await service.get_session(
+            app_name=session.app_name,
+            user_id=str(session.user_id),
+            session_id=session.key,
+            config=GetSessionConfig(num_recent_events=0),
+        )
+        if loaded is None:
+            raise NotFoundError("There is no such conversation here.")
+        actions = EventActions(state_delta=dict(changes))
+        event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
+        try:
+            await service.append_event(loaded, event)
+        except StaleLeaseError as error:
+            raise ConflictError(CHANGED) from error
+    return numbers[0]

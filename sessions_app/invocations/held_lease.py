@@ -1,0 +1,33 @@
+"""Lease on an idle session, for a change to its log that is no invocation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from sessions_app.conf import conf
+from sessions_app.db import session_lease
+from sessions_app.errors import ConflictError
+from sessions_app.invocations.worker import worker
+
+BUSY = "An answer is being written in this conversation. Stop it first, then try again."
+
+
+@asynccontextmanager
+async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
+    """Hold the session's lease, so that no invocation begins. Afterwards run what was queued in the meantime.
+
+    Raises:
+        ConflictError: an invocation runs or is queued.
+    """
+    lease_token = await session_lease.acquire(
+        session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
+    )
+    if lease_token is None:
+        raise ConflictError(BUSY)
+    try:
+        yield lease_token
+    finally:
+        if await session_lease.release(session_id, lease_token):
+            await worker().start_next(session_id)

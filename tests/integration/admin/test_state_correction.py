@@ -1,0 +1,213 @@
+"""State correction: staff append an event with the changed keys only; a concurrent change gives a conflict."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry, use_cases
+from sessions_app.db import threads
+from sessions_app.invocations.worker import worker
+from sessions_app.models import AppState, Event, Invocation, Session, SessionAct, StaffAct, UserState
+from tests.fakes import ScriptedModel
+from tests.integration.admin.audit_rows import HOSTILE
+from tests.integration.job_helpers import talk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, background_end: None) -> ScriptedModel:
+    scripted = ScriptedModel(turns=["Hello."])
+    agent = LlmAgent(name="clerk", model=scripted, instruction="Total {total?}, name {user:name?}.")
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    return scripted
+
+
+@pytest.fixture
+def session(person: User, model: ScriptedModel) -> Session:
+    session = Session.objects.get(pk=talk(person, "desk", "Hello"))
+    Session.objects.filter(pk=session.pk).update(state={"total": 1, "lines": ["a"], "kept": "as it is"})
+    UserState.objects.filter(user=person).update(state={"name": "Ada"})
+    AppState.objects.filter(app_name="desk").update(state={"rate": 2})
+    return session
+
+
+@pytest.fixture
+def staff(client: Client) -> User:
+    user = User.objects.create_user("grace", is_staff=True)
+    codenames = ["view_session", "view_text", "correct_state"]
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(user)
+    return user
+
+
+def url_of(session: Session, *keys: str, **query: str) -> str:
+    parts = [f"key={key}" for key in keys] + [f"{name}={value}" for name, value in query.items()]
+    return reverse("admin:sessions_app_session_state", args=[session.pk]) + "?" + "&".join(parts)
+
+
+def form_of(client: Client, url: str) -> dict[str, Any]:
+    """Return what a browser would post without a change."""
+    form = client.get(url).context["form"]
+    posted = {"key": [key for key, *_ in form.rows()]}
+    for _, value, _, seen in form.rows():
+        posted |= {value.html_name: value.value(), seen.html_name: seen.value()}
+    return {**posted, "reason": "The count was wrong"}
+
+
+def state_of(session: Session) -> tuple[Any, Any, Any]:
+    session.refresh_from_db()
+    user = UserState.objects.get(user=session.user_id, app_name="desk")
+    return session.state, user.state, AppState.objects.get(app_name="desk").state
+
+
+def told(response: Any) -> str:
+    return " ".join(str(message) for message in response.context["messages"])
+
+
+def test_a_correction_of_all_scopes_is_one_event_with_the_changed_keys_which_agents_read(
+    client: Client, staff: User, person: User, session: Session, model: ScriptedModel
+) -> None:
+    listed = client.get(url_of(session)).content.decode()
+    assert all(key in listed for key in ("total", "lines", "kept", "user:name", "app:rate"))
+    url = url_of(session, "total", "kept", "user:name", "app:rate", new="app:new")
+    form = form_of(client, url)
+    form |= {"value-0": "7", "value-2": '"Ada Lovelace"', "delete-3": "on", "value-4": '{"a": [1]}'}
+    response = client.post(url, form, follow=True)
+    event = Event.objects.filter(session=session).latest("seq")
+    changes = {"total": 7, "user:name": "Ada Lovelace", "app:rate": None, "app:new": {"a": [1]}}
+    assert f"corrected by event #{event.seq}" in told(response)
+    assert event.body["actions"]["stateDelta"] == changes
+    assert event.before == {"total": 1, "user:name": "Ada", "app:rate": 2}
+    assert "content" not in event.body
+    assert state_of(session) == (
+        {"total": 7, "lines": ["a"], "kept": "as it is"},
+        {"name": "Ada Lovelace"},
+        {"rate": None, "new": {"a": [1]}},
+    )
+    act = SessionAct.objects.get(session=session)
+    assert (act.action, act.actor_name, act.reason, act.seq) == (
+        "change", "grace", "The count was wrong", event.seq,
+    )  # fmt: skip
+    assert StaffAct.objects.get().reason == "The count was wrong"
+    assert "grace" in response.content.decode() and "The count was wrong" in response.content.decode()
+    model.turns = ["Seven."]
+
+    async def ask() -> None:
+        await use_cases.send_message(person, session.pk, "m2", "How much?")
+        await worker().wait_until_idle()
+
+    threads.run(ask())
+    assert str(model.requests[-1].config.system_instruction).startswith("Total 7, name Ada Lovelace.")
+
+
+@pytest.mark.parametrize("scope", ["session", "user", "app"])
+def test_a_change_since_the_page_was_loaded_is_a_conflict_and_nothing_is_overwritten(
+    client: Client, staff: User, session: Session, scope: str
+) -> None:
+    url = url_of(session, "total", "user:name", "app:rate")
+    form = form_of(client, url) | {"value-0": "7", "value-1": '"Eve"', "value-2": "3"}
+    changed: Any = {
+        "session": Session.objects.filter(pk=session.pk),
+        "user": UserState.objects.filter(user=session.user_id),
+        "app": AppState.objects.filter(app_name="desk"),
+    }[scope]
+    key = {"session": "total", "user": "name", "app": "rate"}[scope]
+    changed.update(state={key: "meanwhile"})
+    before, events = state_of(session), Event.objects.count()
+    response = client.post(url, form, follow=True)
+    assert "has changed since you have loaded the page" in told(response)
+    assert "meanwhile" in response.content.decode()
+    assert state_of(session) == before and Event.objects.count() == events
+    assert not StaffAct.objects.exists()
+
+
+def test_a_key_that_has_come_since_the_page_was_loaded_is_a_conflict(
+    client: Client, staff: User, session: Session
+) -> None:
+    url = url_of(session, new="user:colour")
+    form = form_of(client, url) | {"value-0": '"red"'}
+    UserState.objects.filter(user=session.user_id).update(state={"colour": "blue"})
+    assert "has changed since" in told(client.post(url, form, follow=True))
+    assert state_of(session)[1] == {"colour": "blue"}
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_while_an_invocation_runs_or_waits_for_its_turn_a_correction_is_refused(
+    client: Client, staff: User, session: Session, status: str
+) -> None:
+    Invocation.objects.create(session=session, invocation_id="e-9", client_id="m9", message={}, status=status)
+    url = url_of(session, "total")
+    response = client.post(url, form_of(client, url) | {"value-0": "7"}, follow=True)
+    assert "An answer is being written" in told(response)
+    assert state_of(session)[0]["total"] == 1
+
+
+def test_a_correction_is_undone_by_another_one(client: Client, staff: User, session: Session) -> None:
+    before = state_of(session)
+    url = url_of(session, "total", "lines", "app:rate")
+    client.post(url, form_of(client, url) | {"value-0": "7", "value-1": "[]", "value-2": "[3]"})
+    seq = Event.objects.filter(session=session).latest("seq").seq
+    undo = url_of(session, undo=str(seq)).replace("?&", "?")
+    assert (
+        undo in client.get(reverse("admin:sessions_app_session_change", args=[session.pk])).content.decode()
+    )
+    client.post(undo, form_of(client, undo))
+    assert state_of(session) == before
+    assert Event.objects.filter(session=session).latest("seq").seq == seq + 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "red", "NaN", "[1,", '"\\u0000"', '"\\ud800"', "[" * 20_000, "9" * 5_000],
+    ids=["empty", "no-json", "nan", "cut", "nul", "surrogate", "deep", "digits"],
+)
+def test_a_value_that_an_agent_could_not_store_is_refused_with_a_sentence(
+    client: Client, staff: User, session: Session, value: str
+) -> None:
+    url = url_of(session, "total")
+    response = client.post(url, form_of(client, url) | {"value-0": value})
+    assert response.status_code == 200 and response.context["form"].errors["value-0"]
+    assert state_of(session)[0]["total"] == 1
+
+
+@pytest.mark.parametrize("key", ["temp:x", "k" * 300])
+def test_a_key_that_cannot_be_stored_is_refused(
+    client: Client, staff: User, session: Session, key: str
+) -> None:
+    url = url_of(session, new=key)
+    response = client.post(url, form_of(client, url) | {"value-0": "1"}, follow=True)
+    assert "A key that is stored has" in told(response)
+
+
+def test_hostile_keys_and_values_are_inert_and_kept_as_they_are(
+    client: Client, staff: User, session: Session
+) -> None:
+    state = {"items": 1, HOSTILE: HOSTILE, "a\u202eb": "\u202e", "__proto__": {}, "large": "x" * 200_000}
+    Session.objects.filter(pk=session.pk).update(state=state)
+    html = client.get(url_of(session)).content.decode()
+    assert "<script>alert" not in html and "\u202e" not in re.sub(' value="[^"]*"', "", html)
+    url = url_of(session, "a%E2%80%AEb")
+    assert "\u202e" not in form_of(client, url)["value-0"]
+    url = url_of(session, "items", "large", new="__proto__")
+    assert "Too long to show here" in client.get(url).content.decode()
+    client.post(url, form_of(client, url) | {"value-0": "2", "value-1": '"short"', "value-2": "[]"})
+    assert state_of(session)[0] == {**state, "items": 2, "large": "short", "__proto__": []}
+
+
+def test_a_correction_without_a_change_or_a_reason_is_none(
+    client: Client, staff: User, session: Session
+) -> None:
+    url = url_of(session, "total", "lines")
+    form = form_of(client, url)
+    assert re.search("Nothing is changed", client.post(url, form).content.decode())
+    assert client.post(url, form | {"value-0": "7", "reason": " "}).context["form"].errors["reason"]
+    assert state_of(session)[0]["total"] == 1
