@@ -140,7 +140,7 @@ async def test_an_answer_that_allows_more_than_was_offered_is_refused_and_stores
         await answer(person, session, call_id, {"confirmed": "perhaps", "forSession": [1]})
     assert await Event.objects.filter(session=session).acount() == before
     await answer(person, session, call_id, {"confirmed": True})
-    with pytest.raises(ConflictError, match="answered already"):
+    with pytest.raises(ConflictError, match="approved already by ada"):
         await answer(person, session, call_id, {"confirmed": True})
     assert bank.paid == [1]
 

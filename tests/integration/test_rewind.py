@@ -196,7 +196,7 @@ async def test_a_call_whose_answer_was_rewound_may_be_answered_again(
         await worker().wait_until_idle()
 
     await answer(confirmed=False)
-    with pytest.raises(ConflictError, match="answered already"):
+    with pytest.raises(ConflictError, match="rejected already by ada"):
         await answer(confirmed=True)
     await use_cases.edit_message(person, session.id, "edit", "three", second)
     await worker().wait_until_idle()
