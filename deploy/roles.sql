@@ -19,6 +19,8 @@ REVOKE UPDATE ON sessions_app_event FROM site_web;
 -- So are the records of erasures and of acts of staff. Django's tables of the schema change with migrations only.
 REVOKE DELETE ON sessions_app_tombstone FROM site_web;
 REVOKE UPDATE, DELETE ON sessions_app_staffact FROM site_web;
+-- The housekeeping deletes old records of what staff read.
+REVOKE UPDATE ON sessions_app_staffaccess FROM site_web;
 REVOKE INSERT, UPDATE, DELETE ON django_migrations, django_content_type, auth_permission FROM site_web;
 
 COMMIT;

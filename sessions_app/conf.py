@@ -168,6 +168,8 @@ class Conf:
             for any characters; case, `_` and `-` do not count.
         masked_patterns: regular expressions of texts that are masked, besides numbers of payment cards. Of one with
             groups, the groups are masked.
+        unmask_seconds: time for which staff with the permission see the masked values of a session that they unmask.
+        access_log_days: days for which the records of what staff read are kept; 0 keeps them.
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
             decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
         credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
@@ -258,6 +260,8 @@ class Conf:
     error_detail_limit: int = 8_000
     masked_keys: tuple[str, ...] = MASKED_KEYS
     masked_patterns: tuple[re.Pattern[str], ...] = MASKED_PATTERNS
+    unmask_seconds: float = Field(default=900.0, gt=0)
+    access_log_days: int = Field(default=365, ge=0)
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     credential_seconds: float = 3600.0
     saved_credential_days: int = Field(default=90, ge=1)

@@ -13,6 +13,7 @@ from celery.signals import worker_process_shutdown
 from sessions_app.agent_registry import apps
 from sessions_app.answer_requests import repair_requests
 from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, RUN_TOOL_JOB, SWEEP, send_run_session
+from sessions_app.data_protection.access_records import delete_old_accesses
 from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
@@ -90,12 +91,13 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def keep_house() -> None:
-    """Erase expired sessions, orphaned files, expired logins, old credentials and old figures."""
+    """Erase expired sessions, orphaned files, expired logins, old credentials, records of accesses and figures."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
         delete_orphaned_files,
         clear_expired_logins,
         delete_old_credentials,
+        delete_old_accesses,
         repair_requests,
         delete_old_days,
         look_at_all_again,

@@ -17,6 +17,7 @@ from sessions_app.admin.session import SessionAdmin
 from sessions_app.admin.session_acts import SessionActAdmin
 from sessions_app.admin.share_link import ShareLinkAdmin
 from sessions_app.admin.shared_state import AppStateAdmin, UserStateAdmin
+from sessions_app.admin.staff_accesses import StaffAccessAdmin
 from sessions_app.admin.staff_acts import StaffActAdmin
 from sessions_app.admin.tombstone import TombstoneAdmin
 from sessions_app.admin.user import ErasingUserAdmin
@@ -36,6 +37,7 @@ __all__ = [
     "SessionActAdmin",
     "SessionAdmin",
     "ShareLinkAdmin",
+    "StaffAccessAdmin",
     "StaffActAdmin",
     "TombstoneAdmin",
     "ToolJobAdmin",

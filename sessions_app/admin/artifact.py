@@ -18,7 +18,7 @@ from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import download_url
 from sessions_app.admin.permissions import OWN
-from sessions_app.models import Artifact
+from sessions_app.models import AccessKind, Artifact
 
 
 @admin.register(Artifact)
@@ -56,6 +56,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
             raise PermissionDenied
         if artifact is None or not artifact.file.storage.exists(artifact.file.name):
             raise Http404(f"The file of artifact {artifact_id} does not exist.")
+        self.note_access(request, AccessKind.DOWNLOAD, artifact.pk)
         return FileResponse(
             artifact.file.open("rb"),
             as_attachment=True,

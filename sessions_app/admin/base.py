@@ -16,9 +16,12 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, session_link, session_url
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
 from sessions_app.admin.session_page.event_links import find_call
+from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.models import (
+    AccessKind,
     Artifact,
     CallError,
     Event,
@@ -124,7 +127,26 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         require_read_request(request)
         if SEARCH_VAR in request.GET:
             require(request, Right.VIEW_TEXT)  # A search tells what texts say.
-        return super().changelist_view(request, extra_context)
+        response = super().changelist_view(request, extra_context)
+        if term := request.GET.get(SEARCH_VAR):
+            self.note_access(request, AccessKind.SEARCH, detail=term)
+        return response
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        response = super().change_view(request, object_id, form_url, extra_context)
+        if (self.is_text or self.text_columns) and may(request, Right.VIEW_TEXT):
+            self.note_access(request, AccessKind.OPEN, object_id)
+        return response
+
+    def note_access(self, request: HttpRequest, kind: AccessKind, key: object = "", detail: str = "") -> None:
+        """Record that the user of the request reads a row or the list."""
+        note_access(request, kind, (str(self.opts.model_name), key), detail)
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Offer no search box to staff who may not read texts."""
@@ -148,6 +170,12 @@ class SessionRowAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).defer("session__state", "session__initial_state")
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            unmask_if_granted(request, row.session_id)
+        return row
 
     @admin.display(description=_("Session"))
     def of_session(self, row: SessionRow) -> SafeString | None:

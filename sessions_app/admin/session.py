@@ -30,12 +30,14 @@ from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.integrity_badge import integrity_badge
 from sessions_app.admin.session_page.page import load_session_page
+from sessions_app.admin.session_tools import SessionToolsMixin
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
+from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.codec import storable
 from sessions_app.figures.labels import TOOL, names_of
-from sessions_app.masking import mask_json
-from sessions_app.models import Event, Invocation, Session
+from sessions_app.masking import is_unmasked, mask_json
+from sessions_app.models import AccessKind, Event, Invocation, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 
 LONGEST_TOOLS = 60
@@ -43,7 +45,7 @@ SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "even
 
 
 @admin.register(Session)
-class SessionAdmin(StateCorrectionMixin, SessionExportMixin, KeysetAdmin):
+class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, KeysetAdmin):
     """Sessions of all users. A session's page needs the right to read texts,
     and includes the events, invocations and jobs.
     """
@@ -121,6 +123,8 @@ class SessionAdmin(StateCorrectionMixin, SessionExportMixin, KeysetAdmin):
             "is_nav_sidebar_enabled": False,  # the timeline needs the room
             "opts": self.opts,
             "media": self.media,
+            "tools": self.tool_links(request, session),
+            "unmasked_until": request.unmasked_until,  # type: ignore[attr-defined]
             "audit": load_session_page(session, request.GET),
             **(extra_context or {}),
         }
@@ -143,13 +147,13 @@ class SessionAdmin(StateCorrectionMixin, SessionExportMixin, KeysetAdmin):
     def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the badge of the session's log, a piece of HTML: the check takes longer than the page."""
         require_read_request(request)
-        context = integrity_badge(self._get_session(request, session_id))
+        context = integrity_badge(self.get_session(request, session_id))
         return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
 
     def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
         """Return how far the log reaches, and the status of what is open, for a page that follows the session."""
         require_read_request(request)
-        session = self._get_session(request, session_id)
+        session = self.get_session(request, session_id)  # A page that follows asks every few seconds.
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -212,6 +216,17 @@ class SessionAdmin(StateCorrectionMixin, SessionExportMixin, KeysetAdmin):
         return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), LONGEST_TOOLS)
 
     def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
+        """Return the session to show words of it: the access is recorded, and a grant to unmask is in force."""
+        session = self.get_session(request, session_id)
+        request.unmasked_until = unmask_if_granted(request, session.pk)  # type: ignore[attr-defined]
+        match = request.resolver_match
+        name = ((match and match.url_name) or "").removeprefix("sessions_app_session_")
+        words = (name, str(match.kwargs.get("seq", "")) if match else "", "unmasked" * is_unmasked())
+        self.note_access(request, AccessKind.OPEN, session.pk, " ".join(filter(None, words)))
+        return session
+
+    def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
+        """Return the session to show nothing of what was said."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         require(request, Right.VIEW_TEXT)

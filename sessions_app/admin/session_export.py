@@ -18,11 +18,12 @@ from django.urls import URLPattern, path
 
 from sessions_app.admin.base import require_read_request
 from sessions_app.admin.keyset_list import KeysetChangeList
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.db.threads import in_thread
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.masking import mask_text
-from sessions_app.models import Session, SessionFigures
+from sessions_app.models import AccessKind, Session, SessionFigures
 
 ROWS_PER_PAGE = 500
 _BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -78,6 +79,8 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         except IncorrectLookupParameters as error:
             raise BadRequest(f"The list has no such filter: {error}") from error
         form = FORMS[ending]
+        detail = f"{ending} of ?{request.META['QUERY_STRING']}"
+        note_access(request, AccessKind.EXPORT, ("session", ""), detail)
         headers = {
             "Content-Disposition": f'attachment; filename="sessions.{ending}"',
             "Cache-Control": "private, no-store",

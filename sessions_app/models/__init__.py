@@ -24,6 +24,7 @@ from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
 from sessions_app.models.session_act import SessionAct
 from sessions_app.models.share_link import ShareLink
+from sessions_app.models.staff_access import AccessKind, StaffAccess
 from sessions_app.models.staff_act import StaffAct
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, Tombstone
@@ -32,6 +33,7 @@ from sessions_app.models.usage import PersonUsage
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 __all__ = [
+    "AccessKind",
     "ActionKind",
     "ActiveDay",
     "AnswerRequest",
@@ -63,6 +65,7 @@ __all__ = [
     "SessionFigures",
     "SessionText",
     "ShareLink",
+    "StaffAccess",
     "StaffAct",
     "Tombstone",
     "ToolJob",

@@ -32,6 +32,7 @@ from sessions_app.models import (
     Session,
     SessionAct,
     ShareLink,
+    StaffAccess,
     StaffAct,
     Tombstone,
     ToolJob,
@@ -113,6 +114,9 @@ def make_things(owner: User) -> Things:
             action=ActionKind.STOP,
             subject_kind="invocation",
             subject_id="1",
+        ),
+        "staffaccess": StaffAccess.objects.create(
+            actor_kind=ActorKind.STAFF, actor_id="1", actor_name="Grace", kind="open", subject_kind="session"
         ),
         "accessattempt": AccessAttempt.objects.create(
             username=f"not {owner.username}", failures_since_start=1

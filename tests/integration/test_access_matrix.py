@@ -156,6 +156,14 @@ GET    login     login  login 403   403       -          /admin/sessions_app/*/<
 POST   login     login  login 403   403       -          /admin/sessions_app/*/<object_id>/delete/
 GET    login     login  login 302   302       -          /admin/sessions_app/*/<object_id>/
 POST   login     login  login 302   302       -          /admin/sessions_app/*/<object_id>/
+GET    login     login  login 403   200       export-text /admin/sessions_app/session/<session_id>/export/
+POST   login     login  login 403   200       export-text /admin/sessions_app/session/<session_id>/export/
+GET    login     login  login 403   200       unmask     /admin/sessions_app/session/<session_id>/unmask/
+POST   login     login  login 403   200       unmask     /admin/sessions_app/session/<session_id>/unmask/
+GET    login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/mask/
+POST   login     login  login 403   302       text       /admin/sessions_app/session/<session_id>/mask/
+GET    login     login  login 403   200       erase-text /admin/sessions_app/session/<session_id>/erase/
+POST   login     login  login 403   200       erase-text /admin/sessions_app/session/<session_id>/erase/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/integrity/
@@ -219,6 +227,9 @@ WORDS = {
     "read": "view_*|change_*",
     "text": "view_*+view_text|change_*+view_text",
     "erase": "delete_*+erase_data",
+    "export-text": "export_data+view_*+view_text|export_data+change_*+view_text",
+    "unmask": "unmask_data+view_*+view_text|unmask_data+change_*+view_text",
+    "erase-text": "erase_data+view_*+view_text|erase_data+change_*+view_text",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
     "correct": "correct_state+view_*+view_text|correct_state+change_*+view_text",
     "decide": "approve_*+view_*+view_text|approve_*+change_*+view_text",

@@ -43,6 +43,7 @@ FORBIDDEN = (
     "DELETE FROM sessions_app_tombstone",
     "DELETE FROM sessions_app_staffact",
     "UPDATE sessions_app_staffact SET reason = ''",
+    "UPDATE sessions_app_staffaccess SET reason = ''",
     "DELETE FROM django_migrations",
     "CREATE ROLE another",
 )

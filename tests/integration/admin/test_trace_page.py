@@ -150,7 +150,7 @@ def test_the_number_of_queries_does_not_grow(
     auditor: Client, asked: Session, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(2):
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(12):
             read(auditor, trace_of(asked))
         for number in range(40):
             append_event(asked, call("look_up", f"d-{number}"), author="clerk", **ANSWERED)

@@ -1,0 +1,31 @@
+"""Record of what staff read: opened transcripts and files, searches, exports, unmaskings."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from sessions_app import actors
+from sessions_app.client_address import client_address
+from sessions_app.codec import storable
+from sessions_app.models import AccessKind, StaffAccess
+
+LONGEST_DETAIL = 300
+
+
+def note_access(
+    request: HttpRequest, kind: AccessKind, subject: tuple[str, object], detail: str = "", reason: str = ""
+) -> None:
+    """Store an access before its content is sent: what cannot be recorded is not shown.
+
+    Args:
+        subject: name of the model and primary key of what is read; an empty key for a list.
+    """
+    model_name, key = subject
+    StaffAccess.objects.create(
+        **actors.staff(request.user, client_address(request)).columns(),
+        kind=kind,
+        subject_kind=model_name,
+        subject_id=str(key)[:64],
+        detail=storable(detail)[:LONGEST_DETAIL],
+        reason=storable(reason),
+    )

@@ -1,0 +1,219 @@
+"""Tools of staff for one session as a whole: export, unmasking, erasure. Each demands a reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
+from sessions_app.admin.links import session_url
+from sessions_app.admin.note_access import note_access
+from sessions_app.admin.permissions import Right, may, require
+from sessions_app.admin.staff_acts import RecordedActsMixin
+from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
+from sessions_app.data_protection.counts import as_text, counts_of_sessions
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.data_protection.export import export_session
+from sessions_app.errors import LegalHoldError
+from sessions_app.models import AccessKind, ActionKind, LegalHold, Session
+from sessions_app.transcripts.record import write_record
+
+ARCHIVE, RECORD = "archive", "record"
+
+
+class ExportForm(ReasonForm):
+    """Form of the file, and the reason."""
+
+    form = forms.ChoiceField(
+        label=gettext_lazy("Form"),
+        choices=[
+            (ARCHIVE, gettext_lazy("Archive (zip), to import or hand over")),
+            (RECORD, gettext_lazy("Page (HTML), to read and compare")),
+        ],
+    )
+    field_order = ("form", "reason")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """An action on a session, as its page offers it."""
+
+    name: str
+    right: Right
+    link: Words
+    title: Words
+    confirm: Words
+    form: type[forms.Form] = ReasonForm
+
+    @property
+    def wording(self) -> Wording:
+        """The texts of the page on which staff confirm."""
+        refrain = gettext_lazy("No, go back")
+        return Wording(self.link, self.title, self.confirm, refrain, "")
+
+
+EXPORT = Tool(
+    "export",
+    Right.EXPORT,
+    gettext_lazy("Export…"),
+    gettext_lazy("Export the session?"),
+    gettext_lazy("Export it"),
+    ExportForm,
+)
+UNMASK = Tool(
+    "unmask",
+    Right.UNMASK,
+    gettext_lazy("Unmask…"),
+    gettext_lazy("See the masked values of the session?"),
+    gettext_lazy("Show them"),
+)
+ERASE = Tool(
+    "erase",
+    Right.ERASE,
+    gettext_lazy("Erase…"),
+    gettext_lazy("Erase the session for ever?"),
+    gettext_lazy("Erase it"),
+)
+TOOLS = (EXPORT, UNMASK, ERASE)
+
+
+class SessionToolsMixin(RecordedActsMixin):
+    """Admin of sessions with the tools. `get_session` returns a session that the user may read, or refuses."""
+
+    def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
+        """Return the session, or refuse the request."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {EXPORT: self.export_session_view, UNMASK: self.unmask_view, ERASE: self.erase_view}
+        found = [
+            path(
+                f"<uuid:session_id>/{tool.name}/",
+                self.admin_site.admin_view(view),
+                name=f"sessions_app_session_{tool.name}",
+            )
+            for tool, view in views.items()
+        ]
+        mask = path(
+            "<uuid:session_id>/mask/",
+            self.admin_site.admin_view(self.mask_view),
+            name="sessions_app_session_mask",
+        )
+        return [*found, mask, *super().get_urls()]
+
+    def tool_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
+        """Return address and text of the tools that the user may use."""
+        return [
+            (reverse(f"admin:sessions_app_session_{tool.name}", args=[session.pk]), tool.link)
+            for tool in TOOLS
+            if may(request, tool.right)
+        ]
+
+    def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
+        """Return the session as a file; its hash is recorded."""
+        session, form = self._prepare(request, session_id, EXPORT)
+        if not form.is_valid():
+            return self._ask(request, session, EXPORT, form, _counts(session))
+        chosen, reason = form.cleaned_data["form"], form.cleaned_data["reason"]
+        with TemporaryDirectory() as folder:
+            if chosen == ARCHIVE:
+                target = Path(folder) / f"session-{session.pk}.zip"
+                export_session(session.pk, target)
+                detail = chosen
+            else:
+                target, sha256 = write_record(session, request.user, Path(folder))
+                detail = f"{chosen}, SHA-256 {sha256}"
+            note_access(request, AccessKind.EXPORT, ("session", session.pk), detail, reason)
+            # The open file outlives its folder.
+            return FileResponse(
+                target.open("rb"),
+                as_attachment=True,
+                filename=target.name,
+                content_type="application/zip" if chosen == ARCHIVE else "text/html; charset=utf-8",
+                headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"},
+            )
+
+    def unmask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
+        """Show the masked values of the session for a while."""
+        session, form = self._prepare(request, session_id, UNMASK)
+        if not form.is_valid():
+            return self._ask(request, session, UNMASK, form, SafeString())
+        note_access(request, AccessKind.UNMASK, ("session", session.pk), reason=form.cleaned_data["reason"])
+        grant_unmasking(request, session.pk)
+        return HttpResponseRedirect(session_url(session.pk))
+
+    def mask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
+        """Mask the values again."""
+        if request.method != "POST":
+            raise PermissionDenied
+        end_unmasking(request, self.get_session(request, session_id).pk)
+        return HttpResponseRedirect(session_url(session_id))
+
+    def erase_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
+        """Erase the session, after its counts were shown."""
+        session, form = self._prepare(request, session_id, ERASE)
+        held = LegalHold.objects.of_session(session.pk, session.user_id).first()
+        if held is None and form.is_valid():
+            reason = form.cleaned_data["reason"]
+            self.log_act(request, ActionKind.DELETE, session, reason)
+            try:
+                tombstone = erase_session(session.pk, ErasureOrder(reason=reason, by=request.user.pk))
+            except LegalHoldError as error:  # set meanwhile
+                messages.error(request, str(error))
+                return HttpResponseRedirect(session_url(session.pk))
+            erased = as_text(tombstone.counts)
+            messages.success(request, _("Erased: %(counts)s. A tombstone is kept.") % {"counts": erased})
+            return HttpResponseRedirect(reverse("admin:sessions_app_session_changelist"))
+        description = _counts(session)
+        if held:
+            note = _("There is a %(hold)s: nothing of it may be erased.") % {"hold": held}
+            description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
+        return self._ask(request, session, ERASE, form, description, may_confirm=held is None)
+
+    def _prepare(self, request: HttpRequest, session_id: UUID, tool: Tool) -> tuple[Session, Any]:
+        require(request, tool.right)
+        session = self.get_session(request, session_id)
+        return session, tool.form(request.POST if request.method == "POST" else None)
+
+    def _ask(
+        self,
+        request: HttpRequest,
+        session: Session,
+        tool: Tool,
+        form: Any,
+        description: SafeString,
+        *,
+        may_confirm: bool = True,
+    ) -> HttpResponseBase:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": tool.title,
+            "opts": self.opts,
+            "media": self.media,
+            "row": session,
+            "description": description,
+            "wording": tool.wording,
+            "form": form,
+            "return_url": session_url(session.pk),
+            "may_confirm": may_confirm,
+        }
+        return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
+
+
+def _counts(session: Session) -> SafeString:
+    counts = counts_of_sessions(Session.objects.filter(pk=session.pk))
+    return format_html("<bdi>{}</bdi>: {}", session, as_text(counts))

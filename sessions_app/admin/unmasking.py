@@ -1,0 +1,39 @@
+"""Grants to see masked values: of one session, for some minutes, in one sign-in, for a recorded reason."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from sessions_app.admin.permissions import Right, may
+from sessions_app.conf import conf
+from sessions_app.masking import unmask
+
+KEY = "adk_unmasked"
+"""Key of the login session with the end of each grant, in seconds since the epoch, by session."""
+
+
+def grant_unmasking(request: HttpRequest, session_id: UUID) -> None:
+    """Show the masked values of a session for `unmask_seconds`; forget grants that have ended."""
+    grants = {key: until for key, until in request.session.get(KEY, {}).items() if until > time.time()}
+    request.session[KEY] = {**grants, str(session_id): time.time() + conf().unmask_seconds}
+
+
+def end_unmasking(request: HttpRequest, session_id: UUID) -> None:
+    """Mask the values of the session again."""
+    request.session[KEY] = {
+        key: until for key, until in request.session.get(KEY, {}).items() if key != str(session_id)
+    }
+
+
+def unmask_if_granted(request: HttpRequest, session_id: UUID | None) -> datetime | None:
+    """Unmask this response if it is about a session with a grant; return the grant's end, None without one."""
+    until = request.session.get(KEY, {}).get(str(session_id), 0)
+    if until <= time.time() or not may(request, Right.UNMASK):
+        return None
+    unmask()
+    return datetime.fromtimestamp(until, timezone.get_current_timezone())

@@ -1,0 +1,48 @@
+"""StaffAccess: the record of one access of staff to words of conversations."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from sessions_app.models.actor_columns import ActorColumns
+
+
+class AccessKind(models.TextChoices):
+    """Kinds of accesses."""
+
+    OPEN = "open"
+    DOWNLOAD = "download"
+    SEARCH = "search"
+    EXPORT = "export"
+    UNMASK = "unmask"
+
+
+class StaffAccess(ActorColumns):
+    """One access. It refers to nothing by a foreign key, so that it survives the account and the row.
+
+    Attributes:
+        subject_kind: name of the model of the row or list that was read, such as `session`.
+        subject_id: primary key of the row, as text; empty for a list.
+        detail: the searched term, the page, or the form and the hash of an export.
+    """
+
+    kind = models.CharField(max_length=16, choices=AccessKind.choices)
+    subject_kind = models.CharField(max_length=64)
+    subject_id = models.CharField(max_length=64, blank=True)
+    detail = models.CharField(max_length=300, blank=True)
+    reason = models.TextField(blank=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Accesses are found by their subject, and deleted by their time."""
+
+        default_permissions = ("view",)
+        verbose_name_plural = "staff accesses"
+        indexes = [
+            models.Index(fields=["subject_kind", "subject_id"], name="staff_access_subject"),
+            models.Index(fields=["at"], name="staff_access_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}: {self.kind} {self.subject_kind} {self.subject_id}"

@@ -1,0 +1,182 @@
+"""Access log: what staff read of conversations is recorded with who, when, from where and why; nobody changes it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from sessions_app.data_protection.access_records import delete_old_accesses
+from sessions_app.models import AccessKind, Session, StaffAccess
+from tests.integration.admin.audit_rows import (
+    HOSTILE,
+    MODELS,
+    append_event,
+    create_one_of_each,
+    make_job,
+    page_of,
+    read,
+    sign_in,
+)
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "203.0.113.7"
+KEY = "hunter2-and-more"
+
+
+@pytest.fixture(autouse=True)
+def address(client: Client) -> None:
+    client.defaults["REMOTE_ADDR"] = ADDRESS
+
+
+def tool(session: Session, name: str) -> str:
+    return reverse(f"admin:sessions_app_session_{name}", args=[session.pk])
+
+
+def accesses() -> list[tuple[str, str, str]]:
+    return list(StaffAccess.objects.order_by("pk").values_list("kind", "subject_kind", "subject_id"))
+
+
+def test_each_way_to_read_leaves_a_row(client: Client, session: Session, person: User) -> None:
+    append_event(session, {"text": "Hello"}, author="user")
+    rows = create_one_of_each(session, person)
+    sign_in(client, *MODELS, rights=("view_text", "export_data"))
+    urls: list[tuple[str, tuple[str, str, str]]] = [
+        (page_of(session), ("open", "session", str(session.pk))),
+        (tool(session, "trace") + "?invocation=e-1", ("open", "session", str(session.pk))),
+        (
+            reverse("admin:sessions_app_session_event_raw", args=[session.pk, 1]),
+            ("open", "session", str(session.pk)),
+        ),
+        (
+            reverse("admin:sessions_app_artifact_download", args=[rows["artifact"].pk]),
+            ("download", "artifact", str(rows["artifact"].pk)),
+        ),
+        (reverse("admin:sessions_app_session_csv"), ("export", "session", "")),
+        *[
+            (
+                reverse(f"admin:sessions_app_{model}_change", args=[rows[model].pk]),
+                ("open", model, str(rows[model].pk)),
+            )
+            for model in ("tooljob", "invocation", "artifact", "scheduledtask", "feedback", "userstate")
+        ],
+        *[
+            (reverse(f"admin:sessions_app_{model}_changelist") + "?q=lamp", ("search", model, ""))
+            for model in ("session", "event", "tooljob")
+        ],
+    ]
+    for url, expected in urls:
+        StaffAccess.objects.all().delete()
+        response = client.get(url)
+        assert response.status_code == 200, url
+        assert accesses() == [expected], url
+        if response.streaming and not response.is_async:
+            b"".join(response)  # type: ignore[arg-type]  # Reads the file to its end, which closes it.
+    row = StaffAccess.objects.get()
+    assert (row.actor_kind, row.actor_name, row.address, row.detail) == ("staff", "staff", ADDRESS, "lamp")
+    assert timezone.now() - row.at < timedelta(minutes=1)
+
+
+def test_what_is_refused_or_has_no_words_leaves_no_row(
+    client: Client, session: Session, person: User
+) -> None:
+    rows = create_one_of_each(session, person)
+    sign_in(client, "session", "invocation", "tooljob", rights=())
+    client.get(page_of(session))
+    client.get(reverse("admin:sessions_app_tooljob_change", args=[rows["tooljob"].pk]))
+    client.get(reverse("admin:sessions_app_session_changelist") + "?q=lamp")
+    client.get(reverse("admin:sessions_app_session_changelist"))
+    client.force_login(User.objects.create_superuser("root"))
+    for name in ("news", "integrity"):
+        assert client.get(tool(rows["session"], name)).status_code == 200
+    assert accesses() == []
+
+
+def test_what_cannot_be_recorded_is_not_shown(
+    auditor: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event(session, {"text": "Hello"}, author="user")
+
+    def fail(**values: Any) -> None:
+        raise RuntimeError("The log is full.")
+
+    monkeypatch.setattr(StaffAccess.objects, "create", fail)
+    auditor.raise_request_exception = False
+    response = auditor.get(page_of(session))
+    assert response.status_code == 500 and b"Hello" not in response.content
+
+
+def test_the_log_is_read_only_and_inert(client: Client, session: Session) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    client.get(reverse("admin:sessions_app_session_changelist"), {"q": HOSTILE})
+    row = StaffAccess.objects.get()
+    name = "admin:sessions_app_staffaccess"
+    assert HOSTILE not in read(client, reverse(f"{name}_changelist"))
+    assert HOSTILE not in read(client, reverse(f"{name}_change", args=[row.pk]))
+    for url in (
+        reverse(f"{name}_add"),
+        *(reverse(f"{name}_{page}", args=[row.pk]) for page in ("change", "delete")),
+    ):
+        assert client.post(url, {"detail": "x", "post": "yes"}).status_code == 403
+    assert accesses() == [("search", "session", "")]
+
+
+def test_the_log_is_kept_as_long_as_the_setting_says(settings: Settings) -> None:
+    for days in (400, 3):
+        row = StaffAccess.objects.create(kind=AccessKind.OPEN, subject_kind="session")
+        StaffAccess.objects.filter(pk=row.pk).update(at=timezone.now() - timedelta(days=days))
+    settings.ADK = {**settings.ADK, "access_log_days": 0}
+    assert delete_old_accesses() == 0
+    settings.ADK = {**settings.ADK, "access_log_days": 365}
+    assert delete_old_accesses() == 1
+    assert StaffAccess.objects.count() == 1
+
+
+def test_masked_values_are_shown_for_a_reason_for_one_session_and_one_sign_in(
+    client: Client, session: Session, person: User
+) -> None:
+    other = Session.objects.create(app_name="help_desk", user=person, key="s-2")
+    for one in (session, other):
+        append_event(one, {"text": f"password={KEY}"}, author="user")
+    job = make_job(session, args={"api_key": KEY})
+    job_page = reverse("admin:sessions_app_tooljob_change", args=[job.pk])
+    sign_in(client, "session", "tooljob", rights=("view_text", "unmask_data"))
+    assert KEY not in read(client, page_of(session))
+    assert client.post(tool(session, "unmask"), {"reason": ""}).status_code == 200
+    assert KEY not in read(client, page_of(session)), "A reason is demanded."
+    assert client.post(tool(session, "unmask"), {"reason": "Case 7"}).status_code == 302
+    for url in (
+        page_of(session),
+        reverse("admin:sessions_app_session_event_raw", args=[session.pk, 1]),
+        job_page,
+    ):
+        assert KEY in read(client, url), url
+    assert KEY not in read(client, page_of(other))
+    assert KEY not in read(client, reverse("admin:sessions_app_session_changelist"))
+    row = StaffAccess.objects.get(kind="unmask")
+    assert (row.reason, row.subject_id, row.actor_name) == ("Case 7", str(session.pk), "staff")
+    assert StaffAccess.objects.filter(detail="change unmasked").exists()
+    client.post(tool(session, "mask"))
+    assert KEY not in read(client, page_of(session))
+
+
+def test_a_grant_to_unmask_ends_by_itself_and_with_the_right(
+    client: Client, session: Session, settings: Settings
+) -> None:
+    append_event(session, {"text": f"password={KEY}"}, author="user")
+    sign_in(client, "session", rights=("view_text", "unmask_data"))
+    client.post(tool(session, "unmask"), {"reason": "Case 7"})
+    User.objects.get(username="staff").user_permissions.remove(
+        *User.objects.get(username="staff").user_permissions.filter(codename="unmask_data")
+    )
+    assert KEY not in read(client, page_of(session))
+    client.force_login(User.objects.create_superuser("root"))
+    settings.ADK = {**settings.ADK, "unmask_seconds": 0.000001}
+    client.post(tool(session, "unmask"), {"reason": "Case 8"})
+    assert KEY not in read(client, page_of(session))
