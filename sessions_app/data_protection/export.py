@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import F, Func, QuerySet, TextField, Value
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
@@ -28,7 +28,8 @@ from sessions_app.models import Artifact, Event, RequestText, Session, SessionTe
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
 SESSION_FIELDS = (
-    "id", "app_name", "key", "title", "is_pinned", "archived_at", "deleted_at", "created_at", "updated_at",
+    "id", "app_name", "key", "title", "initial_state", "is_pinned", "archived_at", "deleted_at", "created_at",
+    "updated_at",
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
     "invocations": (
@@ -95,8 +96,12 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
     for session_pk in sessions.order_by("pk").values_list("pk", flat=True).iterator(ROWS_PER_QUERY):
         if session := Session.objects.filter(pk=session_pk).first():
             archive.write(f"sessions/{session_pk}.json", _session_json(session))
-    titles = sessions.order_by("pk").values(*SESSION_FIELDS)
-    archive.write_list("sessions.json", titles.iterator(ROWS_PER_QUERY))
+    chain = Func(F("log_hash"), Value("hex"), function="encode", output_field=TextField())
+    hashed = sessions.annotate(log_sha256=chain).order_by("pk").values(*SESSION_FIELDS, "log_sha256")
+    archive.write_list("sessions.json", map(mask_keys, hashed.iterator(ROWS_PER_QUERY)))
+    changed = Event.objects.filter(session__in=sessions.values("pk"), before__isnull=False)
+    befores = changed.order_by("session", "seq").values("session_id", "seq", "before")
+    archive.write_list("before.json", map(mask_keys, befores.iterator(ROWS_PER_QUERY)))
     for kind, fields in FIELDS.items():
         rows = rows_of_sessions(kind, sessions).order_by("pk")
         archive.write_list(f"{kind}.json", map(mask_keys, rows.values(*fields).iterator(ROWS_PER_QUERY)))
@@ -152,6 +157,7 @@ def _write_artifacts(archive: Archive, artifacts: QuerySet[Artifact]) -> None:
         "app_name",
         "session_id",
         "filename",
+        "part_kind",
         "version",
         "mime_type",
         "size",

@@ -1,0 +1,161 @@
+"""Import of one session from an archive of `export_session`: state, events and files, checked before and after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zipfile import BadZipFile, ZipFile
+
+from django.core.files import File
+from django.db import connection, transaction
+
+from runtime.sessions.deltas import ScopedState
+from sessions_app.actors import SITE, Act, ActionKind
+from sessions_app.data_protection.archive import MANIFEST
+from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.models import Artifact, Session, SessionAct, UserState
+
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A session that was imported.
+
+    Attributes:
+        is_verified: True when the log has the hash that the archive names: no event differs from the original.
+    """
+
+    session: Session
+    is_verified: bool
+
+
+def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False) -> Imported:
+    """Store the session of an archive for a user, with its id: all of it, or nothing.
+
+    Invocations, jobs and scheduled tasks are not imported: nothing begins to run. `user:` values that the user has
+    stay as they are.
+
+    Args:
+        allow_unverified: accept a log whose hash differs, as it does when values were masked for the export.
+
+    Raises:
+        InvalidInputError: the archive is damaged, was changed, or has not exactly one session.
+        ConflictError: the session exists, or its events do not have the hash of the original log.
+    """
+    try:
+        with ZipFile(source) as archive:
+            _check_manifest(archive)
+            return _store(archive, user_pk, allow_unverified)
+    except (BadZipFile, KeyError, TypeError, ValueError, OSError) as error:
+        raise InvalidInputError(f"'{source.name}' is no archive of a session: {error}") from error
+
+
+def _check_manifest(archive: ZipFile) -> None:
+    if MANIFEST not in archive.namelist():
+        raise InvalidInputError(f"The archive has no {MANIFEST}: the export did not end.")
+    listed = {file["name"]: (file["size"], file["sha256"]) for file in _json(archive, MANIFEST)["files"]}
+    stored = set(archive.namelist()) - {MANIFEST}
+    if odd := sorted(stored.symmetric_difference(listed)):
+        raise InvalidInputError(f"The manifest and the files of the archive differ: '{odd[0]}'.")
+    for name, expected in listed.items():
+        if _measure(archive, name) != expected:
+            raise InvalidInputError(f"'{name}' has not the size and SHA-256 that the manifest names.")
+
+
+def _measure(archive: ZipFile, name: str) -> tuple[int, str]:
+    digest, size = hashlib.sha256(), 0
+    with archive.open(name) as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return size, digest.hexdigest()
+
+
+def _json(archive: ZipFile, name: str) -> Any:
+    return json.loads(archive.read(name))
+
+
+def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
+    rows = _json(archive, "sessions.json")
+    if len(rows) != 1:
+        raise InvalidInputError(f"The archive has {len(rows)} sessions: export one session.")
+    (row,) = rows
+    document = _json(archive, f"sessions/{row['id']}.json")
+    key = {"app_name": row["app_name"], "user_id": user_pk, "key": row["key"]}
+    if Session.objects.filter(pk=UUID(row["id"])).exists() or Session.objects.filter(**key).exists():
+        raise ConflictError(f"There is a session '{row['key']}' already: erase it before its import.")
+    state = ScopedState.split(document["state"])
+    with transaction.atomic():
+        own = {"state": state.session, "initial_state": row["initial_state"], "title": row["title"]}
+        session = Session.objects.create(pk=UUID(row["id"]), **key, **own)
+        befores = {line["seq"]: line["before"] for line in _json(archive, "before.json")}
+        for number, body in enumerate(document["events"], start=1):
+            _insert_event(session.pk, body, befores.get(number))
+        shared, _ = UserState.objects.get_or_create(app_name=session.app_name, user_id=user_pk)
+        UserState.objects.filter(pk=shared.pk).update(state={**state.user, **shared.state})
+        _store_files(archive, session)
+        session.refresh_from_db()
+        is_verified = bytes(session.log_hash).hex() == row["log_sha256"]
+        if not is_verified and not allow_unverified:
+            raise ConflictError(
+                f"The events have not the hash of the original log, {row['log_sha256']}: values were masked or changed."
+            )
+        times = {name: row[name] for name in ("created_at", "updated_at")}
+        Session.objects.filter(pk=session.pk).update(**times)
+        _record(session, is_verified, row["log_sha256"])
+    return Imported(session, is_verified)
+
+
+def _insert_event(session_pk: UUID, body: Any, before: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT,
+            {
+                "session": session_pk,
+                "body": json.dumps(body),
+                "before": None if before is None else json.dumps(before),
+            },
+        )
+
+
+# As the append statement does, without a lease: nobody else knows the session yet.
+_INSERT = """
+WITH given AS MATERIALIZED (SELECT %(body)s::jsonb AS body, %(before)s::jsonb AS before), s AS (
+    UPDATE sessions_app_session t SET last_seq = last_seq + 1,
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM given WHERE t.id = %(session)s RETURNING t.id, t.last_seq, t.log_hash, given.body, given.before
+)
+INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
+SELECT s.id, s.last_seq, s.body, s.before, adk_event_hash(s.log_hash, s.before) FROM s
+"""
+
+
+def _store_files(archive: ZipFile, session: Session) -> None:
+    for row in _json(archive, "artifacts.json"):
+        if not row["path"]:
+            raise InvalidInputError(
+                f"The archive lacks the file '{row['filename']}', which was missing before."
+            )
+        fields = {
+            name: row[name]
+            for name in ("filename", "version", "mime_type", "part_kind", "size", "sha256", "created_at")
+        }
+        with archive.open(row["path"]) as file:
+            Artifact.objects.create(
+                app_name=session.app_name,
+                user_id=session.user_id,
+                session=session,
+                file=File(file, name="x"),
+                **fields,
+            )
+
+
+def _record(session: Session, is_verified: bool, log_hash: str) -> None:
+    words = "its log is the original one" if is_verified else f"its log differs from the original, {log_hash}"
+    act = Act(SITE, ActionKind.ADD, ("session", str(session.pk)), f"Imported; {words}.")
+    SessionAct.objects.record(session.pk, act)

@@ -1,0 +1,171 @@
+"""Import of a session: an equal one, with the hash of the original log; what does not verify is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from runtime.events import Event as AdkEvent
+from runtime.events import EventActions
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.data_protection.export import export_session
+from sessions_app.data_protection.import_session import import_session
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.history.integrity import flaw_in
+from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
+from sessions_app.services import DjangoSessionService
+from tests.fakes import text_content
+from tests.integration.admin.audit_rows import make_artifact
+
+pytestmark = pytest.mark.usefixtures("transactional_db", "background_end", "loop_end")
+ODD = "items \u202e \ud7ff 'x' \"y\" ünï"
+
+
+async def talked(user: User, **delta: Any) -> Session:
+    service = DjangoSessionService()
+    session = await service.create_session(
+        app_name="shop", user_id=str(user.pk), state={"begun": 1.10, "user:diet": "soup"}
+    )
+    for number, text in enumerate(("Hello", ODD)):
+        actions = EventActions(state_delta={"n": number, "items": {"a": [number, None, 1e300]}, **delta})
+        await service.append_event(
+            session, AdkEvent(author="user", content=text_content(text), actions=actions)
+        )
+    return await Session.objects.aget(key=session.id)
+
+
+@pytest.fixture
+async def session(person: User, transactional_db: None) -> Session:
+    return await talked(person)
+
+
+def contents(session_pk: Any) -> Any:
+    """All that an import gives back."""
+    row = Session.objects.get(pk=session_pk)
+    events = list(Event.objects.filter(session=row).order_by("seq").values("seq", "body", "before", "hash"))
+    files = [
+        (
+            file.filename,
+            file.version,
+            file.mime_type,
+            file.part_kind,
+            file.sha256,
+            Path(file.file.path).read_bytes(),
+        )
+        for file in Artifact.objects.filter(session=row).order_by("pk")
+    ]
+    for event in events:
+        event["hash"] = bytes(event["hash"] or b"")
+    names = (row.app_name, row.key, row.title, row.created_at, row.updated_at)
+    return names, row.state, row.initial_state, bytes(row.log_hash), row.last_seq, events, files
+
+
+def exported(session: Session, tmp_path: Path) -> Path:
+    export_session(session.pk, tmp_path / "s.zip")
+    return tmp_path / "s.zip"
+
+
+def changed(source: Path, change: Callable[[dict[str, bytes]], None], *, with_manifest: bool) -> Path:
+    """Write the archive anew with a change, and with a manifest that fits if asked."""
+    with ZipFile(source) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    if with_manifest:
+        listed = [
+            {"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in files.items()
+            if name != "manifest.json"
+        ]
+        files["manifest.json"] = json.dumps({"files": listed}).encode()
+    target = source.with_name("changed.zip")
+    with ZipFile(target, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return target
+
+
+def test_an_imported_session_equals_the_exported_one(session: Session, person: User, tmp_path: Path) -> None:
+    make_artifact(session, f"{ODD}.txt", b"\x00\xff" * 1000)
+    before = contents(session.pk)
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="To be imported again"))
+    UserState.objects.update(state={"diet": "bread"})
+    call_command("adk_import_session", "--user", person.username, str(source))
+    assert contents(session.pk) == before
+    assert flaw_in(session.pk) is None
+    assert UserState.objects.get().state == {"diet": "bread"}, "The person's value of today stays."
+    act = SessionAct.objects.get(session=session.pk, action="add")
+    assert act.reason == "Imported; its log is the original one."
+
+
+def test_another_person_gets_it_with_the_user_state_that_is_missing(session: Session, tmp_path: Path) -> None:
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="Moved"))
+    eve = User.objects.create_user("eve")
+    assert import_session(source, eve.pk).is_verified
+    assert Session.objects.get(pk=session.pk).user == eve
+    assert UserState.objects.get(user=eve).state == {"diet": "soup"}
+
+
+def test_a_session_that_exists_is_not_overwritten(session: Session, person: User, tmp_path: Path) -> None:
+    source = exported(session, tmp_path)
+    with pytest.raises(ConflictError, match="already"):
+        import_session(source, person.pk)
+
+
+async def test_a_masked_log_is_refused_unless_it_is_accepted_and_told(person: User, tmp_path: Path) -> None:
+    session = await talked(person, api_key="hunter2")
+    await in_thread(import_masked, session, person, tmp_path)
+
+
+def import_masked(session: Session, person: User, tmp_path: Path) -> None:
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="To be imported again"))
+    with pytest.raises(CommandError, match="masked or changed"):
+        call_command("adk_import_session", "--user", person.username, str(source))
+    assert not Session.objects.filter(pk=session.pk).exists()
+    assert not import_session(source, person.pk, allow_unverified=True).is_verified
+    assert "differs from the original" in SessionAct.objects.get(session=session.pk, action="add").reason
+    assert flaw_in(session.pk) is None
+
+
+def test_what_was_changed_is_refused_with_the_place(session: Session, person: User, tmp_path: Path) -> None:
+    make_artifact(session, "notes.txt")
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="To be imported again"))
+    name = f"sessions/{session.pk}.json"
+
+    def forge(files: dict[str, bytes]) -> None:
+        files[name] = files[name].replace(b"Hello", b"Hollo")
+
+    def add(files: dict[str, bytes]) -> None:
+        files["../evil"] = b"x"
+
+    def drop(files: dict[str, bytes]) -> None:
+        del files["manifest.json"]
+
+    def break_json(files: dict[str, bytes]) -> None:
+        files["sessions.json"] = b'[{"id": 5}]'
+
+    for change, with_manifest, words in (
+        (forge, False, f"'{name}' has not the size"),
+        (forge, True, "masked or changed"),
+        (add, False, "differ: '../evil'"),
+        (drop, False, "no manifest.json"),
+        (break_json, True, "is no archive of a session"),
+    ):
+        with pytest.raises((InvalidInputError, ConflictError), match=words):
+            import_session(changed(source, change, with_manifest=with_manifest), person.pk)
+    with pytest.raises(InvalidInputError, match="is no archive"):
+        (tmp_path / "x.zip").write_bytes(b"PK\x03\x04 not a zip")
+        import_session(tmp_path / "x.zip", person.pk)
+    assert not Session.objects.exists() and not Artifact.objects.exists()
