@@ -33,7 +33,7 @@ class RewoundRange:
     The event `last` is a rewind.
 
     Attributes:
-        since: time of the rewind just before the range; None when another event is there.
+        since: time of the rewind that begins the range, else of the one just before it; None without either.
         at: time of the last rewind in it; None when no rewind in it has one that a calendar has.
     """
 
@@ -72,7 +72,7 @@ class Rewinds:
                 ranges.append(replace(before, last=last, at=at or before.at))
             else:
                 first = max(first, stop)
-                ranges.append(RewoundRange(first, last, self.times.get(first - 1), at))
+                ranges.append(RewoundRange(first, last, self.times.get(first, self.times.get(first - 1)), at))
             first = last + 1
         return ranges
 

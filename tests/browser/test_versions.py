@@ -142,3 +142,27 @@ def test_a_version_of_a_message_far_up_comes_back_whole(
     expect(other.messages).to_have_text(["First", "Second"])
     expect(versions_of(other, "First")).to_contain_text("Version 1 of 2")
     assert other.log_entries() == chat.log_entries()
+
+
+def test_a_failure_that_comes_back_can_be_tried_again_and_another_one_stays_away(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    failure = Turn(block_reason="SAFETY")
+    model.play(Turn(text=["One."]), failure, failure, Turn(text=["Two."]))
+    talk(chat, "First")
+    for text, begin in (("Second", chat.send), ("Third", lambda text: edit(chat, "Second", text))):
+        begin(text)
+        expect(chat.messages.last).to_have_text(text)
+        expect(chat.retry_button).to_be_visible()
+    turn_to(chat, "Third", "Previous")
+    expect(chat.messages).to_have_text(["First", "Second"])
+    other = open_tab()
+    other.open(chat.page.url)
+    for tab in (chat, other):
+        expect(tab.retry_button).to_be_visible()
+        expect(tab.messages).to_have_text(["First", "Second"])
+        expect(tab.errors_shown).to_have_count(1)
+    other.retry_button.press("Enter")
+    for tab in (chat, other):
+        expect(tab.answers).to_have_text(["One.", "Two."])
+        expect(tab.retry_button).to_have_count(0)

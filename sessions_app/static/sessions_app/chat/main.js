@@ -113,7 +113,7 @@ const loadEarlier = once(async () => {
 const loadAlternatives = once(async () => {
   const { Alternatives } = await import("./alternatives.js");
   const onSwitch = (seq) => socket.send("switch", { seq });
-  return new Alternatives(byId("alternatives"), { conversation, url: eventsUrl, onSwitch, onLoaded: showLoaded, tell, onTrouble: showNotice });
+  return new Alternatives(byId("alternatives"), { conversation, url: eventsUrl, onSwitch, onLoaded: (frames) => showLoaded(frames, false), tell, onTrouble: showNotice });
 });
 
 const handlers = {
@@ -277,9 +277,9 @@ function completeRows() {
   loadAnswers();
 }
 
-// Follow events that were loaded by HTTP, with their invocations.
-function showLoaded(frames) {
-  frames.forEach((frame) => showOutcome({ ...frame, isEarlier: true }));
+// Follow events that were loaded by HTTP, with their invocations, which may be earlier than the others.
+function showLoaded(frames, isEarlier = true) {
+  frames.forEach((frame) => showOutcome({ ...frame, isEarlier }));
   completeRows();
   if (!byId("earlier").hidden) loadEarlier();
   if (loadAlternatives.isStarted) loadAlternatives().then((alternatives) => alternatives.place());
