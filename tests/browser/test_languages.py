@@ -141,6 +141,8 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     expect(page.locator(".job-status")).to_have_text(words.cancelled)
     say(phone, "Refund 1001")
     expect(page.locator(".question .args")).to_be_visible()
+    for english in (page.locator("#title"), page.locator(".tool-brief").first):
+        expect(english).to_have_css("text-align", "right" if words.direction == "rtl" else "left")
     assert page.evaluate(VALUE_DISTANCE) < 40
     page.locator(".question").get_by_role("button", name=words.approve).click()
     phone.wait_for_answer("The money is on its way.")
