@@ -53,7 +53,8 @@ def test_only_the_newest_answer_is_written_anew_in_every_tab(
         chat.wait_for_answer(answer)
         chat.wait_until_idle()
     expect(button(chat, "Regenerate the answer")).to_have_count(1)
-    button(chat, "Regenerate the answer").press("Enter")
+    button(chat, "Regenerate the answer").dblclick()
+    expect(chat.unsent).to_have_count(0)
     for tab in (chat, other):
         tab.wait_for_answer("Another two.")
         expect(tab.messages).to_have_text(["First", "Second"])
@@ -90,6 +91,7 @@ def test_a_rating_with_a_comment_survives_a_reload_and_staff_see_it(
     button(chat, "Bad answer").click()
     expect(chat.page.get_by_label("Comment")).to_have_value("Not <b>true</b>")
     button(chat, "Withdraw").click()
+    expect(button(chat, "Bad answer")).to_have_attribute("aria-pressed", "false")
     chat.reload()
     expect(button(chat, "Bad answer")).to_have_attribute("aria-pressed", "false")
 

@@ -20,7 +20,7 @@ export class Actions {
     this.template = document.getElementById("answer-actions").content.firstElementChild;
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest(".actions [data-act]");
-      if (!button) return;
+      if (!button || event.detail > 1) return; // one act for a double click
       const article = button.closest("article");
       if (button.dataset.act === "copy") this.#copy(article, button);
       else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
