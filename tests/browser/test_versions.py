@@ -120,6 +120,10 @@ def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_
     expect(chat.answers).to_have_text(["One."])
     turn_to(chat, "Hello", "Next")
     expect(chat.answers).to_have_text(["Two.", "Four."])
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    turn_to(chat, "Hello", "Previous")
+    expect(chat.page.get_by_role("alert")).to_have_text("There is no connection. Try again.")
 
 
 def test_a_version_of_a_message_far_up_comes_back_whole(

@@ -60,7 +60,7 @@ export class Alternatives {
   }
 
   #press(button) {
-    if (!this.onSwitch(Number(button.dataset.switch))) return;
+    if (!this.onSwitch(Number(button.dataset.switch))) return this.onTrouble(t("There is no connection. Try again."));
     this.#pressed = { ...placeOf(button), top: button.getBoundingClientRect().top };
   }
 

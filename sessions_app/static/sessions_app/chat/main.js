@@ -277,7 +277,7 @@ function completeRows() {
   loadAnswers();
 }
 
-// Follow events that were loaded by HTTP, with their invocations, which may be earlier than the others.
+// Follow events that were loaded by HTTP, with their invocations.
 function showLoaded(frames, isEarlier = true) {
   frames.forEach((frame) => showOutcome({ ...frame, isEarlier }));
   completeRows();

@@ -30,7 +30,7 @@ export class Uploads {
   /** Show the files of a text; `files` are those that an edited message has already. */
   open(slot, files = []) {
     this.#slot = slot;
-    this.#hadFiles = files.length > 0; // an empty list is kept then, too
+    this.#hadFiles = files.length > 0; // an empty list is kept then
     if (!this.#lists.has(slot.name)) {
       const stored = JSON.parse(slot.storage.get(`files:${slot.name}`) ?? "null");
       this.#lists.set(slot.name, (stored ?? files).map((file) => ({ ...file, state: "ready" })));
