@@ -3,14 +3,17 @@
 Staff may stop running work, answer what waits, set a legal hold, lift a legal hold, and revoke a share link.
 """
 
+from sessions_app.admin.annotation import AnnotationAdmin
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.call_error import CallErrorAdmin
 from sessions_app.admin.event import EventAdmin
+from sessions_app.admin.failure import FailureAdmin
 from sessions_app.admin.feedback import FeedbackAdmin
 from sessions_app.admin.inbox.requests import AnswerRequestAdmin
 from sessions_app.admin.invocation import InvocationAdmin
 from sessions_app.admin.job import ToolJobAdmin
 from sessions_app.admin.legal_hold import LegalHoldAdmin
+from sessions_app.admin.overview.overview_admin import OverviewAdmin
 from sessions_app.admin.remit import RemitAdmin
 from sessions_app.admin.scheduled_task import ScheduledTaskAdmin
 from sessions_app.admin.session import SessionAdmin
@@ -23,15 +26,18 @@ from sessions_app.admin.tombstone import TombstoneAdmin
 from sessions_app.admin.user import ErasingUserAdmin
 
 __all__ = [
+    "AnnotationAdmin",
     "AnswerRequestAdmin",
     "AppStateAdmin",
     "ArtifactAdmin",
     "CallErrorAdmin",
     "ErasingUserAdmin",
     "EventAdmin",
+    "FailureAdmin",
     "FeedbackAdmin",
     "InvocationAdmin",
     "LegalHoldAdmin",
+    "OverviewAdmin",
     "RemitAdmin",
     "ScheduledTaskAdmin",
     "SessionActAdmin",

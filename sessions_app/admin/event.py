@@ -63,7 +63,7 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
         term = cleaned(search_term)
         return (queryset.filter(pk__in=find_events(term)) if term else queryset), False
 
-    def attach_hits(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         hits = hits_in([event.pk for event in rows], cleaned(query)) if cleaned(query) else {}
         for event in rows:
             event.hit = hits.get(event.pk)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import Q
+from django.db.models.functions import Left
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -11,21 +18,45 @@ from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.models import Feedback
+from sessions_app.models import Event, Feedback
 from sessions_app.rendering.audit_values import excerpt, status_badge
+
+LONGEST_ANSWER = 1_000
 
 
 @admin.register(Feedback)
 class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     """Opinions of people, newest first."""
 
-    text_columns = {**OF_SESSION_IN_WORDS, "short_comment": None, "comment": None}
-    list_display = ("id", "badge", "short_comment", "of_session", "app", "answer", "user", "updated_at")
+    text_columns = {**OF_SESSION_IN_WORDS, "short_comment": None, "comment": None, "answer_text": None}
+    list_display = (
+        "badge",
+        "short_comment",
+        "answer",
+        "answer_text",
+        "of_session",
+        "app",
+        "user",
+        "updated_at",
+    )
     list_filter = ("rating", AppFilter, "updated_at")
     list_select_related = ("session", "user")
     ordering = ("-id",)
     search_fields = ("comment", "session__title", "session__key")
     fields = ("badge", "comment", "of_session", "answer", "user", "created_at", "updated_at")
+
+    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+        """Give each row the text of the answer that it is about, in one query."""
+        about = [Q(session=row.session_id, seq=row.seq) for row in rows]
+        events = Event.objects.filter(reduce(or_, about)) if about else Event.objects.none()
+        texts = events.values_list("session", "seq", Left("text", LONGEST_ANSWER))
+        answers = {(session_id, seq): text for session_id, seq, text in texts}
+        for row in rows:
+            row.answer_text = answers.get((row.session_id, row.seq))
+
+    @admin.display(description=_("Text of the answer"))
+    def answer_text(self, row: Feedback) -> str:
+        return excerpt(row.answer_text or "")  # type: ignore[attr-defined]
 
     @admin.display(description=_("Rating"), ordering="rating")
     def badge(self, row: Feedback) -> SafeString:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import MOST_CHOICES
 from sessions_app.admin.permissions import OF_APP, within_remits
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
-from sessions_app.models import DayFigure, Invocation, InvocationStatus, Metric, Session
+from sessions_app.models import DayFigure, Failure, Invocation, InvocationStatus, Metric, Session
 
 RECENT = timedelta(days=90)
 """Time from which the choices of agents and tools are."""
@@ -30,14 +30,19 @@ class LabelFilter(admin.SimpleListFilter):
     metric: ClassVar[Metric]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        days = within_remits(request, DayFigure.objects.all(), OF_APP)
-        recent = days.filter(metric=self.metric, day__gte=timezone.localdate() - RECENT)
-        names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
-        return [(name, name) for name in names[:MOST_CHOICES]]
+        return recent_names(request, self.metric)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
         value = self.value()
         return queryset if value is None else _labelled(queryset, self.kind, value)
+
+
+def recent_names(request: HttpRequest, metric: Metric) -> list[tuple[str, str]]:
+    """Return the names of a metric as choices."""
+    days = within_remits(request, DayFigure.objects.all(), OF_APP)
+    recent = days.filter(metric=metric, day__gte=timezone.localdate() - RECENT)
+    names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
+    return [(name, name) for name in names[:MOST_CHOICES]]
 
 
 class AgentFilter(LabelFilter):
@@ -50,6 +55,18 @@ class ToolFilter(LabelFilter):
     """Filter by a tool that has answered in the session."""
 
     title, parameter_name, kind, metric = _("tool"), "tool", TOOL, Metric.CALLS
+
+
+class FailedToolFilter(admin.SimpleListFilter):
+    """Filter of failures by tool."""
+
+    title, parameter_name = _("tool"), "tool"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [*recent_names(request, Metric.FAILURES), ("", _("no tool"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Failure]) -> QuerySet[Failure]:
+        return queryset if self.value() is None else queryset.filter(tool_name=self.value())
 
 
 class OutcomeFilter(admin.SimpleListFilter):

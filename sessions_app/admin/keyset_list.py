@@ -53,7 +53,7 @@ class KeysetChangeList(ChangeList):
         self.result_count = self.full_result_count = len(shown)
         self.show_admin_actions = self.can_show_all = self.multi_page = False
         self.paginator = Paginator(shown, self.list_per_page)
-        self.model_admin.attach_hits(request, shown, self.query)
+        self.model_admin.complete_rows(request, shown, self.query)
 
     def rows_after(self, position: str, count: int) -> list[Any]:
         """Return the first rows of the list after a position; an empty one is before all rows."""
@@ -133,8 +133,8 @@ class KeysetAdmin(ReadOnlyAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return KeysetChangeList
 
-    def attach_hits(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        """Give each row that a search has found its `hit`: the place in the text, with the words marked."""
+    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+        """Give the rows of a page more to show, such as the place in the text that a search has found."""
 
 
 def _estimated_rows(model: type[Model]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,13 @@ from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, ToolFilter
@@ -40,7 +43,7 @@ from sessions_app.masking import is_unmasked, mask_json
 from sessions_app.models import AccessKind, Event, Invocation, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 
-LONGEST_TOOLS = 60
+LONGEST_TOOLS = 40
 SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
 
 
@@ -56,7 +59,14 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         "title_or_key", "app_name", "user", "last_event", "events", "activity", "tokens", "cost", "errors", "took",
         "tools",
     )  # fmt: skip
-    list_filter = (SessionFormFilter, SessionAppFilter, OutcomeFilter, AgentFilter, ToolFilter)
+    list_filter = (
+        SessionFormFilter,
+        SessionAppFilter,
+        OutcomeFilter,
+        AgentFilter,
+        ToolFilter,
+        SessionLabelFilter,
+    )
     list_select_related = ("user", "figures")
     has_rare_filters = True
     ordering = ("-updated_at", "-id")
@@ -65,6 +75,11 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         "Whole words of titles and texts, a key, the name of a user, or the id of a session, event, invocation or call."
         " Of a common word only the newest texts are found."
     )
+
+    class Media:
+        """Style sheet of the pages with figures."""
+
+        css = {"all": ["sessions_app/admin/figures.css"]}
 
     def get_urls(self) -> list[URLPattern]:
         views: dict[str, tuple[str, Callable[..., HttpResponse]]] = {
@@ -98,7 +113,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         request.found_sessions = find_sessions(term)  # type: ignore[attr-defined]
         return queryset.filter(pk__in=request.found_sessions.ids), False  # type: ignore[attr-defined]
 
-    def attach_hits(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         found = getattr(request, "found_sessions", None)
         hits = found.hits_in(rows, cleaned(query)) if found else {}
         for session in rows:
@@ -126,6 +141,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
             "tools": self.tool_links(request, session),
             "unmasked_until": request.unmasked_until,  # type: ignore[attr-defined]
             "audit": load_session_page(session, request.GET),
+            "annotations": annotations_of(request, session),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/sessions_app/session/change_form.html", context)
@@ -178,8 +194,8 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return session.title or session.key
 
     @admin.display(description=_("Last event"), ordering="updated_at")
-    def last_event(self, session: Session) -> datetime | None:
-        return session.updated_at if session.last_seq else None
+    def last_event(self, session: Session) -> str | None:
+        return date_format(timezone.localtime(session.updated_at), "j M Y H:i") if session.last_seq else None
 
     @admin.display(description=_("Events"), ordering="last_seq")
     def events(self, session: Session) -> int:

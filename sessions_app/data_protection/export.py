@@ -45,6 +45,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "time_zone", "runs", "most_runs", "ends_at", "created_at", "last_run_at", "cancelled_at",
     ),
     "feedback": ("session_id", "seq", "rating", "comment", "created_at", "updated_at"),
+    "annotations": ("session_id", "seq", "label", "created_at"),
     "share_links": ("session_id", "created_at", "revoked_at"),
     "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from sessions_app.models import (
+    Annotation,
     Artifact,
     CallError,
     Event,
@@ -30,6 +31,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "memory_entries": MemoryEntry,
     "artifacts": Artifact,
     "feedback": Feedback,
+    "annotations": Annotation,
     "share_links": ShareLink,
     "acts": SessionAct,
     "call_errors": CallError,

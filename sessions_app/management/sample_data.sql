@@ -46,7 +46,10 @@ FROM sample s, generate_series(1, 10) AS seq, LATERAL (SELECT (seq - 1) / 4 AS t
         'args', jsonb_build_object('order', s.ordered, 'euros', 20 + s.spread)))
     WHEN 7 THEN jsonb_build_object('functionResponse', jsonb_build_object(
         'id', 'call-' || left(md5(s.id || '?6'), 24), 'name', CASE WHEN s.has_job THEN 'write_report' ELSE 'refund' END,
-        'response', jsonb_build_object('status', 'done', 'approved_by', 'finance')))
+        'response', CASE
+            WHEN s.opinion = 7 AND NOT s.has_job THEN jsonb_build_object('error', format('Order %%s was refunded before.', s.ordered))
+            WHEN s.opinion = 8 AND NOT s.has_job THEN jsonb_build_object('error', 'The payment service did not answer in time.')
+            ELSE jsonb_build_object('status', 'done', 'approved_by', 'finance') END))
     WHEN 8 THEN jsonb_build_object('text', format('It is done: %%s euros are on their way to you in %%s.', 20 + s.spread, s.city))
     WHEN 9 THEN jsonb_build_object('text', 'Thank you. When will the money be there?')
     ELSE jsonb_build_object('text', 'In three to five days. Is there anything else I can do for you?')

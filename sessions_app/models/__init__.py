@@ -1,6 +1,7 @@
 """Models of the site, with the rules that the database enforces."""
 
 from sessions_app.actors import ActionKind
+from sessions_app.models.annotation import Annotation
 from sessions_app.models.answer_request import AnswerRequest, RequestKind
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.call_error import CallError
@@ -36,6 +37,7 @@ __all__ = [
     "AccessKind",
     "ActionKind",
     "ActiveDay",
+    "Annotation",
     "AnswerRequest",
     "AppState",
     "Artifact",

@@ -89,6 +89,7 @@ class DayFigure(models.Model):
     class Meta:
         """Shown as the overview."""
 
+        verbose_name = "figure of a day"
         verbose_name_plural = "overview"
         default_permissions = ("view",)
         constraints = [
@@ -136,7 +137,10 @@ class Failure(models.Model):
         """Found by day, tool and cause."""
 
         default_permissions = ("view",)
-        indexes = [models.Index(fields=["tool_name", "cause", "-id"], name="failure_by_cause")]
+        indexes = [
+            models.Index(fields=["-day", "-id"], name="failure_by_day"),
+            models.Index(fields=["tool_name", "cause", "-day", "-id"], name="failure_of_tool"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.tool_name} {self.cause}"

@@ -19,11 +19,14 @@ from django.db.models import Model
 from sessions_app.actors import ActorKind
 from sessions_app.models import (
     ActionKind,
+    Annotation,
     AnswerRequest,
     AppState,
     Artifact,
     CallError,
+    DayFigure,
     Event,
+    Failure,
     Feedback,
     Invocation,
     LegalHold,
@@ -97,6 +100,11 @@ def make_things(owner: User) -> Things:
         "sessionact": SessionAct.objects.create(
             session=session, action=ActionKind.STOP, subject_kind="invocation", subject_id="e-1"
         ),
+        "dayfigure": DayFigure.objects.create(day=LATER, app_name=APP, metric="calls", name=session.key),
+        "failure": Failure.objects.create(
+            session=session, seq=1, day=LATER, tool_name="report", cause="No paper"
+        ),
+        "annotation": Annotation.objects.create(session=session, label="refunds", by_name="Grace"),
         "appstate": AppState.objects.get_or_create(app_name=APP)[0],
         "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),

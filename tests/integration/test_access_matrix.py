@@ -130,6 +130,12 @@ GET    login     login  login 403   200       set_*      /admin/sessions_app/leg
 POST   login     login  login 403   200       set_*      /admin/sessions_app/legalhold/add/
 GET    login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<object_id>/lift/
 POST   login     login  login 403   200       lift_*     /admin/sessions_app/legalhold/<object_id>/lift/
+GET    login     login  login 403   200       add+text   /admin/sessions_app/annotation/add/
+POST   login     login  login 403   200       add+text   /admin/sessions_app/annotation/add/
+GET    login     login  login 403   200       delete+text   /admin/sessions_app/annotation/<object_id>/delete/
+POST   login     login  login 403   200       delete+text   /admin/sessions_app/annotation/<object_id>/delete/
+GET    login     login  login 403   200       evalset    /admin/sessions_app/annotation/evalset.json
+POST   login     login  login 403   403       -          /admin/sessions_app/annotation/evalset.json
 GET    login     login  login 403   200       read       /admin/sessions_app/remit/
 POST   login     login  login 403   200       read       /admin/sessions_app/remit/
 GET    login     login  login 403   200       add_*      /admin/sessions_app/remit/add/
@@ -221,11 +227,14 @@ POST   login     login  login 302   302       -          /admin/auth/*/<object_i
 GET    login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 POST   login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 """
-TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate"}
+TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate", "failure", "annotation"}
 """Models whose rows are words of conversations: reading them needs that right, too."""
 WORDS = {
     "read": "view_*|change_*",
     "text": "view_*+view_text|change_*+view_text",
+    "add+text": "add_*+view_text",
+    "delete+text": "delete_*+view_text",
+    "evalset": "export_data+view_*+view_text",
     "erase": "delete_*+erase_data",
     "export-text": "export_data+view_*+view_text|export_data+change_*+view_text",
     "unmask": "unmask_data+view_*+view_text|unmask_data+change_*+view_text",
@@ -242,11 +251,12 @@ WORDS = {
             for model in admin.site._registry
             if model._meta.app_label == "sessions_app"
         )
-        for verb in ("view", "change", "set", *(("add", "delete") if name == "remit" else ()))
+        for verb in ("view", "change", "set", *(("add", "delete") if name in ("remit", "annotation") else ()))
     )
     + "|view_error_detail",
 }
 QUERIES = {
+    "/admin/sessions_app/annotation/evalset.json": "?label=refunds",
     "/chat/<session_id>/events/": "?before=2",
     "/admin/sessions_app/session/<session_id>/trace/": "?invocation=e-asking",
 }

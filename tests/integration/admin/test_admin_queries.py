@@ -69,7 +69,7 @@ def test_the_number_of_queries_of_a_list_does_not_grow(
 @pytest.fixture
 def count_queries(client: Client, django_assert_max_num_queries: Any) -> Callable[[str], int]:
     def count(url: str) -> int:
-        with django_assert_max_num_queries(13) as queries:
+        with django_assert_max_num_queries(14) as queries:
             read(client, url)
         return len(queries)
 

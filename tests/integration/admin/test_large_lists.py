@@ -98,7 +98,11 @@ def test_no_list_of_the_audit_counts_its_rows_or_skips_pages(admin_client: Clien
     models = {
         model._meta.model_name for model in admin.site._registry if model._meta.app_label == "sessions_app"
     }
-    for model in models - {"appstate", "remit"}:  # a few rows for each app or group
+    for model in models - {
+        "appstate",
+        "dayfigure",
+        "remit",
+    }:  # a few rows for each app or group; the overview
         for statement in statements_of(admin_client, list_url(str(model))):
             assert "COUNT(" not in statement and "OFFSET" not in statement, (model, statement)
 

@@ -147,6 +147,11 @@ def test_an_exported_cell_is_never_a_formula(exporter: Client, person: User) -> 
     assert list(titles.values())[::-1] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", 'a "b", c\nd']
 
 
+def test_secrets_in_titles_are_masked_in_an_export(exporter: Client, person: User) -> None:
+    Session.objects.create(app_name="shop", user=person, key="s-1", title="api_key=geheim1234")
+    assert "geheim1234" not in str(exported(exporter))
+
+
 def test_an_export_reads_page_by_page_and_has_each_session_once(
     exporter: Client, person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,171 @@
+"""Admin of annotations: labels and notes of staff, and the export of labelled sessions as an eval set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.http import content_disposition_header
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.app_filter import AppFilter, distinct_values
+from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.links import session_url
+from sessions_app.admin.permissions import OWN, Right, may, require, within_remits
+from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.models import Annotation, Session
+from sessions_app.rendering.audit_values import excerpt
+from sessions_app.transcripts.eval_set import stream_eval_set
+
+MOST_CASES = 1_000
+SHOWN = 20
+
+
+def annotations_of(request: HttpRequest, session: Session) -> Iterable[Annotation]:
+    """Return the newest annotations of a session; none for staff who may not view them."""
+    if not may(request, "sessions_app.view_annotation"):
+        return ()
+    return Annotation.objects.filter(session=session).order_by("-id")[:SHOWN]
+
+
+class LabelFilter(admin.SimpleListFilter):
+    """Filter of annotations by label."""
+
+    title, parameter_name = _("label"), "label"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(label, label) for label in distinct_values(Annotation, "label") if label]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset if self.value() is None else queryset.filter(label=self.value())
+
+
+class SessionLabelFilter(LabelFilter):
+    """Filter of sessions by the label of an annotation."""
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(pk__in=Annotation.objects.filter(label=self.value()).values("session"))
+
+
+class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Label, note or both."""
+
+    class Meta:
+        """Fields that staff write."""
+
+        model = Annotation
+        fields = ("session", "seq", "label", "note")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse an empty annotation, and one of an event that does not exist.
+
+        Raises:
+            ValidationError: a field is missing or wrong.
+        """
+        values: dict[str, Any] = super().clean() or {}
+        if not (values.get("label") or values.get("note")):
+            raise forms.ValidationError(_("Give a label, a note or both."))
+        seq, session = values.get("seq"), values.get("session")
+        if session and seq is not None and not 1 <= seq <= session.last_seq:
+            raise forms.ValidationError({"seq": _("The session has no event of this number.")})
+        return values
+
+
+@admin.register(Annotation)
+class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
+    """Annotations, newest first. Staff with the permissions add and delete them; nobody changes one."""
+
+    is_text = True
+    form = AnnotationForm
+    list_display = ("id", "label", "short_note", "of_session", "app", "event", "by_name", "created_at")
+    list_filter = (LabelFilter, AppFilter)
+    ordering = ("-id",)
+    raw_id_fields = ("session",)
+    change_list_template = "admin/sessions_app/annotation/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        export = self.admin_site.admin_view(self.export_view)
+        return [path("evalset.json", export, name="sessions_app_annotation_evalset"), *super().get_urls()]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return may(request, "sessions_app.add_annotation") and may(request, Right.VIEW_TEXT)
+
+    def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return may(request, "sessions_app.delete_annotation") and may(request, Right.VIEW_TEXT)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return ("session", "seq", "label", "note")
+        return ("of_session", "event", "label", "note", "by_name", "created_at")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offer the sessions of the remits of the user."""
+        if db_field.name == "session":
+            kwargs["queryset"] = within_remits(request, Session.objects.all(), OWN)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Annotation, form: Any, change: bool) -> None:
+        obj.by_id, obj.by_name = request.user.pk, staff_of(request).name
+        super().save_model(request, obj, form, change)
+
+    def response_add(
+        self, request: HttpRequest, obj: Annotation, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Return to the session, at the event."""
+        super().response_add(request, obj, post_url_continue)  # tells that it was added
+        return HttpResponseRedirect(session_url(obj.session_id, seq=obj.seq))
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        label = request.GET.get("label", "")
+        context = {"export_label": label if may(request, Right.EXPORT) else "", **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the sessions with a label as an eval set."""
+        require_read_request(request)
+        require(request, Right.EXPORT)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        label = request.GET.get("label", "")
+        if not label:
+            raise BadRequest("Name the label of the sessions: ?label=...")
+        marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
+        session_ids = list(marked.values_list("session", flat=True)[:MOST_CASES])
+        name = slugify(label) or "conversations"
+        headers = {
+            "Content-Disposition": content_disposition_header(True, f"{name}.evalset.json") or "attachment",
+            "Cache-Control": "private, no-store",
+            "X-Content-Type-Options": "nosniff",
+        }
+        return StreamingHttpResponse(
+            stream_eval_set(name, session_ids), content_type="application/json", headers=headers
+        )
+
+    @admin.display(description=_("Note"))
+    def short_note(self, row: Annotation) -> str:
+        return excerpt(row.note)
+
+    @admin.display(description=_("Event"))
+    def event(self, row: Annotation) -> SafeString | None:
+        if row.seq is None:
+            return None
+        return format_html('<a href="{}">#{}</a>', session_url(row.session_id, seq=row.seq), row.seq)

@@ -1,0 +1,124 @@
+"""Admin of failures: errors of tools, models and the runtime, grouped by cause, and one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.figure_filters import FailedToolFilter
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.links import session_url
+from sessions_app.admin.overview.links import list_url
+from sessions_app.models import Failure
+from sessions_app.rendering.audit_values import excerpt
+from sessions_app.rendering.plots import stacked_bars
+
+DAYS = 30
+MOST_GROUPED = 20_000
+"""Failures that are grouped: the newest."""
+MOST_GROUPS = 25
+MOST_SERIES = 5
+Cause = tuple[str, str]
+"""Tool and cause."""
+
+
+class CauseFilter(admin.SimpleListFilter):
+    """Filter by a cause, which the links of the groups choose."""
+
+    title = _("cause")
+    parameter_name = "cause"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        value = request.GET.get(self.parameter_name)
+        return [(value, excerpt(value))] if value else []
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset if self.value() is None else queryset.filter(cause=self.value())
+
+
+@admin.register(Failure)
+class FailureAdmin(KeysetAdmin, SessionRowAdmin):
+    """Failures, newest first. A cause is a text, which needs that right."""
+
+    is_text = True
+    list_display = ("event", "day", "tool", "short_cause", "of_session", "app")
+    list_display_links = None
+    list_filter = (FailedToolFilter, CauseFilter, "day")
+    ordering = ("-day", "-id")
+    fields = ("event", "day", "tool", "cause", "of_session")
+    change_list_template = "admin/sessions_app/failure/change_list.html"
+
+    class Media:
+        """Style sheet of the pages with figures."""
+
+        css = {"all": ["sessions_app/admin/figures.css"]}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the groups above the list, unless it is filtered."""
+        groups = None if request.GET or not self.has_view_permission(request) else self._groups(request)
+        return super().changelist_view(request, {"groups": groups, **(extra_context or {})})
+
+    def _groups(self, request: HttpRequest) -> dict[str, Any]:
+        today = timezone.localdate(timezone=timezone.get_default_timezone())
+        days = [today - timedelta(days=age) for age in reversed(range(DAYS))]
+        recent = self.get_queryset(request).filter(day__gte=days[0]).order_by(*self.ordering)
+        rows = list(recent.values_list("tool_name", "cause", "day")[:MOST_GROUPED])
+        counts: dict[Cause, Counter[date]] = {}
+        for tool, cause, day in rows:
+            counts.setdefault((tool, cause), Counter())[day] += 1
+        groups = sorted(counts.items(), key=lambda group: (-group[1].total(), group[0]))[:MOST_GROUPS]
+        series = {
+            excerpt(f"{tool} {cause}", 40): [numbers[day] for day in days]
+            for (tool, cause), numbers in groups[:MOST_SERIES]
+        }
+        title = gettext("Failures by cause")
+        labels = [date_format(day, "j M") for day in days]
+        return {
+            "days": DAYS,
+            "is_cut": len(rows) == MOST_GROUPED,
+            "rows": list(_rows_of(groups, today)),
+            "title": title,
+            "plot": stacked_bars(title, labels, series) if series else "",
+        }
+
+    @admin.display(description=_("Event"))
+    def event(self, failure: Failure) -> SafeString:
+        return format_html(
+            '<a href="{}">#{}</a>', session_url(failure.session_id, seq=failure.seq), failure.seq
+        )
+
+    @admin.display(description=_("Tool"))
+    def tool(self, failure: Failure) -> str:
+        return failure.tool_name or str(_("no tool"))
+
+    @admin.display(description=_("Cause"))
+    def short_cause(self, failure: Failure) -> str:
+        return excerpt(failure.cause)
+
+
+def _rows_of(groups: list[tuple[Cause, Counter[date]]], today: date) -> Iterator[dict[str, Any]]:
+    week = [today - timedelta(days=age) for age in range(7)]
+    for (tool, cause), numbers in groups:
+        yield {
+            "tool": tool,
+            "cause": excerpt(cause),
+            "today": numbers[today],
+            "week": sum(numbers[day] for day in week),
+            "all": numbers.total(),
+            "url": list_url("failure", tool=tool, cause=cause),
+            "today_url": list_url("failure", tool=tool, cause=cause, day__exact=today.isoformat()),
+        }

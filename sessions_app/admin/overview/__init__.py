@@ -1,0 +1,1 @@
+"""Overview: today at a glance, and the last 30 days."""

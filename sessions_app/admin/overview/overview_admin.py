@@ -1,0 +1,45 @@
+"""Admin of figures of days: its list is the overview."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from sessions_app.admin.base import ReadOnlyAdmin, require_read_request
+from sessions_app.admin.overview.page import DAYS, load_overview
+from sessions_app.admin.permissions import OF_APP
+from sessions_app.models import DayFigure
+
+
+@admin.register(DayFigure)
+class OverviewAdmin(ReadOnlyAdmin):
+    """Today at a glance, and the last days."""
+
+    remit_paths = (OF_APP,)
+
+    class Media:
+        """Style sheet of the pages with figures."""
+
+        css = {"all": ["sessions_app/admin/figures.css"]}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        require_read_request(request)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Overview"),
+            "opts": self.opts,
+            "media": self.media,
+            "number_of_days": DAYS,
+            "overview": load_overview(request),
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/sessions_app/overview.html", context)

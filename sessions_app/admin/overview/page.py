@@ -1,0 +1,204 @@
+"""Context of the overview: tiles, tables and plots, all from figures of days and from indexes of what is open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from sessions_app.admin.overview.links import invocations_of, list_url, sessions_of
+from sessions_app.admin.overview.now import Tile, load_tiles
+from sessions_app.admin.permissions import OF_APP, RemitPaths, remits_of, within_remits
+from sessions_app.conf import conf
+from sessions_app.figures.buckets import percentile
+from sessions_app.figures.days import Amounts, load_days
+from sessions_app.models import DayFigure, InvocationStatus, Metric, PersonUsage
+from sessions_app.rendering.audit_values import format_cost, format_duration
+from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars
+
+DAYS = 30
+MOST_ROWS = 15
+MOST_SERIES = 5
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Numbers of today, of work that is open, and of the last days."""
+
+    tiles: list[Tile]
+    outcomes: list[Tile]
+    open_work: list[Tile]
+    tools: list[dict[str, Any]]
+    models: list[dict[str, Any]]
+    people: list[dict[str, Any]]
+    plots: list[tuple[str, SafeString]]
+    days: list[dict[str, Any]]
+
+
+def load_overview(request: HttpRequest) -> Overview:
+    """Load the figures that the remits of the user cover."""
+    figures = within_remits(request, DayFigure.objects.all(), OF_APP)
+    last = timezone.localdate(timezone=timezone.get_default_timezone())
+    days = load_days(figures, last, DAYS)
+    today, all_days = days[last], Amounts.sum(days.values())
+    return Overview(
+        tiles=_tiles_of(today, last, with_people=not remits_of(request)),
+        outcomes=_outcomes_of(today, last),
+        open_work=load_tiles(request),
+        tools=_tools(today, all_days, last),
+        models=_models(today, all_days, last),
+        people=_people(request, last),
+        plots=_plots(days),
+        days=[_day_row(day, amounts) for day, amounts in reversed(days.items())],
+    )
+
+
+def _tiles_of(today: Amounts, day: date, *, with_people: bool) -> list[Tile]:
+    """Return the tiles of a day. People are counted in all apps together, so not for staff of some apps."""
+    url = sessions_of(day, day)
+    people = Tile(_("Active people"), _number(today.total(Metric.PEOPLE)), url)
+    return [
+        *([people] if with_people else []),
+        Tile(
+            _("Time to first word"), _first_word(today, 0.5), invocations_of(day),
+            _("95%%: %s") % _first_word(today, 0.95),
+        ),
+        Tile(
+            _("Failed calls of tools"), _number(_tool_failures(today)), list_url("failure", day__exact=day.isoformat()),
+            _("of %s calls") % _number(today.total(Metric.CALLS)),
+        ),
+        Tile(_("Tokens"), _number(today.total(Metric.TOKENS)), url),
+        Tile(_("Cost"), format_cost(today.total(Metric.COST)) or "0", url),
+    ]  # fmt: skip
+
+
+def _outcomes_of(today: Amounts, day: date) -> list[Tile]:
+    counted = today.by_name(Metric.INVOCATIONS)
+    shown = (*InvocationStatus.ended(), InvocationStatus.WAITING)
+    return [
+        Tile(status.label, _number(counted[status]), invocations_of(day, status__exact=status))
+        for status in shown
+    ]
+
+
+def _tools(today: Amounts, all_days: Amounts, day: date) -> list[dict[str, Any]]:
+    """Return the tools that failed most, today's first."""
+    now, before = today.by_name(Metric.FAILURES), all_days.by_name(Metric.FAILURES)
+    calls, all_calls = today.by_name(Metric.CALLS), all_days.by_name(Metric.CALLS)
+    names = sorted((name for name in before if name), key=lambda name: (-now[name], -before[name], name))
+    return [
+        {
+            "name": name, "failures": _number(now[name]), "calls": _number(calls[name]),
+            "all_failures": _number(before[name]), "all_calls": _number(all_calls[name]),
+            "url": list_url("failure", tool=name, day__exact=day.isoformat()),
+            "all_url": list_url("failure", tool=name),
+        }
+        for name in names[:MOST_ROWS]
+    ]  # fmt: skip
+
+
+def _models(today: Amounts, all_days: Amounts, day: date) -> list[dict[str, Any]]:
+    """Return tokens and cost by agent and model, those with the most tokens first."""
+    tokens, cost = all_days.of(Metric.TOKENS), all_days.of(Metric.COST)
+    return [
+        {
+            "agent": key[0], "model": key[1],
+            "tokens": _number(today.of(Metric.TOKENS)[key]), "cost": format_cost(today.of(Metric.COST)[key]),
+            "all_tokens": _number(all_tokens), "all_cost": format_cost(cost[key]),
+            "url": sessions_of(day, day, agent=key[0]),
+            "all_url": sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
+        }
+        for key, all_tokens in tokens.most_common(MOST_ROWS)
+    ]  # fmt: skip
+
+
+def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
+    """Return the people who have used most of their budget of today; empty when there is no budget."""
+    budgets = conf()
+    order = "-cost" if budgets.cost_per_person else "-tokens"
+    if not (budgets.tokens_per_person or budgets.cost_per_person):
+        return []
+    used = within_remits(request, PersonUsage.objects.filter(day=day), RemitPaths("", "user"))
+    return [
+        {
+            "name": row.user.get_username(), "tokens": _number(row.tokens), "cost": format_cost(row.cost),
+            "share": _share(row, budgets.tokens_per_person, budgets.cost_per_person),
+            "url": sessions_of(day, day, user=row.user.get_username()),
+        }
+        for row in used.select_related("user").order_by(order)[:MOST_SERIES]
+    ]  # fmt: skip
+
+
+def _share(row: PersonUsage, tokens: int, cost: float) -> int:
+    shares = [row.tokens / tokens if tokens else 0, row.cost / cost if cost else 0]
+    return round(100 * max(shares))
+
+
+def _plots(days: Mapping[date, Amounts]) -> list[tuple[str, SafeString]]:
+    labels = [date_format(day, "j M") for day in days]
+    several = list(days.values())
+    outcomes = {
+        str(status.label): [one.by_name(Metric.INVOCATIONS)[status] for one in several]
+        for status in (*InvocationStatus.ended(), InvocationStatus.WAITING)
+    }
+    waits = {
+        _("half"): [_percentile(one, 0.5) for one in several],
+        _("95%"): [_percentile(one, 0.95) for one in several],
+    }
+    plots: list[tuple[Draw, str, Series]] = [
+        (stacked_bars, _("Invocations by outcome"), outcomes),
+        (lines, _("Time to first word, in seconds"), waits),
+        (stacked_bars, _("Failed calls by tool"), _series(several, Metric.FAILURES)),
+        (stacked_bars, _("Tokens by agent"), _series(several, Metric.TOKENS)),
+    ]
+    return [(title, draw(title, labels, series)) for draw, title, series in plots]
+
+
+def _series(days: list[Amounts], metric: Metric) -> dict[str, list[float]]:
+    """Return the largest series of a metric by name, and the sum of the others; errors without a tool have no name."""
+    by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
+    largest = [name for name, _amount in Amounts.sum(days).by_name(metric).most_common(MOST_SERIES) if name]
+    series: dict[str, list[float]] = {name: [one[name] for one in by_day] for name in largest}
+    others: list[float] = [sum(one.values()) - sum(one[name] for name in largest) for one in by_day]
+    return {**series, _("others"): others} if any(others) else series
+
+
+def _day_row(day: date, amounts: Amounts) -> dict[str, Any]:
+    outcomes = amounts.by_name(Metric.INVOCATIONS)
+    failed = InvocationStatus.FAILED
+    return {
+        "day": day,
+        "sessions_url": sessions_of(day, day),
+        "people": _number(amounts.total(Metric.PEOPLE)),
+        "invocations": _number(sum(outcomes.values())), "invocations_url": invocations_of(day),
+        "failed": _number(outcomes[failed]), "failed_url": invocations_of(day, status__exact=failed),
+        "first_word": _first_word(amounts, 0.5), "first_word_95": _first_word(amounts, 0.95),
+        "failures": _number(_tool_failures(amounts)), "failures_url": list_url("failure", day__exact=day.isoformat()),
+        "tokens": _number(amounts.total(Metric.TOKENS)), "cost": format_cost(amounts.total(Metric.COST)),
+    }  # fmt: skip
+
+
+def _tool_failures(amounts: Amounts) -> float:
+    failures: Counter[str] = amounts.by_name(Metric.FAILURES)
+    return sum(number for name, number in failures.items() if name)
+
+
+def _percentile(amounts: Amounts, share: float) -> float | None:
+    return percentile(amounts.by_name(Metric.FIRST_WORD), share)
+
+
+def _first_word(amounts: Amounts, share: float) -> str:
+    seconds = _percentile(amounts, share)
+    return "-" if seconds is None else format_duration(timedelta(seconds=seconds))
+
+
+def _number(amount: float) -> str:
+    return f"{round(amount):,}"

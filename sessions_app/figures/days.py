@@ -1,0 +1,57 @@
+"""Figures of the last days, as the overview reads them: one query, whatever the size of the logs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+from django.db.models import QuerySet, Sum
+
+from sessions_app.models import DayFigure, Metric
+
+Key = tuple[str, str]
+"""Name and detail of an amount."""
+
+
+@dataclass
+class Amounts:
+    """Amounts of one or more days."""
+
+    by_metric: dict[str, Counter[Key]] = field(default_factory=dict)
+
+    def add(self, metric: str, key: Key, amount: float) -> None:
+        self.by_metric.setdefault(metric, Counter())[key] += amount  # type: ignore[assignment]
+
+    def total(self, metric: Metric) -> float:
+        return sum(self.of(metric).values())
+
+    def of(self, metric: Metric) -> Counter[Key]:
+        """Return the amounts of a metric by name and detail."""
+        return self.by_metric.get(metric, Counter())
+
+    def by_name(self, metric: Metric) -> Counter[str]:
+        """Return the amounts of a metric by name."""
+        found: Counter[str] = Counter()
+        for (name, _), amount in self.of(metric).items():
+            found[name] += amount
+        return found
+
+    @classmethod
+    def sum(cls, several: Iterable[Amounts]) -> Amounts:
+        found = cls()
+        for one in several:
+            for metric, amounts in one.by_metric.items():
+                for key, amount in amounts.items():
+                    found.add(metric, key, amount)
+        return found
+
+
+def load_days(figures: QuerySet[DayFigure], last: date, days: int) -> dict[date, Amounts]:
+    """Return the amounts of each of so many days, the last one included, the oldest first."""
+    found = {last - timedelta(days=age): Amounts() for age in reversed(range(days))}
+    rows = figures.filter(day__in=list(found)).values_list("day", "metric", "name", "detail")
+    for day, metric, name, detail, amount in rows.annotate(sum=Sum("amount")):
+        found[day].add(metric, (name, detail), amount)
+    return found

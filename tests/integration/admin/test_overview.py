@@ -1,0 +1,160 @@
+"""Overview and failures: numbers of today with a link each, plots without styles, and errors grouped by cause."""
+
+from __future__ import annotations
+
+import html as html_module
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from sessions_app.models import DayFigure, Failure, Invocation, Metric, PersonUsage, Remit, Session
+from sessions_app.rendering.plots import stacked_bars
+from tests.integration.admin.audit_rows import HOSTILE, append_event, make_job, page_of, read, sign_in
+from tests.integration.admin.test_large_lists import list_url, statements_of
+
+pytestmark = pytest.mark.django_db
+TODAY = timezone.localdate
+OVERVIEW = ("answerrequest", "dayfigure", "failure", "session", "invocation", "tooljob")
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    return sign_in(client, *OVERVIEW)
+
+
+def add(
+    metric: Metric, amount: float, name: str = "", detail: str = "", *, age: int = 0, app: str = "shop"
+) -> None:
+    day = TODAY() - timedelta(days=age)
+    DayFigure.objects.create(day=day, app_name=app, metric=metric, name=name, detail=detail, amount=amount)
+
+
+def tile(html: str, title: str) -> tuple[str, str]:
+    """Return number and link of a tile."""
+    found = re.search(rf"<dt>{re.escape(title)}</dt><dd><a href=\"([^\"]*)\">([^<]*)</a>", html)
+    assert found, title
+    return found[2], html_module.unescape(found[1])
+
+
+def test_today_is_seen_at_a_glance_and_each_number_leads_to_its_list(staff: Client, session: Session) -> None:
+    for amount, age in ((3, 0), (90, 1)):
+        add(Metric.PEOPLE, amount, app="", age=age)
+        add(Metric.INVOCATIONS, amount, "failed", age=age)
+        add(Metric.CALLS, 10 * amount, "refund", age=age)
+        add(Metric.FAILURES, amount, "refund", age=age)
+        add(Metric.TOKENS, 1000 * amount, "clerk", "small", age=age)
+        add(Metric.COST, amount, "clerk", "small", age=age)
+    for bucket in (0, 4, 4, 8):
+        add(Metric.FIRST_WORD, 1, str(bucket), app=f"shop-{bucket}-{DayFigure.objects.count()}")
+    Invocation.objects.create(
+        session=session, invocation_id="e-1", client_id="m-1", message={}, status="queued"
+    )
+    make_job(session, status="running")
+    html = read(staff, list_url("dayfigure"))
+    numbers = {
+        "Active people": "3", "Failed": "3", "Failed calls of tools": "3", "Tokens": "3,000", "Cost": "3.00",
+        "Time to first word": "2.0 s", "Waiting in the queue": "1", "Running jobs": "1", "Running now": "0",
+        "Waiting for an answer": "0",
+    }  # fmt: skip
+    for title, number in numbers.items():
+        shown, url = tile(html, title)
+        assert shown == number, title
+        assert staff.get(url).status_code == 200, (title, url)
+    assert "of 30 calls" in html and "95%: 4.0 s" in html
+    assert "93,000" in html and "/failure/?tool=refund" in html
+    for url in set(re.findall(r'href="(/admin/sessions_app/[^"]+\?[^"]*)"', html)):
+        assert staff.get(html_module.unescape(url)).status_code == 200, url
+
+
+def test_an_overview_without_figures_is_shown(staff: Client) -> None:
+    html = read(staff, list_url("dayfigure"))
+    assert tile(html, "Tokens")[0] == "0" and "No tool has failed." in html
+
+
+def test_the_overview_reads_no_log_and_its_queries_do_not_grow(staff: Client, session: Session) -> None:
+    counts = []
+    for n in range(3):
+        add(Metric.FAILURES, 1, f"tool-{n}", age=n)
+        append_event(session, {"text": "x"})
+        statements = statements_of(staff, list_url("dayfigure"))
+        assert not [one for one in statements if "sessions_app_event" in one]
+        counts.append(len(statements))
+    assert len(set(counts)) == 1 and counts[0] <= 13
+
+
+def test_people_near_their_budget_are_listed(staff: Client, person: User, settings: Any) -> None:
+    settings.ADK = {**settings.ADK, "tokens_per_person": 1000}
+    PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.5)
+    html = read(staff, list_url("dayfigure"))
+    assert "Budgets of people today" in html and "user=ada" in html and "90%" in html
+    settings.ADK = {**settings.ADK, "tokens_per_person": 0}
+    assert "Budgets of people today" not in read(staff, list_url("dayfigure"))
+
+
+def test_the_overview_has_the_apps_of_the_remit_only(staff: Client, person: User) -> None:
+    group = Group.objects.create(name="Shop")
+    User.objects.get(username="staff").groups.add(group)
+    Remit.objects.create(group=group, app_name="shop")
+    add(Metric.TOKENS, 7, "clerk", app="shop")
+    add(Metric.TOKENS, 1000, "pilot", app="travel")
+    add(Metric.PEOPLE, 5, app="")
+    html = read(staff, list_url("dayfigure"))
+    assert tile(html, "Tokens")[0] == "7" and "pilot" not in html and "Active people" not in html
+
+
+def test_names_of_agents_and_tools_are_inert_in_tables_and_plots(staff: Client) -> None:
+    add(Metric.TOKENS, 7, HOSTILE, HOSTILE)
+    add(Metric.FAILURES, 7, HOSTILE + "\u202e")
+    html = read(staff, list_url("dayfigure"))
+    assert "<script>alert" not in html and "<img src=x" not in html and "\u202e" not in html
+    assert html.count("&lt;script&gt;alert") >= 3
+
+
+def test_a_plot_has_no_styles_scripts_or_ids_that_the_policy_or_another_plot_forbids() -> None:
+    svg = stacked_bars("Calls & more", ["1 Nov", "2 Nov"], {"<b>": [1, 2], "none": [0, 0], "gap": [0.0, 1.5]})
+    assert not re.search(r"<style|<script|style=|\sid=|xlink|http://(?!www.w3.org/2000/svg)", svg), svg
+    assert 'aria-label="Calls &amp; more"' in svg and "&lt;b&gt;" in svg
+    assert "<svg" in stacked_bars("Empty", ["1 Nov"], {})
+
+
+def fail(session: Session, cause: str, tool: str = "refund", *, age: int = 0, seq: int = 1) -> None:
+    day = TODAY() - timedelta(days=age)
+    Failure.objects.create(session=session, seq=seq, day=day, tool_name=tool, cause=cause)
+
+
+def test_errors_are_grouped_by_tool_and_cause_with_counts_over_time(staff: Client, session: Session) -> None:
+    for age in (0, 0, 3, 20, 40):
+        fail(session, "Order # is closed.", age=age)
+    fail(session, "RESOURCE_EXHAUSTED: # requests", tool="")
+    page = read(staff, list_url("failure"))
+    groups = page.split('aria-labelledby="groups"')[1].split("</table>")[0]
+    rows = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).split(" ") for row in groups.split("<tr>")[2:]]
+    assert [row[-4:-1] for row in rows] == [["2", "3", "4"], ["1", "1", "1"]]
+    assert "<svg" in page
+    for url in re.findall(r'href="(/admin/sessions_app/failure/\?[^"]*)"', groups):
+        found = read(staff, html_module.unescape(url)).split('id="result_list"')[1].count("<tr>") - 1
+        assert (
+            found == {"Order": 5, "RESOURCE": 1}["Order" if "Order" in url else "RESOURCE"]
+            or "day__exact" in url
+        )
+    assert page_of(session, "?event=1") in page
+
+
+def test_causes_need_the_right_to_read_texts(staff: Client, session: Session) -> None:
+    fail(session, "Order # is closed.")
+    user = User.objects.get(username="staff")
+    user.user_permissions.remove(Permission.objects.get(codename="view_text"))
+    assert staff.get(list_url("failure")).status_code == 403
+    assert staff.get(list_url("failure", "?tool=refund")).status_code == 403
+
+
+def test_a_hostile_cause_is_inert(staff: Client, session: Session) -> None:
+    fail(session, HOSTILE + "\u202e", tool=HOSTILE)
+    for query in ("", "?cause=" + "%3Cscript%3Ealert(1)"):
+        page = read(staff, list_url("failure", query))
+        assert "<script>alert" not in page and "\u202e" not in page
