@@ -17,7 +17,7 @@ from runtime.events.answer_rules import PERSON, SITE
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, MadeCall, made_calls
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import confirmer_of
-from sessions_app import agent_registry
+from sessions_app import agent_registry, client_ids
 from sessions_app.db import threads
 from sessions_app.db.threads import in_thread
 from sessions_app.history.effective_events import effective_events
@@ -97,7 +97,14 @@ async def rule_of(app_name: str, made: MadeCall) -> str:
 
 
 def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
-    """Store the requests of all calls of the session that wait. The calls of jobs are left to the jobs."""
+    """Store the requests of all calls of the session that wait, unless their answers are queued already.
+
+    The calls of jobs are left to the jobs.
+    """
+    answers = [client_ids.of_answer(row.call_id) for row in requests]
+    queued = Invocation.objects.filter(session=session_id, client_id__in=answers)
+    answered = set(queued.values_list("client_id", flat=True))
+    requests = [row for row in requests if client_ids.of_answer(row.call_id) not in answered]
     jobs = ToolJob.objects.filter(session=session_id, call_id__in=[row.call_id for row in requests])
     of_jobs = set(jobs.values_list("call_id", flat=True))
     stored = AnswerRequest.objects.filter(session=session_id)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, TextField, Value
-from django.db.models.functions import Concat
+from django.db.models import Exists, OuterRef, Q
 
 from runtime.events.answer_rules import PERSON, STAFF
-from sessions_app.client_ids import ANSWER
 from sessions_app.models.invocation import Invocation
 from sessions_app.statuses import InvocationStatus, JobStatus
 
@@ -39,13 +37,11 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
     """Requests that wait, and those that do no longer."""
 
     def open(self) -> AnswerRequestQuerySet:
-        """Return the requests that wait now: not those that were just answered, cancelled or deleted."""
+        """Return the requests that wait now: not those of work that was cancelled or deleted."""
         waiting = Invocation.objects.filter(
             invocation_id=OuterRef("invocation_id"), status=InvocationStatus.WAITING
         )
-        answer_id = Concat(Value(ANSWER), OuterRef("call_id"), output_field=TextField())
-        answers = Invocation.objects.filter(session=OuterRef("session"), client_id=answer_id)
-        call_waits = Q(Exists(waiting), ~Exists(answers), job=None)
+        call_waits = Q(Exists(waiting), job=None)
         return self.filter(call_waits | Q(job__status=JobStatus.WAITING), session__deleted_at=None)
 
 

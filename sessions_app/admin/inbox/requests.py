@@ -64,7 +64,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     is_text = True
 
-    list_display = ("effect", "kind_badge", "person", "of_session", "app", "age", "answerers", "told")
+    list_display = ("effect", "age", "person", "kind_badge", "app", "answerers", "told", "of_session")
     list_display_links = ("effect",)
     list_filter = (MayAnswerFilter, "kind", AppFilter, ("tool_name", admin.AllValuesFieldListFilter))
     list_select_related = ("session", "session__user")
@@ -81,6 +81,12 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             name="sessions_app_answerrequest_answer",
         )
         return [answer, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = {"title": _("What waits for an answer, the oldest first")}
+        return super().changelist_view(request, {**title, **(extra_context or {})})
 
     def change_view(
         self,

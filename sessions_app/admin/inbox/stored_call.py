@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from runtime.engine.human_input.confirmation import default_hint
 from sessions_app.admin.session_page.calls import mapping
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
@@ -20,14 +21,15 @@ class StoredCall:
         seq: number of its event; None when the event is not found.
         args: its arguments; empty when the event is too large for the page.
         shown: names and values that staff read, as JSON.
-        hint: the question of the tool.
+        hint: the question of the tool; empty for a tool that asks none of its own.
     """
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
         self.seq, self.args = seq, args
         asked = mapping(args.get("originalFunctionCall"))
         question = mapping(args.get("toolConfirmation"))
-        self.hint = str(question.get("hint") or "")
+        hint = str(question.get("hint") or "")
+        self.hint = "" if hint == default_hint(str(asked.get("name") or "")) else hint
         values = {**mapping(asked.get("args") if asked else args)}
         if question.get("payload") is not None:
             values["payload"] = question["payload"]
