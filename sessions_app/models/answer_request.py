@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from runtime.events.answer_rules import PERSON, STAFF
 from sessions_app.models.invocation import Invocation
+from sessions_app.models.tool_job import ToolJob
 from sessions_app.statuses import InvocationStatus, JobStatus
 
 APPROVE = "sessions_app.approve_answerrequest"
@@ -41,8 +42,10 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
         waiting = Invocation.objects.filter(
             invocation_id=OuterRef("invocation_id"), status=InvocationStatus.WAITING
         )
-        call_waits = Q(Exists(waiting), job=None)
-        return self.filter(call_waits | Q(job__status=JobStatus.WAITING), session__deleted_at=None)
+        # Undelivered ones have an index, as all that wait are.
+        asking = ToolJob.objects.undelivered().filter(status=JobStatus.WAITING)
+        still_waits = Q(Exists(waiting), job=None) | Q(job__in=asking.values("pk"))
+        return self.filter(still_waits, session__deleted_at=None)
 
 
 class AnswerRequest(models.Model):
