@@ -27,6 +27,12 @@ def trace_url(session_id: UUID, invocation_id: str, *, seq: int | None = None) -
     return f"{url}?{urlencode({'invocation': invocation_id})}{anchor}"
 
 
+def step_url(session_id: UUID, invocation_id: str, seq: int) -> str:
+    """Return the URL of the model call that ended with an event, on the trace of its invocation."""
+    query = urlencode({"invocation": invocation_id, "step": seq})
+    return f"{reverse('admin:sessions_app_session_trace', args=[session_id])}?{query}#step"
+
+
 def session_link(session: Session) -> SafeString:
     return format_html('<a href="{}"><bdi>{}</bdi></a>', session_url(session.id), session.title or session)
 

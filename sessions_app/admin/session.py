@@ -36,9 +36,11 @@ from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.session_tools import SessionToolsMixin
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
+from sessions_app.admin.trace.step import request_json
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.codec import storable
 from sessions_app.figures.labels import TOOL, names_of
+from sessions_app.invocations.rebuilt_requests import rebuild_request
 from sessions_app.masking import is_unmasked, mask_json
 from sessions_app.models import AccessKind, Event, Invocation, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
@@ -84,6 +86,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def get_urls(self) -> list[URLPattern]:
         views: dict[str, tuple[str, Callable[..., HttpResponse]]] = {
             "event_raw": ("event/<int:seq>/raw.json", self.raw_event_view),
+            "event_request": ("event/<int:seq>/sent.json", self.model_request_view),
             "trace": ("trace/", self.trace_view),
             "integrity": ("integrity/", self.integrity_view),
             "news": ("news/", self.news_view),
@@ -172,14 +175,27 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         session = self.get_session(request, session_id)  # A page that follows asks every few seconds.
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
+    def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
+        """Return the whole model request that an event answers, as a download."""
+        require_read_request(request)
+        session = self._get_session(request, session_id)
+        event = Event.objects.filter(session=session, seq=seq).only("model_call", "invocation_id").first()
+        rebuilt = event and rebuild_request(session, event)
+        if not rebuilt:
+            raise Http404(f"Session {session.pk} has no model request of event {seq}.")
+        headers = {
+            "Content-Disposition": f'attachment; filename="{session.pk}-event-{seq}-sent.json"',
+            "X-Content-Type-Options": "nosniff",
+        }
+        return HttpResponse(request_json(rebuilt.request), content_type="application/json", headers=headers)
+
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation that the query string names."""
         require_read_request(request)
         session = self._get_session(request, session_id)
-        invocation_id = storable(request.GET.get("invocation", ""))
-        trace = load_trace_page(session, invocation_id)
+        trace = load_trace_page(session, request.GET)
         if trace is None:
-            raise Http404(f"Session {session.pk} has no invocation {invocation_id!r}.")
+            raise Http404(f"Session {session.pk} has no such invocation or model call.")
         context = {
             **self.admin_site.each_context(request),
             "title": _("Trace"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from sessions_app.db import threads
 from sessions_app.invocations.closing_events import find_message_event, without_failures
 from sessions_app.models import Event, Invocation, RequestText, Session
 from sessions_app.services.artifact_service import DjangoArtifactService
+
+_ID = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def texts_of(records: Sequence[Record]) -> dict[str, str]:
 def _names(record: Mapping[str, Any]) -> list[str]:
     pieces = [piece for piece in record.get("contents") or () if isinstance(piece, str)]
     named = [record.get(name) for name in ("system", "tools", "config")]
-    return [name for name in [*pieces, *named] if isinstance(name, str)]
+    return [name for name in [*pieces, *named] if isinstance(name, str) and _ID.fullmatch(name)]
 
 
 def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:

@@ -153,7 +153,7 @@ def make_session(owner: User) -> Session:
         "longRunningToolIds": [call["id"] for call in calls],
         "content": {"role": "model", "parts": [{"functionCall": call} for call in calls]},
     }
-    Event.objects.create(session=session, seq=1, body=body)
+    Event.objects.create(session=session, seq=1, body=body, model_call={"agent": APP, "seq": 0})
     return session
 
 

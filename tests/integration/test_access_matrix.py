@@ -172,6 +172,8 @@ GET    login     login  login 403   200       erase-text /admin/sessions_app/ses
 POST   login     login  login 403   200       erase-text /admin/sessions_app/session/<session_id>/erase/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/raw.json
+GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/event/<seq>/sent.json
+POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/event/<seq>/sent.json
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/integrity/
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/integrity/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/news/

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import session_url, step_url
 from sessions_app.admin.trace.axis import Axis
+from sessions_app.admin.trace.step import StepView, load_step
+from sessions_app.codec import storable
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
 from sessions_app.history.traces.entries import (
@@ -22,7 +25,7 @@ from sessions_app.history.traces.entries import (
 )
 from sessions_app.history.traces.spans import Span, SpanKind, derive_spans, waiting_calls
 from sessions_app.models import Invocation, Session, ToolJob
-from sessions_app.rendering.audit_values import format_duration
+from sessions_app.rendering.audit_values import format_cost, format_duration
 
 SHORTEST_BAR = 3.0
 LABELS: dict[SpanKind, Any] = {
@@ -61,6 +64,7 @@ class SpanRow:
     first_word: str
     cost: str
     event_url: str
+    step_url: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class TracePage:
     Attributes:
         duration: time from the message to the last event, waits included.
         is_cut: True when the invocation has more events than the page reads.
+        steps: numbers of the events whose model requests are recorded.
+        step: the model call that the URL names.
     """
 
     session: Session
@@ -96,6 +102,25 @@ class TracePage:
     has_breaks: bool
     is_cut: bool
     events_url: str
+    steps: list[int]
+    step: StepView | None
+
+    @property
+    def previous_step(self) -> str:
+        """URL of the model call before the shown one."""
+        return self._step_url(
+            max((seq for seq in self.steps if self.step and seq < self.step.seq), default=0)
+        )
+
+    @property
+    def next_step(self) -> str:
+        """URL of the model call after the shown one."""
+        return self._step_url(
+            min((seq for seq in self.steps if self.step and seq > self.step.seq), default=0)
+        )
+
+    def _step_url(self, seq: int) -> str:
+        return step_url(self.session.pk, self.invocation_id, seq) if seq else ""
 
     @property
     def cost(self) -> str:
@@ -103,14 +128,19 @@ class TracePage:
         return format_cost(self.total.cost)
 
 
-def load_trace_page(session: Session, invocation_id: str) -> TracePage | None:
-    """Load the page; None when the session has no such invocation."""
+def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
+    """Load the page that the query string asks for; None when the session has no such invocation or model call."""
+    invocation_id = storable(query.get("invocation", ""))
     invocations = Invocation.objects.filter(session=session, invocation_id=invocation_id)
     invocation = invocations.defer("message", "credentials", "error_detail", "past_attempts").first()
     entries = entries_of(session.pk, invocation_id)
     if not entries and invocation is None:
         return None
     is_cut = len(entries) > MOST_ENTRIES
+    steps = [entry.seq for entry in entries if entry.recorded]
+    step = _step(session, entries, steps, query) if "step" in query else None
+    if "step" in query and step is None:
+        return None
     spans = _spans(session, invocation, entries[:MOST_ENTRIES])
     axis = Axis(spans)
     begin = min((span.start for span in spans), default=0.0)
@@ -119,14 +149,32 @@ def load_trace_page(session: Session, invocation_id: str) -> TracePage | None:
         session=session,
         invocation_id=invocation_id,
         invocation=invocation,
-        rows=_rows(session, spans, axis, begin),
+        rows=_rows(session, invocation_id, spans, axis, begin),
         total=_total(spans, conf()),
         duration=_seconds(last - begin),
         first_word=_first_word(spans, begin),
         has_breaks=axis.has_breaks,
         is_cut=is_cut,
         events_url=session_url(session.pk, invocation=invocation_id),
+        steps=steps,
+        step=step,
     )
+
+
+def _step(
+    session: Session, entries: Sequence[TraceEntry], steps: Sequence[int], query: QueryDict
+) -> StepView | None:
+    """Load the model call that the query names; without a choice, compare it with the agent's one before."""
+    seq, chosen = _number(query.get("step", "")), _number(query.get("compare", ""))
+    if seq not in steps:
+        return None
+    agents = {entry.seq: entry.author for entry in entries}
+    before = max((one for one in steps if one < seq and agents[one] == agents[seq]), default=None)
+    return load_step(session, seq, chosen if chosen in steps else before)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _spans(session: Session, invocation: Invocation | None, entries: Sequence[TraceEntry]) -> list[Span]:
@@ -142,17 +190,22 @@ def _spans(session: Session, invocation: Invocation | None, entries: Sequence[Tr
     return derive_spans(entries, answers=answers_of_person(session.pk, last, calls), jobs=set(jobs), **times)
 
 
-def _rows(session: Session, spans: Sequence[Span], axis: Axis, begin: float) -> list[SpanRow]:
+def _rows(
+    session: Session, invocation_id: str, spans: Sequence[Span], axis: Axis, begin: float
+) -> list[SpanRow]:
     rows: list[SpanRow] = []
     linked: set[int | None] = {None}
     for span in spans:
         is_target = span.kind is not SpanKind.AGENT and span.seq not in linked
-        rows.append(_row(session, span, axis, begin, anchor=f"span-{span.seq}" if is_target else ""))
+        anchor = f"span-{span.seq}" if is_target else ""
+        has_step = span.kind is SpanKind.MODEL and not span.is_estimated and span.seq is not None
+        url = step_url(session.pk, invocation_id, span.seq) if has_step and span.seq else ""
+        rows.append(_row(session, span, axis, begin, anchor=anchor, url=url))
         linked |= {span.seq} if is_target else set()
     return rows
 
 
-def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str) -> SpanRow:
+def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str, url: str) -> SpanRow:
     left = axis.position(span.start)
     right = axis.position(span.start if span.end is None else span.end)
     word = axis.position(span.start + span.first_word) - left if span.first_word else 0.0
@@ -167,6 +220,7 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str)
         first_word="" if span.first_word is None else _seconds(span.first_word),
         cost="" if cost is None else format_cost(cost),
         event_url="" if span.seq is None else session_url(session.pk, seq=span.seq),
+        step_url=url,
     )
 
 
@@ -185,17 +239,6 @@ def _first_word(spans: Sequence[Span], begin: float) -> str:
     """Return the time from the message to the first word of a model, where it was recorded."""
     words = [span.start + span.first_word for span in spans if span.first_word is not None]
     return _seconds(min(words) - begin) if words else ""
-
-
-def format_cost(cost: float) -> str:
-    """Return a cost with the digits that matter: a call may cost less than a thousandth."""
-    return (
-        f"{cost:.2f}"
-        if cost >= 1
-        else f"{cost:.3g}"
-        if cost >= 1e-4
-        else f"{cost:.7f}".rstrip("0").rstrip(".")
-    )
 
 
 def _seconds(seconds: float) -> str:

@@ -1,0 +1,169 @@
+"""Data of one step on the trace page: the model request as sent, the response, and changes since another step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from django.db.models import TextField
+from django.db.models.functions import Cast, Left, Length
+from django.utils.translation import gettext as _
+
+from runtime.engine.request_record import RebuiltRequest
+from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_request, texts_of
+from sessions_app.masking import mask
+from sessions_app.models import Event, Session
+from sessions_app.rendering.audit_values import TRUNCATE_AT, format_beginning, format_json, truncate
+
+BOUNDS = Bounds(events=300, bytes=300_000)
+"""Part of the log that the page reads for the contents; the download has all of them."""
+SHOWN_CONTENTS = 30
+SHOWN_TOOLS = 100
+MOST_LINES = 2_000
+"""Lines of an instruction that are compared; the work grows with their square."""
+CONTEXT_LINES = 2
+
+
+@dataclass(frozen=True)
+class ContentView:
+    """One content of the request."""
+
+    role: str
+    parts: list[str]
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """A line of two compared texts."""
+
+    kind: Literal["same", "added", "removed", "gap"]
+    text: str
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A model call with its request and response.
+
+    Attributes:
+        contents: the newest contents of the request, oldest first.
+        left_out: True when the request has earlier contents.
+        compared_with: number of the event of the step that the instruction is compared with.
+        changes: the changes of the system instruction since that step; None without such a step.
+    """
+
+    seq: int
+    model: str
+    config: str
+    instruction: str
+    tools: list[tuple[str, str]]
+    contents: list[ContentView]
+    left_out: bool
+    response: str
+    compared_with: int | None
+    changes: list[DiffLine] | None
+
+
+def load_step(session: Session, seq: int, compared_with: int | None) -> StepView | None:
+    """Return the step that ended with an event; None when no request was recorded with it."""
+    rows = Event.objects.filter(
+        session=session, seq__in=[seq, compared_with or seq], model_call__isnull=False
+    )
+    body = Cast("body", TextField())
+    annotated = rows.annotate(beginning=Left(body, TRUNCATE_AT), length=Length(body))
+    found = {row.seq: row for row in annotated.defer("body", "before", "text", "hash")}
+    answer, other = found.get(seq), found.get(compared_with or 0)
+    rebuilt = answer and rebuild_request(session, answer, BOUNDS)
+    if answer is None or not rebuilt:
+        return None
+    request = rebuilt.request
+    return StepView(
+        seq=seq,
+        model=request.model or "",
+        config=format_json(request.config or {}),
+        instruction=truncate(_instruction_text(request.system_instruction)),
+        tools=_tools(request),
+        contents=[_content_view(content) for content in request.contents[-SHOWN_CONTENTS:]],
+        left_out=not rebuilt.is_whole or len(request.contents) > SHOWN_CONTENTS,
+        response=format_beginning(answer.beginning, answer.length),  # type: ignore[attr-defined]
+        compared_with=other.seq if other else None,
+        changes=_changes(other, request) if other else None,
+    )
+
+
+def request_json(request: RebuiltRequest) -> str:
+    """Return a whole request as JSON, masked, for a download."""
+    values = mask(
+        {
+            "model": request.model,
+            "config": request.config,
+            "systemInstruction": request.system_instruction,
+            "tools": request.tools,
+            "contents": request.contents,
+        }
+    )
+    return json.dumps(values, ensure_ascii=False, indent=2).encode(errors="replace").decode()
+
+
+def compare_lines(before: str, after: str) -> list[DiffLine]:
+    """Return the changed lines with their neighbours; empty for equal texts."""
+    old, new = before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]
+    lines: list[DiffLine] = []
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
+        lines += [DiffLine("gap", "…")] if group[0][1] or group[0][3] else []
+        for kind, old_from, old_to, new_from, new_to in group:
+            if kind == "equal":
+                lines += [DiffLine("same", line) for line in old[old_from:old_to]]
+                continue
+            lines += [DiffLine("removed", line) for line in old[old_from:old_to]]
+            lines += [DiffLine("added", line) for line in new[new_from:new_to]]
+    return lines
+
+
+def _changes(other: Event, request: RebuiltRequest) -> list[DiffLine] | None:
+    record = other.model_call
+    if not isinstance(record, dict):
+        return None
+    text = texts_of([{"system": record.get("system")}]).get(record.get("system") or "", "null")
+    before, after = _instruction_text(json.loads(text)), _instruction_text(request.system_instruction)
+    return compare_lines(truncate(before), truncate(after))
+
+
+def _instruction_text(instruction: Any) -> str:
+    """Return the system instruction as text; other forms than a text as JSON."""
+    if instruction is None:
+        return ""
+    return (
+        instruction if isinstance(instruction, str) else json.dumps(instruction, ensure_ascii=False, indent=2)
+    )
+
+
+def _tools(request: RebuiltRequest) -> list[tuple[str, str]]:
+    """Return name and declaration of each tool."""
+    tools: list[tuple[str, str]] = []
+    for tool in request.tools if isinstance(request.tools, list) else []:
+        declarations = tool.get("functionDeclarations") if isinstance(tool, dict) else None
+        if declarations:
+            tools += [(str(one.get("name") or ""), format_json(one)) for one in declarations]
+        else:
+            tools.append((", ".join(tool) if isinstance(tool, dict) else str(tool), format_json(tool)))
+    return tools[:SHOWN_TOOLS]
+
+
+def _content_view(content: Any) -> ContentView:
+    if content is None:
+        return ContentView("", [_("The text of this content is no longer stored.")])
+    parts: Sequence[dict[str, Any]] = content.get("parts") or []
+    return ContentView(content.get("role") or "", [_part_text(part) for part in parts])
+
+
+def _part_text(part: dict[str, Any]) -> str:
+    """Return a part of a content as text; the bytes of a file are left out."""
+    if set(part) == {"text"}:
+        return truncate(part["text"])
+    blob = part.get("inlineData")
+    if blob and "data" in blob:
+        part = {**part, "inlineData": {**blob, "data": "…"}}
+    return format_json(part)
