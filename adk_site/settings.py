@@ -233,16 +233,18 @@ ADK_BANNER = banner(ADK_MODEL, os.environ)
 # Logging, to stderr
 
 LOG_LEVEL: str = env.str("LOG_LEVEL", default="INFO")
+LOG_FORMAT: str = env.str("LOG_FORMAT", default="plain")  # or "json"
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
+        "json": {"()": "sessions_app.json_logs.JsonFormatter"},
         "plain": {
             "()": "sessions_app.masking.MaskingFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-        }
+        },
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},

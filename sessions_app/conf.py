@@ -162,6 +162,10 @@ class Conf:
         sign_in_lock_seconds: time for which sign-ins wait.
         trusted_proxies: number of reverse proxies in front of the site that append the address of their client to
             `X-Forwarded-For`; with 0 the header is ignored.
+        metrics_token: token with which Prometheus reads `metrics`, as `Authorization: Bearer ...`; empty lets only
+            staff.
+        otlp_endpoint: URL to which OpenTelemetry sends the spans of invocations, such as
+            `http://localhost:4318/v1/traces`; empty sends none.
         slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
         error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
         masked_keys: names of secrets. A value under such a key is masked for staff, in exports and in logs. `*` stands
@@ -256,6 +260,8 @@ class Conf:
     sign_ins_per_address: int = Field(default=300, ge=0)
     sign_in_lock_seconds: float = Field(default=900.0, gt=0)
     trusted_proxies: int = Field(default=0, ge=0)
+    metrics_token: str = field(default="", repr=False)
+    otlp_endpoint: str = ""
     slow_reader_seconds: float = 20.0
     error_detail_limit: int = 8_000
     masked_keys: tuple[str, ...] = MASKED_KEYS

@@ -26,6 +26,7 @@ from sessions_app.invocations.escalation import escalations
 from sessions_app.invocations.rewind import finish_interrupted_rewind
 from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.jobs.sweeper import job_repairs
+from sessions_app.process_metrics import note_sweep
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.services.credential_service import delete_old_credentials
 from sessions_app.shutdown import shut_down
@@ -64,6 +65,7 @@ def sweep() -> None:
             count_figures,
         ]
     )
+    note_sweep()
 
 
 def _take_back_expired(seconds: float) -> bool:

@@ -16,6 +16,7 @@ from sessions_app.chat import (
     views,
 )
 from sessions_app.session_list.changes import CHANGES
+from sessions_app.telemetry.metrics_view import metrics
 
 
 class FilenameConverter(StringConverter):
@@ -34,6 +35,7 @@ register_converter(FilenameConverter, "filename")
 register_converter(ChangeConverter, "change")
 app_name = "chat"
 urlpatterns = [
+    path("metrics", metrics, name="metrics"),
     path("", views.home, name="home"),
     path("start/", views.start, name="start"),
     path("preferences/", preferences.save_preferences, name="preferences"),

@@ -20,6 +20,7 @@ from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
 from sessions_app.ownership import User, may_create_session
+from sessions_app.process_metrics import add_connections
 from sessions_app.services.shared_state import remember_time_zone
 
 
@@ -55,6 +56,7 @@ class Connection:
         if not self.user.is_authenticated:
             await self.viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
+        add_connections(1)
         self._sign_in = SignIn.of_scope(self._scope)
         self._sign_ins = live().sign_ins
         self._sign_ins.watch(self._sign_in, self.viewer.on_signed_out)
@@ -75,6 +77,7 @@ class Connection:
         if self.user.is_authenticated:
             self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
             open_sockets().close(self._socket_id)
+            add_connections(-1)
         self.viewer.leave()
 
     @property

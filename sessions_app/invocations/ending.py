@@ -28,6 +28,7 @@ from sessions_app.invocations.running import RunningInvocation
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live
 from sessions_app.models import InvocationStatus
+from sessions_app.process_metrics import count_invocation
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +106,7 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool
         return False
     if finished is None:
         return False
+    count_invocation(outcome.status)
     publish_status(live, claim, outcome.status, outcome.error_message)
     return finished.more_is_queued
 

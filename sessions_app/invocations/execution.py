@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import aclosing
 from functools import cached_property
 from typing import Any
@@ -44,11 +45,13 @@ from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
+from sessions_app.json_logs import logs_of_invocation
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import call_notice
 from sessions_app.live.publish import publish_committed
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
+from sessions_app.process_metrics import count_take_over
 from sessions_app.services.artifact_service import DjangoArtifactService
 from sessions_app.services.credential_service import DjangoCredentialService
 from sessions_app.services.memory_service import DjangoMemoryService
@@ -77,6 +80,7 @@ class Execution:
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
         self._hub = hub
+        self.began_at = time.time()
         self._call_errors = CallErrors()
         self._may_resume = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
         self._model_call_log = ModelCallLog(claim.session_id, hides_failures=self._may_resume)
@@ -112,12 +116,14 @@ class Execution:
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
             NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
+        if self.claim.attempts > 1:
+            count_take_over()
         if self.claim.excess:
             raise LimitExceededError(_excess_message(self.claim.excess))
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
-            with using(self.app), staging():
+            with using(self.app), staging(), logs_of_invocation(self.claim.invocation_id):
                 async with timeout:
                     await (self._resume() if self._may_resume else self._run_message())
         except TimeoutError as error:

@@ -27,6 +27,7 @@ from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.loop_local import LoopLocal
 from sessions_app.models import InvocationStatus
+from sessions_app.telemetry.span_export import export_spans
 
 logger = logging.getLogger(__name__)
 
@@ -175,11 +176,15 @@ class InvocationWorker:
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     def _work_after(self, execution: Execution) -> None:
-        """Start a compaction and the search for a title beside the invocations. A shutdown drops both."""
+        """Start a compaction, the search for a title and the export of spans. A shutdown drops them."""
         if execution.app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
         if conf().title_model:
             self._run_in_background(titles.give_title(execution.claim), f"title {execution.claim.session_id}")
+        if conf().otlp_endpoint:
+            claim = execution.claim
+            export = export_spans(claim.session_id, claim.invocation_id, execution.began_at)
+            self._run_in_background(export, f"export {claim.invocation_id}")
 
     def _run_in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = create_task(work, name)

@@ -12,6 +12,7 @@ from runtime.events.event import Event
 from runtime.run_config import ModelCall
 from sessions_app.codec import storable_values
 from sessions_app.db.recorded_call import RecordedCall
+from sessions_app.process_metrics import observe_first_word
 
 logger = logging.getLogger(__name__)
 MOST_KNOWN_TEXTS = 50_000
@@ -59,6 +60,7 @@ class ModelCallLog:
         record["at"] = call.started_at
         if call.first_word_seconds is not None:
             record["first_word"] = round(call.first_word_seconds, 6)
+            observe_first_word(call.first_word_seconds)
         if call.failed_attempts:
             record["failed_attempts"] = len(call.failed_attempts)
         if self._hides_failures:

@@ -57,6 +57,8 @@ GET    405       405    405   405   405       -          /preferences/
 POST   302       302    302   302   302       -          /preferences/
 GET    login     200    200   200   200       -          /chats/
 POST   405       405    405   405   405       -          /chats/
+GET    403       403    403   403   200       view_invocation /metrics
+POST   405       405    405   405   405       -          /metrics
 GET    login     200    200   200   200       -          /activity/
 POST   405       405    405   405   405       -          /activity/
 GET    login     302    302   302   302       -          /chat/new/<app_name>/

@@ -1,0 +1,49 @@
+"""Counts of this process for Prometheus. Without the package `prometheus-client` nothing is counted."""
+
+from __future__ import annotations
+
+try:
+    from prometheus_client import Counter, Gauge, Histogram
+except ImportError:  # an extra: requirements-telemetry.txt
+    IS_AVAILABLE = False
+else:
+    IS_AVAILABLE = True
+    _invocations = Counter("adk_invocations", "Ended runs of invocations", ["outcome"])
+    _take_overs = Counter("adk_lease_take_overs", "Invocations that another process had begun")
+    _first_word = Histogram(
+        "adk_first_word_seconds",
+        "Time from the start of a model call to the first word of its answer",
+        buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
+    )
+    _connections = Gauge("adk_connections", "Open sockets and event streams", multiprocess_mode="livesum")
+    _swept_at = Gauge("adk_last_sweep_timestamp_seconds", "End of the last sweep", multiprocess_mode="max")
+
+
+def count_invocation(outcome: str) -> None:
+    """Count a run of an invocation that has ended."""
+    if IS_AVAILABLE:
+        _invocations.labels(outcome).inc()
+
+
+def count_take_over() -> None:
+    """Count an invocation that goes on after the process that had begun it died."""
+    if IS_AVAILABLE:
+        _take_overs.inc()
+
+
+def observe_first_word(seconds: float) -> None:
+    """Add the time to the first word of a model call."""
+    if IS_AVAILABLE:
+        _first_word.observe(seconds)
+
+
+def add_connections(number: int) -> None:
+    """Count a socket or event stream that opens, or closes with a negative number."""
+    if IS_AVAILABLE:
+        _connections.inc(number)
+
+
+def note_sweep() -> None:
+    """Note that a sweep has ended now."""
+    if IS_AVAILABLE:
+        _swept_at.set_to_current_time()

@@ -1,0 +1,136 @@
+"""Contract: spans, metrics and logs leave the site without words of conversations, and for readers with the right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry, use_cases
+from sessions_app.invocations.worker import worker
+from sessions_app.json_logs import JsonFormatter, logs_of_invocation
+from sessions_app.models import Invocation
+from sessions_app.telemetry import metrics_view, span_export
+from tests.fakes import ScriptedModel, call
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    logging.getLogger("shop").warning("Looked up api_key=s3cret")
+    return "private words"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    scripted = ScriptedModel(turns=[call("look_up", word="lamp"), "Private words."])
+    app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=[look_up]))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    return scripted
+
+
+async def ask(person: User) -> Invocation:
+    session = await use_cases.create_session(person, "shop")
+    await use_cases.send_message(person, session.id, "m1", "private words")
+    await worker().wait_until_idle()
+    await asyncio.gather(*worker()._background_tasks)
+    return await Invocation.objects.aget(session=session)
+
+
+async def test_the_spans_of_an_invocation_are_exported_by_the_conventions(
+    person: User, model: ScriptedModel, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(span_export, "_tracer", lambda endpoint: provider.get_tracer("test"))
+    configure(otlp_endpoint="http://127.0.0.1:4318/v1/traces")
+    invocation = await ask(person)
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    assert sorted(spans) == ["chat scripted", "execute_tool look_up", "invocation", "invoke_agent clerk"]
+    chat, agent, root = (spans[name] for name in ("chat scripted", "invoke_agent clerk", "invocation"))
+    assert chat.parent and agent.context and agent.parent and root.context
+    assert (chat.parent.span_id, agent.parent.span_id) == (agent.context.span_id, root.context.span_id)
+    assert chat.attributes and chat.attributes["gen_ai.operation.name"] == "chat"
+    assert chat.attributes["adk.invocation_id"] == invocation.invocation_id
+    assert "rivate" not in "".join(span.to_json() for span in spans.values())
+
+
+async def test_without_the_packages_nothing_is_exported_and_the_log_says_why(
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(span_export, "IS_AVAILABLE", False)
+    configure(otlp_endpoint="http://127.0.0.1:4318")
+    await span_export.export_spans(uuid4(), "e-1", 0.0)
+    assert "pip install -r requirements-telemetry.txt" in caplog.text
+
+
+async def test_prometheus_reads_the_metrics_with_its_token(
+    person: User, model: ScriptedModel, configure: Callable[..., None]
+) -> None:
+    configure(metrics_token="t0ken")
+    await ask(person)
+    client = AsyncClient()
+    assert (await client.get("/metrics")).status_code == 403
+    assert (await client.get("/metrics", headers={"authorization": "Bearer wrong"})).status_code == 403
+    response = await client.get("/metrics", headers={"authorization": "Bearer t0ken"})
+    text = response.content.decode()
+    for line in (
+        'adk_invocations_total{outcome="completed"} ', "adk_first_word_seconds_count ", "adk_queued_invocations 0.0",
+        "adk_queue_age_seconds 0.0", "adk_lease_take_overs_total ", 'adk_jobs{status="running"} 0.0',
+        "adk_connections ", "adk_last_sweep_timestamp_seconds ", "adk_database_pool_size ",
+    ):  # fmt: skip
+        assert f"\n{line}" in text, line
+
+
+async def test_without_a_token_a_request_without_one_is_refused(
+    configure: Callable[..., None], person: User
+) -> None:
+    configure()
+    assert (await AsyncClient().get("/metrics", headers={"authorization": "Bearer "})).status_code == 403
+
+
+async def test_without_the_package_the_answer_says_what_to_install(
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, person: User
+) -> None:
+    configure(metrics_token="t0ken")
+    monkeypatch.setattr(metrics_view, "IS_AVAILABLE", False)
+    response = await AsyncClient().get("/metrics", headers={"authorization": "Bearer t0ken"})
+    assert response.status_code == 501 and b"requirements-telemetry.txt" in response.content
+
+
+async def test_a_line_of_the_log_is_json_with_the_invocation_and_masked(
+    person: User, model: ScriptedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(JsonFormatter().format(record))  # type: ignore[method-assign]
+    logging.getLogger("shop").addHandler(handler)
+    try:
+        invocation = await ask(person)
+    finally:
+        logging.getLogger("shop").removeHandler(handler)
+    (line,) = map(json.loads, lines)
+    assert line["invocation_id"] == invocation.invocation_id
+    assert (line["level"], line["logger"]) == ("WARNING", "shop")
+    assert "s3cret" not in line["message"] and line["message"].startswith("Looked up")
+
+
+def test_a_line_of_any_text_is_one_line() -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 0, "a\nb\ud800\u2028%s", ("\x00",), None)
+    with logs_of_invocation("e-1"):
+        line = JsonFormatter().format(record)
+    assert len(line.splitlines()) == 1
+    assert json.loads(line)["message"] == "a\nb\ud800\u2028\x00"
