@@ -30,7 +30,7 @@ SELECT
     (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running'),
     (SELECT coalesce(jsonb_object_agg(status, jobs), '{}') FROM (
         SELECT status, count(*) AS jobs FROM sessions_app_tooljob
-        WHERE status IN ('queued', 'running', 'waiting') GROUP BY status
+        WHERE delivered_at IS NULL AND status IN ('queued', 'running', 'waiting') GROUP BY status
     ) open)"""
 
 
