@@ -38,7 +38,6 @@ from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import request_json
 from sessions_app.admin.unmasking import unmask_if_granted
-from sessions_app.codec import storable
 from sessions_app.figures.labels import TOOL, names_of
 from sessions_app.invocations.rebuilt_requests import rebuild_request
 from sessions_app.masking import is_unmasked, mask_json
