@@ -150,6 +150,6 @@ def test_the_number_of_queries_of_a_step_does_not_grow(
         while asked.last_seq < last:
             append_event(asked, {"text": "And?"}, author="user")
             answer(asked, "Nothing.", f"{SECOND}\n{asked.last_seq}")
-        with django_assert_num_queries(16):
+        with django_assert_num_queries(17):
             read(auditor, step_of(asked, last))
     assert len(re.findall("<option", read(auditor, step_of(asked, 44)))) == 21
