@@ -34,6 +34,33 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
     ]
 
 
+def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
+    """Return events that answer the calls of the invocation that wait for somebody with an error, one for each.
+
+    The call that a question of the framework is about is answered, too.
+    """
+    own_events = [event for event in events if event.invocation_id == invocation_id]
+    made = made_calls(own_events)
+    calls = {one.call.id: one.call for one in made}
+    sealed = []
+    for one in made:
+        if not one.is_pending:
+            continue
+        asked_about = calls.get(_call_asked_about(one.call)) if one.call.name in FRAMEWORK_CALLS else None
+        parts = [_error_part(call, reason) for call in (one.call, asked_about) if call]
+        content = types.Content(role="user", parts=parts)
+        sealed.append(
+            Event(
+                author=one.event.author,
+                invocation_id=invocation_id,
+                branch=one.event.branch,
+                content=content,
+                actions=EventActions(),
+            )
+        )
+    return sealed
+
+
 def interrupted_event(
     author: str, invocation_id: str, text: str = "", *, thought: bool = False, branch: str | None = None
 ) -> Event:
@@ -42,6 +69,14 @@ def interrupted_event(
     if text:
         content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
+
+
+def _call_asked_about(question: types.FunctionCall) -> str | None:
+    """Return the id of the call that a confirmation or a credential is asked for."""
+    args = question.args or {}
+    original = args.get("originalFunctionCall")
+    found = original.get("id") if isinstance(original, dict) else args.get("functionCallId")
+    return found if isinstance(found, str) else None
 
 
 def _error_part(call: types.FunctionCall, reason: str) -> types.Part:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app import client_ids
+from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
-from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin, SessionRowAdmin
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.session_acts import acts_on
+from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
+from sessions_app.live.notices import schedule_notice
+from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Invocation, ScheduledTask
 from sessions_app.rendering.audit_values import excerpt, status_badge
+from sessions_app.scheduling.cancel import cancel_task
 
 SHOWN_RUNS = 20
 
 
 @admin.register(ScheduledTask)
-class ScheduledTaskAdmin(CallRowMixin, KeysetAdmin, SessionRowAdmin):
+class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Scheduled tasks, newest first."""
 
+    wording = stop_wording(_("Stop the scheduled task?"), _("The scheduled task is stopped."))
     text_columns = {**OF_SESSION_IN_WORDS, "short_task": None, "task": None}
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
     list_filter = (AppFilter, "next_at", "cancelled_at")
@@ -33,6 +39,15 @@ class ScheduledTaskAdmin(CallRowMixin, KeysetAdmin, SessionRowAdmin):
         "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",
         "error", "cancelled_at", "cancelled_by_name", "acts",
     )  # fmt: skip
+
+    def describe(self, row: ScheduledTask) -> SafeString:
+        """Name the task by its number: its text is words of the conversation."""
+        return format_html("<b>{}</b>, <bdi>{}</bdi>", row.pk, row.session.user)
+
+    def act(self, row: ScheduledTask, by: Actor, reason: str) -> None:
+        """Stop the task; what runs of it goes on. Open tabs show it at once."""
+        task = cancel_task(row.session_id, row.pk, by, reason)
+        publish_notice_from_thread(task.session_id, schedule_notice(task))
 
     @admin.display(description=_("Status"))
     def badge(self, task: ScheduledTask) -> SafeString:

@@ -1,4 +1,4 @@
-"""Stop action of the audit admin: staff may stop invocations and jobs, with a permission of its own."""
+"""Stop action of the audit admin: staff stop invocations, jobs and scheduled tasks, with a permission for each."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
         if row.is_stoppable:
             return ""
         text = _("There is nothing to stop: the %(noun)s is already %(status)s.")
-        return text % {"noun": self.opts.verbose_name, "status": row.get_status_display().lower()}
+        return text % {"noun": self.opts.verbose_name, "status": row.status}
 
     def describe(self, row: Any) -> SafeString:
         return format_html(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sessions_app import client_ids
-from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.actors import Act, ActionKind, Actor, ActorKind
 from sessions_app.db.leases import Claim
 from sessions_app.db.pool import fetch_one
 from sessions_app.db.session_acts import LOCKED_SESSION, act_parameter, insert_act
-from sessions_app.statuses import InvocationStatus, sql_list
+from sessions_app.statuses import InvocationStatus
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ async def request_cancel(
 ) -> CancelRequest | None:
     """Store who cancels an invocation, and why; end the invocation here if it is a message that has not begun.
 
-    The first request counts. Returns None when the session has no such invocation.
+    Staff also stop an invocation that waits: it is queued, and the process that claims it ends it. The first request
+    counts. Returns None when the session has no such invocation.
     """
     params = {
         "session": session_id,
@@ -45,6 +46,9 @@ async def request_cancel(
         "code": error_code,
         "message": error_message,
         "act": act_parameter(Act(by, ActionKind.STOP, ("invocation", invocation_id), reason)),
+        "statuses": list(
+            InvocationStatus.open() if by.kind == ActorKind.STAFF else InvocationStatus.active()
+        ),
         "answers": [client_ids.ANSWER, client_ids.JOB],
     }
     row = await fetch_one(_REQUEST_CANCEL, params)
@@ -58,14 +62,14 @@ WITH locked AS {LOCKED_SESSION}, target AS (
         i.cancel_requested_at IS NULL AS is_first
     FROM locked JOIN sessions_app_invocation i ON i.session_id = locked.id
     WHERE i.invocation_id = %(invocation)s
-        AND i.status IN {sql_list(InvocationStatus.active())} FOR UPDATE OF i
+        AND i.status = ANY(%(statuses)s) FOR UPDATE OF i
 ), updated AS (
     UPDATE sessions_app_invocation i
     SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
         cancelled_by_id = CASE WHEN i.cancel_requested_at IS NULL THEN %(by)s ELSE i.cancelled_by_id END,
         cancelled_by_name = CASE WHEN i.cancel_requested_at IS NULL THEN %(by_name)s ELSE i.cancelled_by_name END,
         cancel_reason = CASE WHEN i.cancel_requested_at IS NULL THEN %(reason)s ELSE i.cancel_reason END,
-        status = CASE WHEN target.ends_here THEN 'cancelled' ELSE i.status END,
+        status = CASE WHEN target.ends_here THEN 'cancelled' WHEN i.status = 'waiting' THEN 'queued' ELSE i.status END,
         error_code = CASE WHEN target.ends_here THEN %(code)s ELSE i.error_code END,
         error_message = CASE WHEN target.ends_here THEN %(message)s ELSE i.error_message END,
         finished_at = CASE WHEN target.ends_here THEN now() END

@@ -21,6 +21,9 @@ ANSWER = "adk_answer"
 INTERRUPTED_CALL = "The call was interrupted; it may have had effects."
 """The response of a call that ran when its invocation was stopped."""
 
+STOPPED_CALL = "Staff stopped this before it was answered."
+"""The response of a call that waited for somebody when its invocation was stopped."""
+
 IT_IS_TIME = (
     "It is time for a task that was scheduled earlier in this conversation. Nobody has typed this just now: "
     "do the task, and tell what came of it. The task:"

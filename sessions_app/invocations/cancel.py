@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.actors import Actor
+from sessions_app.actors import Actor, ActorKind
 from sessions_app.db import cancel_requests
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.outcome import STOPPED, STOPPED_BY_STAFF
@@ -13,7 +13,7 @@ from sessions_app.models import InvocationStatus, Session
 
 
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, reason: str = "") -> None:
-    """Cancel a queued or running invocation. Does nothing when the invocation has ended.
+    """Cancel a queued or running invocation, for staff also a waiting one. Does nothing when it has ended.
 
     The row keeps who request first, when and why. The process that runs the invocation gets a message, and reads the
     row on its next heartbeat in case the message is lost. When that process has died, the next one that claims the
@@ -35,6 +35,8 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, 
         raise NotFoundError("There is nothing to stop here.")
     if request.status == InvocationStatus.RUNNING:
         await worker().cancel(invocation_id)
+    elif request.status == InvocationStatus.QUEUED and by.kind == ActorKind.STAFF:  # It may have waited.
+        await worker().start_next(session.pk)
     elif request.status == InvocationStatus.CANCELLED:
         notice = invocation_notice(invocation_id, request.client_id, request.status, request.error)
         live().hub.publish_notice(session.pk, notice)

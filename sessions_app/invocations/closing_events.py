@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runtime import types
-from runtime.engine.seal import interrupted_event, seal_events
+from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from sessions_app.db.leases import Claim
 from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
+    STOPPED_CALL,
     answer_mark,
     resumed_mark,
     scheduled_mark,
@@ -82,6 +83,8 @@ def closing_events(
     ]
     event_invocation_id = message_event.invocation_id if message_event else invocation_id
     closing += [*texts, *seal_events(events, event_invocation_id, INTERRUPTED_CALL)]
+    if claim.is_cancelled and outcome is STOPPED_BY_STAFF:  # It may have waited for somebody.
+        closing += seal_waiting_calls(events, event_invocation_id, STOPPED_CALL)
     if not outcome.is_failure:
         if not texts and not _is_closed(events, invocation_id):
             closing.append(interrupted_event(author, invocation_id))

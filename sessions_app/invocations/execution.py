@@ -17,7 +17,7 @@ from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
 from runtime.errors import SessionNotFoundError
-from runtime.events.calls import events_of_invocation, made_calls, pending_calls
+from runtime.events.calls import events_of_invocation, made_calls, pending_calls, response_ids
 from runtime.events.event import Event
 from runtime.run_config import CallEnd
 from runtime.runners import Runner
@@ -45,6 +45,7 @@ from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import Spending, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
+from sessions_app.jobs.stopped_calls import end_jobs_of_calls
 from sessions_app.json_logs import logs_of_invocation
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import call_notice
@@ -201,12 +202,15 @@ class Execution:
     async def close_log(self, outcome: Outcome) -> None:
         """Commit an end that the agent did not write: the streamed text, answers to open calls, the reason."""
         session = await self._load_session()
-        for event in closing_events(self.claim, session.events, self._uncommitted_texts(), outcome):
+        closing = closing_events(self.claim, session.events, self._uncommitted_texts(), outcome)
+        if self.claim.is_cancelled:
+            await end_jobs_of_calls(self.claim, {id for event in closing for id in response_ids(event)})
+        for event in closing:
             await self._sessions.append_event(session, event)
 
     async def settle_calls(self, outcome: Outcome) -> None:
         """Complete the waiting invocations whose calls this one has answered, and note which calls wait now."""
-        if not self._answers_calls() and outcome is not WAITING:
+        if not (self._answers_calls() or outcome is WAITING or self.claim.is_cancelled):
             return
         claim, events = self.claim, (await self._load_session()).events
         if self._answers_calls():

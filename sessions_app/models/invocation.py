@@ -110,5 +110,5 @@ class Invocation(ActorColumns):
 
     @property
     def is_stoppable(self) -> bool:
-        """True while a cancel request has an effect."""
-        return self.status in InvocationStatus.active()
+        """True while a cancel request of staff has an effect."""
+        return self.status in InvocationStatus.open()

@@ -114,6 +114,11 @@ class ScheduledTask(models.Model):
         return "over" if self.next_at is None else "active"
 
     @property
+    def is_stoppable(self) -> bool:
+        """True while there is a next run."""
+        return self.next_at is not None
+
+    @property
     def recurrence(self) -> Recurrence | None:
         """Return the parsed recurrence; None for a single run."""
         return parse_recurrence(self.every, zone_of(self.time_zone)) if self.every else None

@@ -21,18 +21,20 @@ from runtime.events.call_times import call_seconds
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.events.tool_confirmation import confirmer_of
 from sessions_app.actors import ActorKind
-from sessions_app.history.event_marks import INTERRUPTED_CALL, answerer_in, scheduled_task_in
+from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL, answerer_in, scheduled_task_in
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import one_line, outline
 from sessions_app.rendering.questions import (
+    CHOICE_TOOL,
     ChoiceBlock,
     ChosenBlock,
     CredentialBlock,
     CredentialRequestBlock,
     Field,
+    StoppedBlock,
     choice_block,
     chosen_block,
     credential_request_block,
@@ -41,6 +43,7 @@ from sessions_app.rendering.questions import (
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sentences import in_language
 
+QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL)
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
 
@@ -187,6 +190,7 @@ Block = (
     | ChosenBlock
     | CredentialRequestBlock
     | CredentialBlock
+    | StoppedBlock
     | ResponseBlock
     | CodeBlock
     | FileBlock
@@ -261,6 +265,8 @@ def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -
 def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
     """Return the block of a user's answer to a question; None for all other responses."""
     given, call_id = response.response or {}, response.id or ""
+    if given.get("error") == STOPPED_CALL and response.name in QUESTIONS:
+        return StoppedBlock(call_id)
     if response.name == REQUEST_CONFIRMATION:
         is_for_session = bool(given.get("forSession") or given.get("for_session"))
         kind, staff = answerer_in(event)
@@ -378,6 +384,6 @@ def state_of(response: Mapping[str, Any]) -> str:
     error = response.get("error")
     if isinstance(error, str) and is_rejection(error):
         return "declined"
-    if error == INTERRUPTED_CALL:
+    if error in (INTERRUPTED_CALL, STOPPED_CALL):
         return "interrupted"
     return "failed" if error or response.get("status") in ("error", "failed") else "ok"

@@ -97,6 +97,14 @@ def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
     return ChoiceBlock(call.id or "", [_named(option) for option in options])
 
 
+@dataclass(frozen=True)
+class StoppedBlock:
+    """The end of a question that staff stopped before it was answered."""
+
+    kind: ClassVar = "stopped"
+    call_id: str
+
+
 def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
     """Return the block of the user's answer to a choice; None for all other responses."""
     if response.name != CHOICE_TOOL or event.author != "user":

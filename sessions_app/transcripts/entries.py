@@ -33,6 +33,7 @@ from sessions_app.rendering.questions import (
     ChosenBlock,
     CredentialBlock,
     CredentialRequestBlock,
+    StoppedBlock,
 )
 from sessions_app.rendering.session_view import SessionView
 
@@ -143,7 +144,7 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield from _response_pieces(block, context)
         case ConfirmationRequestBlock() | ChoiceBlock() | CredentialRequestBlock():
             yield Piece("note", _question(block))
-        case ConfirmationBlock() | ChosenBlock() | CredentialBlock():
+        case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock():
             yield Piece("note", _answer(block, context.person))
         case CodeBlock() | FileBlock() | UploadBlock():
             yield from _attached_pieces(block)
@@ -175,7 +176,9 @@ def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestB
             assert_never(block)
 
 
-def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock, owner: str) -> str:
+def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock | StoppedBlock, owner: str) -> str:
+    if isinstance(block, StoppedBlock):
+        return gettext("Stopped by staff")
     person = owner if isinstance(block, CredentialBlock) else block.staff or owner
     match block:
         case ConfirmationBlock():

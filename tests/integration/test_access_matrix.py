@@ -196,6 +196,8 @@ GET    login     login  login 403   200       stop       /admin/sessions_app/inv
 POST   login     login  login 403   302       stop       /admin/sessions_app/invocation/<object_id>/stop/
 GET    login     login  login 403   200       stop       /admin/sessions_app/tooljob/<object_id>/stop/
 POST   login     login  login 403   302       stop       /admin/sessions_app/tooljob/<object_id>/stop/
+GET    login     login  login 403   200       stop       /admin/sessions_app/scheduledtask/<object_id>/stop/
+POST   login     login  login 403   302       stop       /admin/sessions_app/scheduledtask/<object_id>/stop/
 GET    login     login  login 403   200       revoke_*   /admin/sessions_app/sharelink/<object_id>/revoke/
 POST   login     login  login 403   200       revoke_*   /admin/sessions_app/sharelink/<object_id>/revoke/
 
