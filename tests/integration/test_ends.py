@@ -185,8 +185,8 @@ class TestWaitingInvocations:
     ) -> None:
         """The answer is committed together with the end."""
         session, calls = await ask(person, model)
+        await worker().close()  # Nothing begins in this process any more.
         answering = await answer(person, session, model, calls[0], "Never said.")
-        await worker().close()  # The invocation had not begun.
         await use_cases.cancel(person, session.pk, answering)
         await InvocationWorker(live()).run_queue(session.pk)
         assert await statuses(session) == ["completed", "cancelled"]
