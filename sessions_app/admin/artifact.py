@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import download_url
+from sessions_app.admin.links import download_url, session_url
 from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
 
@@ -37,7 +37,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     search_fields = ("filename", "=sha256", "session__title", "session__key")
     fields = (
         "filename", "version", "app_name", "user", "of_session", "mime_type", "part_kind", "readable_size",
-        "sha256", "created_at", "download",
+        "sha256", "created_at", "saved_by", "download",
     )  # fmt: skip
 
     def get_urls(self) -> list[URLPattern]:
@@ -72,6 +72,17 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description="SHA-256", ordering="sha256")
     def short_sha256(self, artifact: Artifact) -> SafeString:
         return format_html('<code title="{}">{}…</code>', artifact.sha256, artifact.sha256[:12])
+
+    @admin.display(description=_("Saved by event"))
+    def saved_by(self, artifact: Artifact) -> SafeString | None:
+        if artifact.session is None:
+            return None
+        saved = {artifact.filename: artifact.version}
+        events = artifact.session.events.filter(body__actions__artifactDelta__contains=saved).order_by("seq")
+        seq = events.values_list("seq", flat=True).first()
+        if seq is None:
+            return None
+        return format_html('<a href="{}">#{}</a>', session_url(artifact.session.pk, seq=seq), seq)
 
     @admin.display(description=_("Content"))
     def download(self, artifact: Artifact) -> SafeString:

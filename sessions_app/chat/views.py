@@ -8,9 +8,10 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import PermissionsMixin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
@@ -30,6 +31,8 @@ from sessions_app.rendering.session_view import may_see_details
 from sessions_app.sentences import in_language
 from sessions_app.services.shared_state import BROWSER_TIME_ZONE_KEY
 from sessions_app.session_list.listing import list_sessions
+
+READ_AUDIT = ("sessions_app.view_session", "sessions_app.view_text")
 
 
 @require_GET
@@ -134,8 +137,22 @@ async def context_of_session(person: User, session: Session, is_new: bool) -> di
         "log_page": EMPTY_PAGE if is_new else await newest_page(session, person),
         "state": await _visible_state(session) if may_see_details(person) and not is_new else [],
         "shows_details": may_see_details(person),
+        "audit_url": "" if is_new else await _audit_url(person, session),
         "conf": conf(),
     }
+
+
+async def _audit_url(person: User, session: Session) -> str:
+    """Return the address of the session's page in the admin; empty for those who may not read it."""
+    is_staff = getattr(person, "is_staff", False)
+    if not (
+        is_staff and isinstance(person, PermissionsMixin) and await in_thread(person.has_perms, READ_AUDIT)
+    ):
+        return ""
+    try:
+        return reverse("admin:sessions_app_session_change", args=[session.pk])
+    except NoReverseMatch:  # A project may have no admin.
+        return ""
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:

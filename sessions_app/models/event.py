@@ -29,6 +29,8 @@ SEARCHED_CHARACTERS = 100_000
 """Characters of a text that the search finds: PostgreSQL refuses to index a text with very many words."""
 _WORDS = SearchVector(Left("text", SEARCHED_CHARACTERS), config=CONFIG)
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
+_SETS_SHARED_STATE = Q(body__actions__stateDelta__regex='"(app|user):')
+"""Events that may set a key of the app or the user; time travel reads them."""
 
 
 class EventKind(models.TextChoices):
@@ -139,6 +141,7 @@ class Event(models.Model):
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_unique_seq")]
         indexes = [
             models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
+            models.Index(fields=["id"], name="event_shared_state", condition=_SETS_SHARED_STATE),
             GinIndex(_WORDS, name="event_words", condition=Q(text__isnull=False)),
             HashIndex(fields=["event_id"], name="event_by_id"),  # an id may be too long for a B-tree
             models.Index(fields=["kind", "-id"], name="event_of_rare_kind", condition=Q(kind__in=RARE_KINDS)),

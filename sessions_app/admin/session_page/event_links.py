@@ -27,6 +27,7 @@ from sessions_app.admin.session_page.calls import (
 from sessions_app.admin.session_page.event_actors import load_event_actors
 from sessions_app.admin.session_page.event_causes import load_causes
 from sessions_app.history.rewinds import find_rewinds
+from sessions_app.masking import mask_json
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_call
@@ -150,7 +151,7 @@ def _later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[
         _LATER_ANSWERS, session, seq, ids
     ):
         state = answer_state(name, {"status": status, "error": error, "confirmed": is_confirmed})
-        yield call_id, CallAnswer(found, at, excerpt(result or ""), state, seconds)
+        yield call_id, CallAnswer(found, at, excerpt(mask_json(result or "")), state, seconds)
 
 
 def _later_parts(statement: str, session: Session, seq: int, ids: set[str]) -> list[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 
 from runtime.sessions.state import State
+from sessions_app.admin.session_page.shared_keys import SharedKeys, load_shared_keys
 from sessions_app.history.state_changes import Scope, scope_of
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import format_member
@@ -19,7 +20,11 @@ MOST_CHARACTERS = 4_000
 
 @dataclass(frozen=True)
 class StateLine:
-    """A key with its scope, the value as JSON, and the event that set it; 0 is the beginning, None is not known."""
+    """A key with its scope, the value as JSON, and the event that set it.
+
+    Attributes:
+        seq: 0 is the beginning of the session; None is an event of another session, or not known.
+    """
 
     key: str
     scope: Scope
@@ -36,6 +41,7 @@ class StateSnapshot:
         lines: the keys by scope.
         left_out: number of keys that are not shown.
         equals_live: at the last event, True when the replay equals the stored state; None at earlier events.
+        is_exact: False when shared keys may have later values: see `shared_keys`.
         previous_change: the nearest event before `seq` that changed the state; None without one.
         next_change: the nearest event after `seq` that changed the state; None without one.
     """
@@ -45,6 +51,7 @@ class StateSnapshot:
     lines: list[StateLine]
     left_out: int
     equals_live: bool | None
+    is_exact: bool
     previous_change: int | None
     next_change: int | None
 
@@ -62,29 +69,35 @@ class StateSnapshot:
 def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
     """Return the state of the session after an event, by a replay of its log; without one, the current state."""
     rows = _fetch(_CURRENT if seq is None else _REPLAY, session, seq)
-    # All keys of the initial state are the session's own.
-    lines = [
-        StateLine(
-            key,
-            Scope.SESSION if written == 0 else scope_of(key) or Scope.SESSION,
-            format_member(key, value, length),
-            written,
-        )
+    lines = {
+        key: _line(key, value, length, written)
         for key, written, value, length, _, _ in rows
         if key is not None
-    ]
-    lines.sort(key=lambda line: list(Scope).index(line.scope))
+    }
+    left_out = rows[0][4] - len(lines) if rows else 0
+    shared = SharedKeys() if seq is None else load_shared_keys(session, seq, MOST_KEYS, MOST_CHARACTERS)
+    for key, (value, length) in shared.values.items():
+        own, line = lines.get(key), _line(key, value, length, None)
+        if own is None or (own.scope is not Scope.SESSION and own.value != line.value):
+            lines[key] = line
     changes = Event.objects.filter(session=session).with_state_delta()
     here = session.last_seq + 1 if seq is None else seq
     return StateSnapshot(
         seq=seq,
         last_seq=session.last_seq,
-        lines=lines,
-        left_out=rows[0][4] - len(lines) if rows else 0,
+        lines=sorted(lines.values(), key=lambda line: (list(Scope).index(line.scope), line.key)),
+        left_out=left_out + shared.left_out,
         equals_live=rows[0][5] if seq == session.last_seq else None,
+        is_exact=shared.is_exact,
         previous_change=changes.filter(seq__lt=here).order_by("-seq").values_list("seq", flat=True).first(),
         next_change=changes.filter(seq__gt=here).order_by("seq").values_list("seq", flat=True).first(),
     )
+
+
+def _line(key: str, value: str, length: int, written: int | None) -> StateLine:
+    # All keys of the initial state are the session's own.
+    scope = Scope.SESSION if written == 0 else scope_of(key) or Scope.SESSION
+    return StateLine(key, scope, format_member(key, value, length), written)
 
 
 def _fetch(statement: str, session: Session, seq: int | None) -> list[tuple[Any, ...]]:

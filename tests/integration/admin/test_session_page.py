@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -16,6 +17,7 @@ from tests.integration.admin.audit_rows import (
     make_job,
     page_of,
     read,
+    sign_in,
     text_of,
 )
 
@@ -222,3 +224,31 @@ def test_a_page_can_ask_how_far_the_log_reaches(auditor: Client, session: Sessio
     assert auditor.get(news).json() == {"seq": 2, "status": "waiting"}
     assert f'data-news="{news}" data-seq="2" data-status="waiting"' in read(auditor, page_of(session))
     assert "data-news" not in read(auditor, page_of(session, "?at=1"))
+
+
+def test_the_page_of_a_file_leads_to_the_event_that_saved_it(client: Client, session: Session) -> None:
+    sign_in(client, "session", "artifact")
+    append_event(session, {"text": "…"})
+    append_event(session, actions={"artifactDelta": {"notes.txt": 1}})
+    for version in (0, 1):
+        make_artifact(session, "notes.txt", version=version)
+    first, second = session.artifacts.order_by("version")
+    link = f'href="{page_of(session)}?event=2#event-2"'
+    assert link in read(client, reverse("admin:sessions_app_artifact_change", args=[second.pk]))
+    assert link not in read(client, reverse("admin:sessions_app_artifact_change", args=[first.pk]))
+
+
+def test_chat_and_audit_lead_to_each_other_for_the_owner_with_the_permission(
+    client: Client, session: Session, person: User
+) -> None:
+    append_event(session, {"text": "Hello"}, author="user")
+    sign_in(client, "session")
+    chat = reverse("chat:session", args=[session.pk])
+    assert chat not in read(client, page_of(session))
+    staff = User.objects.get(username="staff")
+    Session.objects.filter(pk=session.pk).update(user=staff)
+    assert f'href="{chat}#event-1"' in read(client, page_of(session))
+    assert page_of(session) in read(client, chat)
+    client.force_login(person)
+    Session.objects.filter(pk=session.pk).update(user=person)
+    assert page_of(session) not in read(client, chat)

@@ -1,0 +1,85 @@
+"""Shared keys of the state as of an event: other sessions set `app:` and `user:` keys, too.
+
+The value of a key after an event is the one before the first later write of any session, which that write recorded,
+and the current one without a later write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from runtime.sessions.state import State
+from sessions_app.models import Session
+
+MOST_WRITES = 20_000
+"""Later writes of shared keys, in all sessions, that are looked at."""
+
+
+@dataclass(frozen=True)
+class SharedKeys:
+    """Shared keys at one time.
+
+    Attributes:
+        values: the beginning of each value as JSON, with the length of the whole.
+        left_out: number of keys that were not loaded.
+        is_exact: False when there are more later writes than are looked at.
+    """
+
+    values: dict[str, tuple[str, int]] = field(default_factory=dict)
+    left_out: int = 0
+    is_exact: bool = True
+
+
+def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters: int) -> SharedKeys:
+    """Return the `app:` and `user:` keys as they were after an event of the session, in one query."""
+    parameters: dict[str, Any] = {
+        "session": str(session.pk),
+        "seq": seq,
+        "app": State.APP_PREFIX,
+        "user": State.USER_PREFIX,
+        "writes": MOST_WRITES,
+        "keys": most_keys,
+        "characters": most_characters,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_VALUES, parameters)
+        rows = cursor.fetchall()
+    if not rows:
+        return SharedKeys()
+    values = {key: (value, length) for key, value, length, _, _ in rows}
+    return SharedKeys(values, rows[0][3] - len(rows), rows[0][4] < MOST_WRITES)
+
+
+# The condition of `walked` is that of the index `event_shared_state`.
+_VALUES = """
+WITH moment AS (
+    SELECT s.app_name, s.user_id, coalesce(
+        (SELECT e.id FROM sessions_app_event e WHERE e.session_id = s.id AND e.seq = greatest(%(seq)s, 1))
+            - (%(seq)s = 0)::int, 9223372036854775807
+    ) AS event_id
+    FROM sessions_app_session s WHERE s.id = %(session)s::uuid
+), walked AS MATERIALIZED (
+    SELECT id, session_id, before, body #> '{actions,stateDelta}' AS delta FROM sessions_app_event
+    WHERE (body #>> '{actions,stateDelta}') ~ '"(app|user):' AND id > (SELECT event_id FROM moment)
+    ORDER BY id LIMIT %(writes)s
+), first_write AS (
+    SELECT DISTINCT ON (w.key) w.key, walked.before -> w.key AS value, walked.before ? w.key AS existed
+    FROM walked JOIN sessions_app_session s ON s.id = walked.session_id JOIN moment USING (app_name),
+        jsonb_object_keys(CASE jsonb_typeof(walked.delta) WHEN 'object' THEN walked.delta END) w(key)
+    WHERE starts_with(w.key, %(app)s) OR (starts_with(w.key, %(user)s) AND s.user_id = moment.user_id)
+    ORDER BY w.key, walked.id
+), live AS (
+    SELECT %(app)s || w.key AS key, w.value
+    FROM moment JOIN sessions_app_appstate a USING (app_name), jsonb_each(a.state) w
+    UNION ALL SELECT %(user)s || w.key, w.value
+    FROM moment JOIN sessions_app_userstate u USING (app_name, user_id), jsonb_each(u.state) w
+), found AS (
+    SELECT live.key, CASE WHEN later.key IS NULL THEN live.value ELSE later.value END AS value
+    FROM live LEFT JOIN first_write later USING (key) WHERE later.key IS NULL OR later.existed
+)
+SELECT key, left(value::text, %(characters)s), length(value::text), count(*) OVER (), (SELECT count(*) FROM walked)
+FROM found ORDER BY key COLLATE "C" LIMIT %(keys)s
+"""
