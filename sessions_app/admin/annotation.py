@@ -26,9 +26,10 @@ from sessions_app.admin.app_filter import AppFilter, distinct_values
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OWN, Right, may, require, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
-from sessions_app.models import Annotation, Session
+from sessions_app.models import AccessKind, Annotation, Session
 from sessions_app.rendering.audit_values import excerpt
 from sessions_app.transcripts.eval_set import stream_eval_set
 
@@ -150,6 +151,9 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
             raise BadRequest("Name the label of the sessions: ?label=...")
         marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
         session_ids = list(marked.values_list("session", flat=True)[:MOST_CASES])
+        note_access(
+            request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
+        )
         name = slugify(label) or "conversations"
         headers = {
             "Content-Disposition": content_disposition_header(True, f"{name}.evalset.json") or "attachment",

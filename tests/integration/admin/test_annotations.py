@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from sessions_app.models import Annotation, Event, Feedback, Remit, Session, StaffAct
+from sessions_app.models import Annotation, Event, Feedback, Remit, Session, StaffAccess, StaffAct
 from tests.integration.admin.audit_rows import HOSTILE, append_event, page_of, read, sign_in
 from tests.integration.admin.test_large_lists import list_url
 
@@ -99,6 +99,7 @@ def test_marked_conversations_are_an_eval_set_of_the_adk(
         session=Session.objects.create(app_name="shop", user=person, key="s-2"), label="other", by_name="root"
     )
     found = exported(staff)
+    assert StaffAccess.objects.get().detail == "1 sessions labelled refunds"
     assert found["eval_set_id"] == "refunds" and len(found["eval_cases"]) == 1
     (case,) = found["eval_cases"]
     (invocation,) = case["conversation"]
