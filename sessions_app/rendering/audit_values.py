@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
@@ -107,8 +108,10 @@ def format_duration(span: timedelta) -> str:
 
 
 def format_cost(cost: float) -> str:
-    """Return a cost in the site's currency; empty for none."""
-    return f"{cost:.2f}" if cost >= 1 else f"{cost:.2g}" if cost else ""
+    """Return a cost in the site's currency, small ones with three digits; empty for none."""
+    if not cost:
+        return ""
+    return f"{cost:.2f}" if cost >= 1 else f"{Decimal(f'{cost:.3g}'):f}"
 
 
 def elapsed_time(started: datetime | None, finished: datetime | None) -> str | None:

@@ -16,6 +16,8 @@ LISTS = [
     for model in admin.site._registry
     if model._meta.app_label == "sessions_app"
 ]
+OVERVIEW = "/admin/sessions_app/dayfigure/"
+"""A page of its own, which reads no look-ups."""
 LOOKUPS = (
     "session__user__password__startswith",
     "user__password__regex",
@@ -36,7 +38,7 @@ def root(client: Client) -> Client:
     return client
 
 
-@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("path", [path for path in LISTS if path != OVERVIEW])
 def test_a_look_up_that_no_filter_offers_is_refused(root: Client, path: str) -> None:
     """Such a look-up would tell, character by character, what a column holds that no page shows."""
     answers = {name: root.get(f"{path}?{name}=1") for name in LOOKUPS}
