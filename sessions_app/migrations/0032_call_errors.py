@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0031_staff_groups'),
+        ('sessions_app', '0031_kept_rights'),
     ]
 
     operations = [
