@@ -147,5 +147,5 @@ class SessionFormFilter(admin.ListFilter):
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
         """Yield the form and the other parameters of the list, which it keeps."""
         own = self.expected_parameters()
-        kept = {key: value for key, value in changelist.params.items() if key not in own}
+        kept = [(key, value) for key, value in changelist.params.items() if key not in own]
         yield {"form": self.form, "kept": kept}

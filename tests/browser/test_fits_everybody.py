@@ -18,6 +18,9 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 SERIOUS_VIOLATIONS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
   .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
+END_TRANSITIONS = """() => document.getAnimations()
+  .filter((animation) => animation instanceof CSSTransition)
+  .forEach((transition) => transition.finish())"""
 TOO_WIDE = """() => [...document.querySelectorAll("body *")]
   .filter((element) => !element.closest("pre, .scroll, .chips, .item-title, .visually-hidden"))
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
@@ -63,8 +66,9 @@ def full_chat(staff_chat: ChatPage, model: Model) -> Iterator[ChatPage]:
 
 
 def serious_problems(page: Page) -> list[str]:
+    """Return the serious and critical accessibility violations that axe finds on the page, after its transitions."""
+    page.evaluate(END_TRANSITIONS)
     page.evaluate(AXE.read_text())
-    """Return the serious and critical accessibility violations that axe finds on the page."""
     violations: list[str] = page.evaluate(SERIOUS_VIOLATIONS)
     return violations
 

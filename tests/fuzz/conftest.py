@@ -100,7 +100,7 @@ def browser(owner: User) -> Client:
 
 
 @pytest.fixture
-async def loop_end() -> AsyncIterator[None]:
-    """End invocations, listeners and pools of this test's loop."""
+async def loop_end(transactional_db: None) -> AsyncIterator[None]:
+    """End invocations, listeners and pools of this test's loop, before the database is emptied."""
     yield
     await shut_down()

@@ -26,8 +26,8 @@ WriteFolder = Callable[..., Path]
 
 
 @pytest.fixture
-async def loop_end() -> AsyncIterator[None]:
-    """Shut down invocations, listeners and pools of the test's loop after the test."""
+async def loop_end(transactional_db: None) -> AsyncIterator[None]:
+    """Shut down invocations, listeners and pools of the test's loop after the test, before the database is emptied."""
     yield
     await shut_down()
 

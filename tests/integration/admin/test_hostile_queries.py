@@ -28,7 +28,10 @@ LOOKUPS = (
     "detail__regex",
     "credentials__startswith",
     "actor_name__regex",
+    "state__a",
 )
+OWN_COLUMNS = ("id__gt", "app_name__regex")
+"""Look-ups of columns that the list of remits, which staff edit, shows to all who open it."""
 ODD = ("%00", "%ED%A0%80", "9" * 400, "%E2%80%AE", "-1", "2026-13-45", "x" * 3000)
 
 
@@ -41,7 +44,8 @@ def root(client: Client) -> Client:
 @pytest.mark.parametrize("path", [path for path in LISTS if path != OVERVIEW])
 def test_a_look_up_that_no_filter_offers_is_refused(root: Client, path: str) -> None:
     """Such a look-up would tell, character by character, what a column holds that no page shows."""
-    answers = {name: root.get(f"{path}?{name}=1") for name in LOOKUPS}
+    names = LOOKUPS if "/remit/" in path else LOOKUPS + OWN_COLUMNS
+    answers = {name: root.get(f"{path}?{name}=1") for name in names}
     told = {name: answer.status_code for name, answer in answers.items() if answer.status_code != 400}
     # A list answers an unknown name by showing itself without the query string.
     assert {name for name, status in told.items() if status != 302} == set()

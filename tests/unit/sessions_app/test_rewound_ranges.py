@@ -22,7 +22,7 @@ def rewinds_at(steps: list[tuple[int, int | None]]) -> Rewinds:
     found, positions = [], {}
     for index, (message, undone) in enumerate(steps):
         positions[f"m-{index}"] = [2 * index + 1]
-        undoes = None if undone is None else f"r-{undone % (index + 1)}"
+        undoes = f"r-{undone % index}" if undone is not None and index else None
         found.append(Rewind(2 * index + 2, f"r-{index}", f"m-{message % (index + 1)}", undoes))
     path = find_path(found, positions, first=1, end=2 * len(steps) + 2)
     return Rewinds(path, {rewind.position: BEGIN + timedelta(seconds=rewind.position) for rewind in found})
@@ -39,7 +39,8 @@ def test_the_ranges_are_the_events_out_of_effect_with_effective_ones_between(
     for part, following in zip(rewinds.ranges, rewinds.ranges[1:], strict=False):
         assert following.first > part.last + 1
     for part in rewinds.ranges:
-        assert (part.at, part.since) == (rewinds.times[part.last], rewinds.times.get(part.first - 1))
+        since = rewinds.times.get(part.first, rewinds.times.get(part.first - 1))
+        assert (part.at, part.since) == (rewinds.times[part.last], since)
 
 
 def test_messages_that_are_all_undone_are_one_range() -> None:
