@@ -1,8 +1,7 @@
 """Forced end of jobs: the process of a function that goes on long after its cancellation is killed.
 
 A function may swallow the exceptions of a cancellation, or block. The sweep asks all workers; the parent of the worker
-processes that has the job ends it and kills the one process. A kill that also hits the next job of that process leaves
-this job without a heartbeat: the sweep runs it again.
+processes that has the job ends it and kills the one process. A job whose worker died is left to the sweep of lost jobs.
 """
 
 from __future__ import annotations
@@ -35,7 +34,12 @@ def forced_end_repair() -> Repair:
 
 def _ignoring_their_cancellation() -> QuerySet[ToolJob]:
     grace = timedelta(seconds=conf().cancel_grace_seconds)
-    return ToolJob.objects.filter(status=JobStatus.RUNNING, cancel_requested_at__lt=Now() - grace)
+    silence = timedelta(seconds=conf().job_lost_seconds)
+    return ToolJob.objects.filter(
+        status=JobStatus.RUNNING,
+        cancel_requested_at__lt=Now() - grace,
+        heartbeat_at__gte=Now() - silence,
+    )
 
 
 def _ask_workers(job: ToolJob) -> None:
@@ -44,16 +48,28 @@ def _ask_workers(job: ToolJob) -> None:
 
 @control_command(name=KILL)
 def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
-    """End the job and kill the process, if it is one of this parent and still has the job.
+    """End the job and kill the process, if this parent runs the job in it.
 
     Celery calls this in the parent of the worker processes.
     """
     own = process_name(state.hostname, "")
     if not process.startswith(own):
         return
+    pid = int(process.removeprefix(own))
+    if not _runs(state.consumer.pool, job_id, pid):
+        return
     try:
         has_ended = end_killed_job(UUID(job_id), process, DETAIL.format(conf().cancel_grace_seconds))
     finally:
         connection.close()  # child processes forked later would share it
     if has_ended:
-        state.consumer.pool.terminate_job(int(process.removeprefix(own)), signal.SIGKILL)
+        state.consumer.pool.terminate_job(pid, signal.SIGKILL)
+
+
+def _runs(pool: Any, job_id: str, pid: int) -> bool:
+    """True when the process runs the job for this parent: the process of an earlier parent may have had the same pid.
+
+    The pool is asked, because Celery forgets its request as soon as the cancellation revokes the task.
+    """
+    results = pool._pool._cache.values()
+    return any(result.correlation_id == job_id and pid in result.worker_pids() for result in results)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -159,3 +160,16 @@ def test_a_job_with_a_cancel_request_is_ended_by_the_sweep_because_workers_drop_
     sweep_jobs()
     assert delivered_responses(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
     assert RUNS == [] and broker == []
+
+
+def test_workers_are_asked_to_end_a_job_by_force_only_while_it_has_a_heartbeat(
+    job: ToolJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(current_app.control, "broadcast", lambda command, arguments: asked.append(arguments))
+    ToolJob.objects.update(cancel_requested_at=timezone.now() - timedelta(hours=1))
+    sweep_jobs()
+    assert asked == [{"job_id": str(job.pk), "process": job.worker}]
+    expire_heartbeat()
+    sweep_jobs()
+    assert len(asked) == 1

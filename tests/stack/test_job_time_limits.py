@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from celery import current_app
 from django.contrib.auth.models import User
 
 from sessions_app import actors, agent_registry
@@ -124,6 +127,28 @@ def test_a_job_that_swallows_its_cancellation_is_ended_by_force_and_no_other_job
     assert (other.status, other.worker, other.attempts) == (JobStatus.RUNNING, *before)
     cancel_job(other.pk, by=actors.person(other.session.user))
     wait_until_answered(other)
+
+
+def test_a_job_survives_the_cancelled_job_that_an_earlier_parent_ran_in_a_process_of_the_same_number(
+    start_job: Callable[[str], ToolJob], run_log: Path
+) -> None:
+    job = start_job("unlimited")
+    wait_until(run_log.exists, job)
+    job.refresh_from_db()
+    left = ToolJob.objects.get(pk=job.pk)
+    left.pk, left.call_id, left.cancel_requested_at = uuid4(), "earlier", job.created_at - timedelta(hours=1)
+    left.save(force_insert=True)
+    sweep_jobs()
+    assert current_app.control.ping(
+        timeout=TIMEOUT_SECONDS, limit=1
+    )  # the worker has read what the sweep sent
+    left.refresh_from_db()
+    assert left.status == JobStatus.RUNNING
+    left.delete()
+    before = job.worker, job.attempts
+    cancel_job(job.pk, by=actors.person(job.session.user))
+    wait_until_answered(job)
+    assert (job.status, job.worker, job.attempts) == (JobStatus.CANCELLED, *before)
 
 
 def test_a_cancelled_job_of_an_mcp_tool_cancels_the_call_on_the_server(
