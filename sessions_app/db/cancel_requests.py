@@ -84,10 +84,17 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:
-    """True when someone other than the session's user requested the cancellation, also when the account is gone."""
+    """True when staff requested the cancellation, be it in a chat of their own; also when the account is gone."""
+    # A retry withdraws the request but keeps its act, which is older than a later request.
     query = """
-        SELECT FROM sessions_app_invocation i JOIN sessions_app_session s ON s.id = i.session_id
-        WHERE i.session_id = %(session)s AND i.invocation_id = %(invocation)s
-            AND i.cancelled_by_name <> '' AND i.cancelled_by_id IS DISTINCT FROM s.user_id"""
-    params = {"session": claim.session_id, "invocation": claim.invocation_id}
+        SELECT FROM sessions_app_invocation i JOIN sessions_app_sessionact a ON a.session_id = i.session_id
+        WHERE i.session_id = %(session)s AND i.invocation_id = %(invocation)s AND a.at >= i.cancel_requested_at
+            AND a.subject_kind = 'invocation' AND a.subject_id = i.invocation_id
+            AND a.action = %(stop)s AND a.actor_kind = %(staff)s"""
+    params = {
+        "session": claim.session_id,
+        "invocation": claim.invocation_id,
+        "stop": ActionKind.STOP,
+        "staff": ActorKind.STAFF,
+    }
     return await fetch_one(query, params) is not None

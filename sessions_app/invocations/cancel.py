@@ -22,7 +22,7 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, 
     Raises:
         NotFoundError: the session has no such invocation.
     """
-    outcome = STOPPED if by.user_pk == session.user_id else STOPPED_BY_STAFF
+    outcome = STOPPED_BY_STAFF if by.kind == ActorKind.STAFF else STOPPED
     request = await cancel_requests.request_cancel(
         session.pk,
         invocation_id,

@@ -151,6 +151,25 @@ def test_the_job_of_a_stopped_invocation_is_cancelled_and_never_answers(
     assert Invocation.objects.count() == 1
 
 
+def test_staff_who_stop_a_waiting_invocation_of_their_own_chat_close_its_question(
+    client: Client, model: ScriptedModel, staff: User
+) -> None:
+    row = wait_for_somebody(staff, model, WAITS["confirmation"])
+    stop(client, row)
+    assert (row.status, row.error_message) == ("cancelled", "Stopped by staff")
+    assert threads.run(pending(row.session)) == {}
+
+
+def test_staff_who_stop_an_invocation_of_their_own_chat_that_waits_for_a_job_end_the_job(
+    client: Client, model: ScriptedModel, staff: User
+) -> None:
+    row = wait_for_somebody(staff, model, call("pack", boxes=3))
+    stop(client, row)
+    job = ToolJob.objects.get()
+    assert (job.status, job.cancelled_by_name) == ("cancelled", "grace")
+    assert threads.run(pending(row.session)) == {}
+
+
 def test_a_person_who_stops_a_waiting_invocation_keeps_the_question(
     person: User, model: ScriptedModel
 ) -> None:

@@ -12,11 +12,13 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app import actors
+from sessions_app.actors import Act, ActionKind
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
+from sessions_app.invocations.retry import queue_again
 from sessions_app.jobs import response as job_response
 from sessions_app.jobs.cancel import cancel_job, cancellation_error
-from sessions_app.models import Invocation, LegalHold, ScheduledTask, Session, StaffAct, ToolJob
+from sessions_app.models import Invocation, LegalHold, ScheduledTask, Session, SessionAct, StaffAct, ToolJob
 from sessions_app.scheduling.cancel import cancel_task
 from tests.integration.admin.audit_rows import HOSTILE, make_job, make_scheduled_task, read
 from tests.integration.job_helpers import run_queue
@@ -105,6 +107,22 @@ def test_an_invocation_that_ends_after_the_account_is_gone_was_stopped_by_staff(
     run_queue(session.pk)
     row.refresh_from_db()
     assert (row.status, row.error_message) == ("cancelled", "Stopped by staff")
+
+
+def test_a_person_who_stops_a_retry_stops_it_although_staff_stopped_what_was_retried(
+    root: User, session: Session
+) -> None:
+    row = Invocation.objects.create(
+        session=session, invocation_id="e-9", client_id="job:1", message={"parts": []}, status="failed"
+    )
+    stop = Act(actors.staff(root, ADDRESS), ActionKind.STOP, ("invocation", "e-9"))
+    SessionAct.objects.record(session.pk, stop)
+    by_person = actors.person(session.user)
+    threads.run(queue_again(session, "e-9", by_person))
+    threads.run(cancel_invocation(session, "e-9", by=by_person))
+    run_queue(session.pk)
+    row.refresh_from_db()
+    assert (row.status, row.error_message) == ("cancelled", "Stopped")
 
 
 def test_the_name_is_kept_for_a_scheduled_task(session: Session) -> None:
