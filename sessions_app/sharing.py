@@ -28,9 +28,10 @@ def make_link(session: Session, by: Actor) -> ShareLink:
 
 def revoke_links(links: ShareLinkQuerySet, by: Actor) -> None:
     """Revoke those of the links that are in force."""
-    for link_pk, session_id in links.active().values_list("pk", "session_id"):
-        SessionAct.objects.record(session_id, Act(by, ActionKind.REVOKE, ("sharelink", str(link_pk))))
-    links.active().update(revoked_at=Now(), revoked_by_name=by.name)
+    with transaction.atomic():
+        for link_pk, session_id in links.active().values_list("pk", "session_id"):
+            SessionAct.objects.record(session_id, Act(by, ActionKind.REVOKE, ("sharelink", str(link_pk))))
+        links.active().update(revoked_at=Now(), revoked_by_name=by.name)
 
 
 def shared_session(token: str) -> Session:

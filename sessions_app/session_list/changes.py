@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext_noop
@@ -46,10 +47,11 @@ def change_session(session: Session, change: str, title: str, by: Actor) -> None
     if change == DELETE:
         refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
     values = _new_title(title) if change == RENAME else _VALUES[change]
-    if not Session.objects.filter(pk=session.pk).update(**values):
-        raise NotFoundError(GONE)
-    if action := _ACTIONS.get(change):
-        SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
+    with transaction.atomic():
+        if action := _ACTIONS.get(change):
+            SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
+        if not Session.objects.filter(pk=session.pk).update(**values):
+            raise NotFoundError(GONE)
 
 
 def _new_title(text: str) -> dict[str, Any]:

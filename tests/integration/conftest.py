@@ -18,8 +18,10 @@ from django.test import AsyncClient
 from pytest_django.fixtures import Settings
 
 from sessions_app import agent_registry, celery_dispatch
+from sessions_app.actors import Act
 from sessions_app.db import threads
 from sessions_app.jobs import response, sweeper
+from sessions_app.models.session_act import SessionActManager
 from sessions_app.shutdown import shut_down
 
 WriteFolder = Callable[..., Path]
@@ -37,6 +39,18 @@ def background_end(transactional_db: None) -> Iterator[None]:
     """Shut down the process's background loop, which synchronous tests use, after the test."""
     yield
     threads.run(shut_down())
+
+
+@pytest.fixture
+def death_after_act(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process die as soon as it has recorded an act on a session."""
+    record = SessionActManager.record
+
+    def record_and_die(self: SessionActManager, session_id: UUID, act: Act) -> None:
+        record(self, session_id, act)
+        raise ProcessLookupError
+
+    monkeypatch.setattr(SessionActManager, "record", record_and_die)
 
 
 @pytest.fixture

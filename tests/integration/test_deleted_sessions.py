@@ -18,7 +18,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.jobs import job_tool
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.sweeper import sweep_jobs
-from sessions_app.models import Invocation, JobStatus, ScheduledTask, Session, ToolJob
+from sessions_app.models import Invocation, JobStatus, ScheduledTask, Session, SessionAct, ToolJob
 from sessions_app.scheduling import firing
 from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.tasks import sweep
@@ -65,6 +65,14 @@ def add_due_task(session: Session) -> ScheduledTask:
         session=session, call_id="c-1", task="Water.", start_at=timezone.now(), next_at=threads.run(database_now()),
         time_zone="UTC",
     )  # fmt: skip
+
+
+@pytest.mark.usefixtures("death_after_act")
+def test_a_session_is_deleted_together_with_the_act_or_not_at_all(person: User, job: ToolJob) -> None:
+    with pytest.raises(ProcessLookupError):
+        change(person, job.session, "delete")
+    assert not Session.objects.exclude(deleted_at=None).exists()
+    assert not SessionAct.objects.exists()
 
 
 def test_a_message_to_a_deleted_session_is_refused_until_the_session_is_restored(

@@ -139,6 +139,17 @@ def test_a_revoked_link_is_gone_and_a_new_one_has_another_address(
     assert (status(reader, address), status(reader, new_address)) == (404, 200)
 
 
+def test_a_link_is_revoked_together_with_the_act_or_not_at_all(
+    browser_of_person: Client, session: Session, request: pytest.FixtureRequest
+) -> None:
+    share(browser_of_person, session)
+    request.getfixturevalue("death_after_act")
+    with pytest.raises(ProcessLookupError):
+        revoke(browser_of_person, session)
+    assert ShareLink.objects.active().exists()
+    assert list(session.acts.values_list("action", flat=True)) == ["share"]
+
+
 def test_nobody_else_shares_revokes_or_asks(
     browser_of_person: Client, session: Session, reader: Client
 ) -> None:
