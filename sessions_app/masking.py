@@ -28,7 +28,7 @@ _NAMED_VALUE = re.compile(
     r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
 )
 """A value in quotes up to their end, another one up to a space."""
-_DIGITS = re.compile(r"[2-6](?<![\w.+-].)\d*(?:[ -]?\d+){0,5}(?![\w-])")
+_DIGITS = re.compile(r"[2-6](?<![\w.+-].)\d*+(?:[ -]\d++){0,5}(?![\w-])")
 _CARD = re.compile(r"(?=\d{13,19}$)(?:4|5[1-5]|2[2-7]|3[0-8]|6[0245])")
 _LEXEME = re.compile(
     r'"(?:[^"\\]|\\.)*"\s*:\s*|"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[\[\]{}]|[,:\s]+', re.DOTALL
