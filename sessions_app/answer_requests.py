@@ -21,6 +21,7 @@ from sessions_app import agent_registry, client_ids
 from sessions_app.db import threads
 from sessions_app.db.threads import in_thread
 from sessions_app.history.effective_events import effective_events
+from sessions_app.masking import mask, masking
 from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, RequestKind, Session, ToolJob
 from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
 from sessions_app.rendering.call_words import describe_call
@@ -137,9 +138,11 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
 
 
 def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]) -> str:
-    """Return what a yes to the call lets happen, in words of limited length."""
+    """Return what a yes to the call lets happen, in words of limited length, with secrets masked."""
     if kind == RequestKind.CREDENTIAL:
         return f"Give a credential to {label(made.event.author)}"[:EFFECT_LENGTH]
+    with masking():
+        args = mask(args)
     options = args.get("options")
     if kind == RequestKind.CHOICE and isinstance(options, list):
         return one_line("Choose one: " + ", ".join(one_line(option) for option in options[:50]))

@@ -26,6 +26,7 @@ from tests.integration.rewind_helpers import go_back
 pytestmark = pytest.mark.usefixtures("loop_end")
 REFUNDED: list[int] = []
 FINANCE = "staff:sessions_app.cancel_invocation"
+SECRET = "hunter2" * 20
 YES, NO = {"confirmed": True}, {"confirmed": False}
 
 
@@ -35,8 +36,12 @@ def refund(euros: int) -> str:
     return f"{euros} are on their way"
 
 
-def sign(contract: str) -> None:
+def sign(contract: str, api_key: str = "") -> None:
     """Have a contract signed."""
+
+
+def log_in(password: str) -> None:
+    """Log in."""
 
 
 def approve(euros: int) -> None:
@@ -59,6 +64,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     tools = [
         FunctionTool(refund, title="Refund {euros} euros", require_confirmation=True, confirmed_by=FINANCE),
         FunctionTool(sign, require_confirmation=True),
+        FunctionTool(log_in, title="Log in with {password}", require_confirmation=True),
         LongRunningFunctionTool(approve, answered_by=FINANCE),
         get_user_choice,
         look_up,
@@ -93,6 +99,18 @@ async def staff(*codenames: str, name: str = "grace") -> User:
     [
         ([call("refund", euros=7)], ("confirmation", "refund", "Refund 7 euros", FINANCE)),
         ([call("sign", contract="Lease")], ("confirmation", "sign", "Sign: Lease", "person")),
+        (
+            [call("sign", contract=f"Lease, password={SECRET}", api_key=SECRET)],
+            ("confirmation", "sign", "Sign: [masked], Lease, password=[masked]", "person"),
+        ),
+        (
+            [call("log_in", password=SECRET)],
+            ("confirmation", "log_in", "Log in with [masked]", "person"),
+        ),
+        (
+            [call("get_user_choice", options=["tea", f"token={SECRET}"])],
+            ("choice", "get_user_choice", "Choose one: tea, token=[masked]", "person"),
+        ),
         ([call("approve", euros=7), "Wait."], ("call", "approve", "Approve: 7", FINANCE)),
         (
             [call("get_user_choice", options=["tea", "milk"])],

@@ -10,6 +10,7 @@ from sessions_app.admin.session_page.calls import mapping
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
+from sessions_app.masking import mask
 from sessions_app.models import AnswerRequest, Event
 from sessions_app.rendering.audit_values import format_json
 
@@ -19,18 +20,18 @@ class StoredCall:
 
     Attributes:
         seq: number of its event; None when the event is not found.
-        args: its arguments; empty when the event is too large for the page.
+        args: its arguments, with secrets masked; empty when the event is too large for the page.
         shown: names and values that staff read, as JSON.
         hint: the question of the tool; empty for a tool that asks none of its own.
     """
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
-        self.seq, self.args = seq, args
-        asked = mapping(args.get("originalFunctionCall"))
-        question = mapping(args.get("toolConfirmation"))
+        self.seq, self.args = seq, mask(args)
+        asked = mapping(self.args.get("originalFunctionCall"))
+        question = mapping(self.args.get("toolConfirmation"))
         hint = str(question.get("hint") or "")
         self.hint = "" if hint == default_hint(str(asked.get("name") or "")) else hint
-        values = {**mapping(asked.get("args") if asked else args)}
+        values = {**mapping(asked.get("args") if asked else self.args)}
         if question.get("payload") is not None:
             values["payload"] = question["payload"]
         self.shown = [(name, format_json(values[name])) for name in sorted(values)]

@@ -259,6 +259,27 @@ def test_an_answer_that_a_rewind_overtakes_runs_nothing(
     assert not AnswerRequest.objects.exists()
 
 
+def test_secrets_among_the_arguments_are_masked_until_the_session_is_unmasked(
+    client: Client, person: User, model: ScriptedModel
+) -> None:
+    secret = "hunter2-and-more"
+    sign_in(client, "view_answerrequest", "view_text", "view_session", "unmask_data", "cancel_invocation")
+    model.turns = [call("order_lamps", count=3), "It runs."]
+    job = ToolJob.objects.get(session=talk(person, "desk", "lamps"))
+    ToolJob.objects.filter(pk=job.pk).update(args={"api_key": secret, "count": 3})
+    run_task(job)
+    of_job = AnswerRequest.objects.open().get(job=job)
+    of_call = wait(person, model, call("refund", euros=7, note=f"password={secret}"))
+    for row in (of_job, of_call):
+        html = client.get(page_of(row)).content.decode()
+        assert secret not in html and "[masked]" in html
+        unmask = reverse("admin:sessions_app_session_unmask", args=[row.session_id])
+        assert client.post(unmask, {"reason": "Case 7"}).status_code == 302
+        assert secret in client.get(page_of(row)).content.decode()
+    list_url = reverse("admin:sessions_app_answerrequest_changelist")
+    assert secret not in client.get(list_url).content.decode()
+
+
 @pytest.mark.parametrize("name", ["items", "a\u202eb", HOSTILE])
 def test_hostile_arguments_are_inert_on_the_pages(
     client: Client, finance: User, person: User, model: ScriptedModel, name: str
