@@ -24,13 +24,14 @@ from sessions_app.admin.inbox.conversation import turns_before
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OWN, may, within_remits
 from sessions_app.admin.search import parse_uuid
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.db import threads
 from sessions_app.invocations.answering import answered_already
 from sessions_app.invocations.staff_answers import answer_request
-from sessions_app.models import ActionKind, AnswerRequest, RequestKind, Session
+from sessions_app.models import AccessKind, ActionKind, AnswerRequest, RequestKind, Session
 from sessions_app.models.answer_request import AnswerRequestQuerySet
 from sessions_app.rendering.audit_values import format_duration, status_badge
 
@@ -127,6 +128,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return HttpResponseRedirect(self._inbox)
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
+        note_access(request, AccessKind.OPEN, ("session", row.session_id), "inbox")
         call, why_not = StoredCall.of(row), _why_not(request, row)
         context = {
             **self.admin_site.each_context(request),

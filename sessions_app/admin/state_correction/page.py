@@ -17,13 +17,14 @@ from django.utils.translation import gettext as _
 
 from runtime.errors import AdkError
 from sessions_app.admin.links import session_url
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import Right, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
 from sessions_app.admin.state_correction.stored_values import LONGEST_VALUE, MOST_KEYS, read_values
 from sessions_app.db import threads
 from sessions_app.invocations.correct_state import correct_state
-from sessions_app.models import ActionKind, Event, Session
+from sessions_app.models import AccessKind, ActionKind, Event, Session
 
 MOST_CORRECTED = 20
 
@@ -75,6 +76,7 @@ class StateCorrectionMixin(RecordedActsMixin):
         return HttpResponseRedirect(session_url(session.pk, seq=seq))
 
     def _correction_page(self, request: HttpRequest, session: Session, **content: Any) -> HttpResponse:
+        note_access(request, AccessKind.OPEN, ("session", session.pk), "state")
         context = {
             **self.admin_site.each_context(request),
             "title": _("Correct the state"),

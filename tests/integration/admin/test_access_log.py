@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from sessions_app.data_protection.access_records import delete_old_accesses
-from sessions_app.models import AccessKind, Session, StaffAccess
+from sessions_app.models import AccessKind, AnswerRequest, Invocation, Session, StaffAccess
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
@@ -40,6 +40,15 @@ def tool(session: Session, name: str) -> str:
     return reverse(f"admin:sessions_app_session_{name}", args=[session.pk])
 
 
+def make_request(session: Session) -> AnswerRequest:
+    names = {"session": session, "invocation_id": "e-9"}
+    Invocation.objects.create(client_id="m-9", message={}, status="waiting", **names)
+    return AnswerRequest.objects.create(
+        **names, call_id="c-9", kind="confirmation", agent_name="a", tool_name="pay", effect="Pay 7",
+        answered_by="person", asked_at=timezone.now(),
+    )  # fmt: skip
+
+
 def accesses() -> list[tuple[str, str, str]]:
     return list(StaffAccess.objects.order_by("pk").values_list("kind", "subject_kind", "subject_id"))
 
@@ -47,10 +56,16 @@ def accesses() -> list[tuple[str, str, str]]:
 def test_each_way_to_read_leaves_a_row(client: Client, session: Session, person: User) -> None:
     append_event(session, {"text": "Hello"}, author="user")
     rows = create_one_of_each(session, person)
-    sign_in(client, *MODELS, rights=("view_text", "export_data"))
+    asked = make_request(session)
+    inbox = "admin:sessions_app_answerrequest"
+    rights = ("view_text", "export_data", "correct_state", "approve_answerrequest")
+    sign_in(client, *MODELS, "answerrequest", rights=rights)
     urls: list[tuple[str, tuple[str, str, str]]] = [
         (page_of(session), ("open", "session", str(session.pk))),
         (tool(session, "trace") + "?invocation=e-1", ("open", "session", str(session.pk))),
+        (tool(session, "state"), ("open", "session", str(session.pk))),
+        (tool(session, "state") + "?key=total", ("open", "session", str(session.pk))),
+        (reverse(f"{inbox}_change", args=[asked.pk]), ("open", "session", str(session.pk))),
         (
             reverse("admin:sessions_app_session_event_raw", args=[session.pk, 1]),
             ("open", "session", str(session.pk)),
@@ -82,6 +97,13 @@ def test_each_way_to_read_leaves_a_row(client: Client, session: Session, person:
     row = StaffAccess.objects.get()
     assert (row.actor_kind, row.actor_name, row.address, row.detail) == ("staff", "staff", ADDRESS, "lamp")
     assert timezone.now() - row.at < timedelta(minutes=1)
+    StaffAccess.objects.all().delete()
+    for url in (reverse(f"{inbox}_answer", args=[asked.pk]), tool(session, "state") + "?key=total"):
+        assert client.post(url, {"answer": "perhaps", "key": "total"}).status_code == 200
+    assert list(StaffAccess.objects.order_by("pk").values_list("subject_id", "detail")) == [
+        (str(session.pk), "inbox"),
+        (str(session.pk), "state"),
+    ]
 
 
 def test_what_is_refused_or_has_no_words_leaves_no_row(
