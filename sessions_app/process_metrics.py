@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 try:
     from prometheus_client import Counter, Gauge, Histogram
 except ImportError:  # an extra: requirements-telemetry.txt
@@ -47,3 +50,21 @@ def note_sweep() -> None:
     """Note that a sweep has ended now."""
     if IS_AVAILABLE:
         _swept_at.set_to_current_time()
+
+
+def drop_dead_processes(folder: str) -> None:
+    """Delete from the directory of all processes' counts the open connections of processes that have ended."""
+    for path in Path(folder).glob("gauge_live*_*.db"):
+        pid = path.stem.rpartition("_")[2]
+        if pid.isdecimal() and not _is_alive(int(pid)):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # a process of another user
+        return True
+    return True

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from sessions_app.conf import conf
 from sessions_app.db.pool import fetch_one, get_pool
-from sessions_app.process_metrics import IS_AVAILABLE
+from sessions_app.process_metrics import IS_AVAILABLE, drop_dead_processes
 
 try:
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
@@ -46,7 +46,8 @@ async def metrics(request: HttpRequest) -> HttpResponse:
     if not IS_AVAILABLE:
         return HttpResponse(MISSING, status=501, content_type="text/plain")
     processes = REGISTRY
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        drop_dead_processes(folder)
         processes = CollectorRegistry()
         MultiProcessCollector(processes)  # type: ignore[no-untyped-call]
     text = generate_latest(processes) + generate_latest(await _of_database())

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -93,6 +97,40 @@ async def test_prometheus_reads_the_metrics_with_its_token(
         "adk_connections ", "adk_last_sweep_timestamp_seconds ", "adk_database_pool_size ",
     ):  # fmt: skip
         assert f"\n{line}" in text, line
+
+
+async def test_connections_of_processes_that_have_ended_are_not_counted(
+    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    configure(metrics_token="t0ken")
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    processes = [await start_with_connections(number) for number in (3, 2)]
+    text = await metrics_text()
+    assert "\nadk_connections 5.0" in text and "\nadk_lease_take_overs_total 2.0" in text
+    processes[0].kill()
+    await processes[0].wait()
+    text = await metrics_text()
+    assert "\nadk_connections 2.0" in text and "\nadk_lease_take_overs_total 2.0" in text
+    processes[1].kill()
+    await processes[1].wait()
+
+
+async def start_with_connections(number: int) -> asyncio.subprocess.Process:
+    """Start a process that counts connections and a take-over, and stays."""
+    code = (
+        "import sys; from sessions_app.process_metrics import add_connections, count_take_over\n"
+        f"add_connections({number}); count_take_over(); print('ready', flush=True); sys.stdin.read()"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdin=PIPE, stdout=PIPE, env=dict(os.environ)
+    )
+    assert process.stdout and await process.stdout.readline() == b"ready\n"
+    return process
+
+
+async def metrics_text() -> str:
+    response = await AsyncClient().get("/metrics", headers={"authorization": "Bearer t0ken"})
+    return response.content.decode()
 
 
 async def test_without_a_token_a_request_without_one_is_refused(
