@@ -85,6 +85,13 @@ def mask_keys(value: Any) -> Any:
     return _mask_members(value, mask_keys)
 
 
+def has_mask(value: Any) -> bool:
+    """True when the JSON value contains the mask in place of a value."""
+    if isinstance(value, dict):
+        return any(map(has_mask, value.values()))
+    return any(map(has_mask, value)) if isinstance(value, list) else value == MASK
+
+
 def mask_json(text: str) -> str:
     """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else is changed, no digit."""
     # As a text it has names and values side by side, too: one pass tells whether anything is to be masked.

@@ -17,6 +17,7 @@ from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.masking import MASK, has_mask
 from sessions_app.models import Artifact, Session, SessionAct, UserState
 
 CHUNK = 1 << 16
@@ -27,11 +28,12 @@ class Imported:
     """A session that was imported.
 
     Attributes:
-        is_verified: True when the log has the hash that the archive names: no event differs from the original.
+        doubt: sentence that says why the session may differ from the original; "" when the log has the hash that the
+            archive names, and no value of the state is masked.
     """
 
     session: Session
-    is_verified: bool
+    doubt: str
 
 
 def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False) -> Imported:
@@ -41,11 +43,11 @@ def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False
     stay as they are.
 
     Args:
-        allow_unverified: accept a log whose hash differs, as it does when values were masked for the export.
+        allow_unverified: accept a log whose hash differs, and values that were masked for the export.
 
     Raises:
         InvalidInputError: the archive is damaged, was changed, or has not exactly one session.
-        ConflictError: the session exists, or its events do not have the hash of the original log.
+        ConflictError: the session exists, its events do not have the hash of the original log, or its state is masked.
     """
     try:
         with ZipFile(source) as archive:
@@ -100,15 +102,24 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         UserState.objects.filter(pk=shared.pk).update(state={**state.user, **shared.state})
         _store_files(archive, session)
         session.refresh_from_db()
-        is_verified = bytes(session.log_hash).hex() == row["log_sha256"]
-        if not is_verified and not allow_unverified:
-            raise ConflictError(
-                f"The events have not the hash of the original log, {row['log_sha256']}: values were masked or changed."
-            )
+        doubt = _doubt(
+            session, row["log_sha256"], [document["state"], row["initial_state"], *befores.values()]
+        )
+        if doubt and not allow_unverified:
+            raise ConflictError(f"{doubt} --unverified accepts the archive.")
         times = {name: row[name] for name in ("created_at", "updated_at")}
         Session.objects.filter(pk=session.pk).update(**times)
-        _record(session, is_verified, row["log_sha256"])
-    return Imported(session, is_verified)
+        _record(session, doubt)
+    return Imported(session, doubt)
+
+
+def _doubt(session: Session, log_hash: str, values: list[Any]) -> str:
+    if bytes(session.log_hash).hex() != log_hash:
+        return f"The events have not the hash of the original log, {log_hash}: values were masked or changed."
+    # The hash covers the events only: a secret in the initial state, or of another session's event, is not in them.
+    if has_mask(values):
+        return f"The state has {MASK} in place of values: the export left the original ones out."
+    return ""
 
 
 def _insert_event(session_pk: UUID, body: Any, before: Any) -> None:
@@ -155,7 +166,7 @@ def _store_files(archive: ZipFile, session: Session) -> None:
             )
 
 
-def _record(session: Session, is_verified: bool, log_hash: str) -> None:
-    words = "its log is the original one" if is_verified else f"its log differs from the original, {log_hash}"
-    act = Act(SITE, ActionKind.ADD, ("session", str(session.pk)), f"Imported; {words}.")
+def _record(session: Session, doubt: str) -> None:
+    words = f"Imported unverified. {doubt}" if doubt else "Imported; its log is the original one."
+    act = Act(SITE, ActionKind.ADD, ("session", str(session.pk)), words)
     SessionAct.objects.record(session.pk, act)

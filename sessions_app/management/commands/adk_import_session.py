@@ -21,17 +21,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the user, the file and the consent to a log that differs."""
         parser.add_argument("--user", required=True, help="the person who gets the session, by user name")
-        parser.add_argument(
-            "--unverified", action="store_true", help="accept a log with masked or changed values"
-        )
+        parser.add_argument("--unverified", action="store_true", help="accept masked or changed values")
         parser.add_argument("source", type=Path, help="the zip file")
 
     def handle(self, *args: Any, source: Path, **options: Any) -> None:
-        """Write the id of the session, and whether its log is the original one."""
+        """Write the id of the session, and why it may differ from the original one."""
         try:
             allowed = options["unverified"]
             imported = import_session(source, user_pk_of(options["user"]), allow_unverified=allowed)
         except AdkError as error:
             raise CommandError(str(error)) from error
-        words = "the original one" if imported.is_verified else "NOT the original one"
-        self.stdout.write(f"Session {imported.session.pk} was imported; its log is {words}.")
+        words = imported.doubt or "Its log is the original one."
+        self.stdout.write(f"Session {imported.session.pk} was imported. {words}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -111,7 +112,7 @@ def test_another_person_gets_it_with_the_user_state_that_is_missing(session: Ses
     source = exported(session, tmp_path)
     erase_session(session.pk, ErasureOrder(reason="Moved"))
     eve = User.objects.create_user("eve")
-    assert import_session(source, eve.pk).is_verified
+    assert import_session(source, eve.pk).doubt == ""
     assert Session.objects.get(pk=session.pk).user == eve
     assert UserState.objects.get(user=eve).state == {"diet": "soup"}
 
@@ -133,9 +134,41 @@ def import_masked(session: Session, person: User, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="masked or changed"):
         call_command("adk_import_session", "--user", person.username, str(source))
     assert not Session.objects.filter(pk=session.pk).exists()
-    assert not import_session(source, person.pk, allow_unverified=True).is_verified
-    assert "differs from the original" in SessionAct.objects.get(session=session.pk, action="add").reason
+    assert "masked or changed" in import_session(source, person.pk, allow_unverified=True).doubt
+    assert "Imported unverified" in SessionAct.objects.get(session=session.pk, action="add").reason
     assert flaw_in(session.pk) is None
+
+
+@pytest.mark.parametrize("place", ["api_key", "user:api_key"])
+async def test_a_masked_state_is_refused_although_the_log_is_the_original_one(
+    person: User, tmp_path: Path, place: str
+) -> None:
+    state = {place: "hunter2", "said": "[masked] is a word"}
+    created = await DjangoSessionService().create_session(
+        app_name="shop", user_id=str(person.pk), state=state
+    )
+    session = await Session.objects.aget(key=created.id)
+    await in_thread(import_masked_state, session, person, tmp_path)
+
+
+def import_masked_state(session: Session, person: User, tmp_path: Path) -> None:
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="To be imported again"))
+    command = ("adk_import_session", "--user", person.username, str(source))
+    with pytest.raises(CommandError, match=r"The state has \[masked\] in place of values.*--unverified"):
+        call_command(*command)
+    assert not Session.objects.filter(pk=session.pk).exists()
+    out = StringIO()
+    call_command(*command, "--unverified", stdout=out)
+    assert "The state has [masked]" in out.getvalue() and "original one." not in out.getvalue()
+    assert "Imported unverified" in SessionAct.objects.get(session=session.pk, action="add").reason
+
+
+def test_a_text_that_speaks_of_the_mask_is_not_masked(session: Session, person: User, tmp_path: Path) -> None:
+    Session.objects.filter(pk=session.pk).update(state={"said": "It shows [masked].", "[masked]": 1})
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="To be imported again"))
+    assert import_session(source, person.pk).doubt == ""
 
 
 def test_what_was_changed_is_refused_with_the_place(session: Session, person: User, tmp_path: Path) -> None:
