@@ -29,6 +29,7 @@ from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.process_metrics import note_sweep
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.services.credential_service import delete_old_credentials
+from sessions_app.services.unused_texts import delete_all_unused_texts
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over
 
@@ -93,10 +94,11 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def keep_house() -> None:
-    """Erase expired sessions, orphaned files, expired logins, old credentials, records of accesses and figures."""
+    """Erase what has expired or is left over: sessions, files, texts, logins, credentials, accesses, figures."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
         delete_orphaned_files,
+        delete_all_unused_texts,
         clear_expired_logins,
         delete_old_credentials,
         delete_old_accesses,

@@ -19,7 +19,8 @@ class RecordedCall:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-# The lock comes after that of the session's row, as in an erasure. Texts are inserted in the order of their ids.
+# The lock keeps `services/unused_texts` from deleting a text to which this adds a reference.
+# Texts are inserted in the order of their ids.
 INSERT_TEXTS = """
 texts_lock AS (
     SELECT s.id AS session_id, pg_advisory_xact_lock_shared(hashtext('adk:texts')) AS taken FROM s

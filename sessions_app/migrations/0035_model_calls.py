@@ -1,10 +1,5 @@
-from pathlib import Path
-
 import django.db.models.deletion
 from django.db import migrations, models
-
-TRIGGER = (Path(__file__).parent / 'request_texts.sql').read_text()
-DROP = 'DROP TRIGGER session_text_gone ON sessions_app_sessiontext; DROP FUNCTION adk_drop_request_texts();'
 
 
 class Migration(migrations.Migration):
@@ -37,5 +32,4 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('session', 'text_id'), name='session_text_unique')],
             },
         ),
-        migrations.RunSQL(TRIGGER, DROP),
     ]

@@ -20,7 +20,7 @@ class RequestText(models.Model):
 
 
 class SessionText(models.Model):
-    """A text that a request of the session refers to. A trigger deletes texts that no session refers to any more.
+    """A text that a request of the session refers to. An erasure deletes the texts that no other session refers to.
 
     Attributes:
         text_id: id of the `RequestText`. No foreign key: an append must not fail over a text.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import LegalHold, Session
+from sessions_app.services.unused_texts import delete_unused_texts
 
 
 @contextmanager
@@ -29,6 +31,9 @@ def permit_erasing() -> None:
 def delete_session_row(rows: QuerySet[Session]) -> None:
     """Delete the first of the sessions with all that belongs to it; nothing when there is none.
 
+    The texts of its model requests that no other session needs are deleted after the commit, because appends wait for
+    their deletion. The housekeeping deletes what a crash leaves of them.
+
     Raises:
         LegalHoldError: the session or its user is under legal hold.
     """
@@ -36,7 +41,9 @@ def delete_session_row(rows: QuerySet[Session]) -> None:
         # Lock order: session row before its events, as in an append; avoids deadlocks and orphaned events.
         if session := rows.select_for_update().first():
             refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
+            texts = list(session.request_texts.values_list("text_id", flat=True))
             session.delete()
+            transaction.on_commit(partial(delete_unused_texts, texts), robust=True)
 
 
 def refuse_if_held(holds: QuerySet[LegalHold]) -> None:

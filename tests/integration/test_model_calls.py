@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -18,6 +20,8 @@ from runtime.models import LlmRequest
 from runtime.plugins import BasePlugin
 from runtime.run_config import ModelCall
 from sessions_app import agent_registry, use_cases
+from sessions_app.data_protection.erase import ErasureOrder, erase_person
+from sessions_app.db.threads import in_thread
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_request
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, RequestText, Session, SessionText
@@ -25,6 +29,7 @@ from sessions_app.services import DjangoSessionService
 from sessions_app.services.erasing import delete_session_row
 from sessions_app.services.model_calls import ModelCallLog
 from tests.fakes import ScriptedModel, Turn, call, text_content
+from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import create_session, text_event
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -203,6 +208,32 @@ async def test_an_erasure_deletes_the_texts_that_no_other_session_needs(person: 
         await sync_to_async(delete_session_row)(Session.objects.filter(pk=row.pk))
         kept = left
     assert not await RequestText.objects.aexists()
+
+
+async def test_an_append_with_new_texts_goes_on_while_a_person_is_erased_in_one_transaction(
+    person: User,
+) -> None:
+    """Django's admin deletes a user in one transaction: no lock on texts may be held until its end."""
+    sessions = {name: await create_session(person, session_id=name) for name in ("one", "two", "three")}
+    first, second, third = [row async for row in Session.objects.order_by("pk")]
+
+    async def append(row: Session, instruction: str) -> None:
+        calls, event = ModelCallLog(row.pk, hides_failures=False), text_event("Hello.")
+        calls.note(model_call(event, instruction))
+        await DjangoSessionService(model_calls=calls).append_event(sessions[row.key], event)
+
+    def erase() -> None:
+        with transaction.atomic():
+            erase_person(person.pk, ErasureOrder(reason="Asked for."))
+
+    await append(first, "about Ada")
+    async with held(f"SELECT FROM sessions_app_session WHERE id = '{second.pk}' FOR UPDATE"):
+        erasing = asyncio.create_task(in_thread(erase))
+        await blocked(1)  # the first session is deleted, and nothing is committed
+        await asyncio.wait_for(append(third, "about Bob"), timeout=5)
+    await erasing
+    assert not await Session.objects.aexists()
+    assert await RequestText.objects.acount() == await SessionText.objects.acount() == 0
 
 
 def test_large_files_in_contents_are_named_by_their_hash(person: User) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,7 +17,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from sessions_app.data_protection.erase import erase_session
-from sessions_app.models import Artifact, Invocation, LegalHold, Session, Tombstone
+from sessions_app.models import Artifact, Invocation, LegalHold, RequestText, Session, SessionText, Tombstone
+from sessions_app.services import unused_texts
 from sessions_app.tasks import keep_house
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
 
@@ -173,3 +174,16 @@ def test_a_session_that_is_used_while_others_are_erased_is_kept(
     monkeypatch.setattr("sessions_app.data_protection.retain.erase_session", use_another)
     keep_house()
     assert kept() == {"used"}
+
+
+def test_texts_of_model_requests_that_no_session_needs_are_deleted(
+    old: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unused_texts, "TEXTS_PER_TRANSACTION", 2)
+    session = old("new", days=1)
+    for number in range(7):
+        RequestText.objects.create(pk=UUID(int=number), text='"Be kind."')
+    SessionText.objects.create(session=session, text_id=UUID(int=3))
+    keep_house()
+    keep_house()
+    assert RequestText.objects.get().pk == UUID(int=3)
