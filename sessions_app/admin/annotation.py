@@ -27,7 +27,7 @@ from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.note_access import note_access
-from sessions_app.admin.permissions import OWN, Right, may, require, within_remits
+from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, require, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.models import AccessKind, Annotation, Session
 from sessions_app.rendering.audit_values import excerpt
@@ -50,7 +50,14 @@ class LabelFilter(admin.SimpleListFilter):
     title, parameter_name = _("label"), "label"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(label, label) for label in distinct_values(Annotation, "label") if label]
+        """Return the labels of sessions that the user may see; none without the rights to read annotations."""
+        if not (may(request, "sessions_app.view_annotation") and may(request, Right.VIEW_TEXT)):
+            return []
+        labels = distinct_values(Annotation, "label")
+        if remits_of(request):
+            seen = within_remits(request, Annotation.objects.filter(label__in=labels), OF_SESSION)
+            labels = sorted(seen.values_list("label", flat=True).distinct())
+        return [(label, label) for label in labels if label]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         return queryset if self.value() is None else queryset.filter(label=self.value())

@@ -61,6 +61,7 @@ class RemitPaths(NamedTuple):
 OWN = RemitPaths("app_name", "user")
 OF_APP = RemitPaths("app_name", "")
 OF_SESSION = RemitPaths("session__app_name", "session__user")
+OF_PERSON = RemitPaths("", "pk")
 
 
 def remits_of(request: HttpRequest) -> list[Remit]:

@@ -13,7 +13,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from sessions_app.admin.guarded_views import GuardedViewsMixin
-from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin
 from sessions_app.data_protection.counts import counts_of_person
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
@@ -27,7 +27,10 @@ REASON = "The account was deleted in the admin."
 
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
-    """The site's admin of users, with a deletion that erases."""
+    """The site's admin of users, with a deletion that erases. Staff bound to one app see none: users have all apps."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return within_remits(request, super().get_queryset(request), OF_PERSON)
 
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest

@@ -133,7 +133,7 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallAnswer]]:
                 CallAnswer(
                     event.seq,
                     event.happened_at,
-                    excerpt(one_line_json(given)),
+                    _on_one_line(given),
                     answer_state(response.get("name"), given),
                     float(seconds) if isinstance(seconds, int | float) else None,
                 ),

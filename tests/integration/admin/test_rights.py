@@ -12,7 +12,7 @@ from django.db.models import ProtectedError
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import LegalHold, Remit, Session, ShareLink, StaffAct
+from sessions_app.models import Annotation, LegalHold, Remit, Session, ShareLink, StaffAct
 from tests.integration.admin.audit_rows import (
     MODELS,
     append_event,
@@ -141,6 +141,33 @@ def test_staff_act_within_their_remit_only(client: Client, rows: dict[str, Any],
     assert "Select a valid choice" in read_posted(client, add, {"session": rows["session"].pk, "reason": "x"})
     assert not StaffAct.objects.exists()
     assert LegalHold.objects.count() == 1
+
+
+def test_people_outside_of_a_remit_are_neither_seen_nor_deleted(client: Client, session: Session) -> None:
+    customers = Group.objects.create(name="customers")
+    eve = User.objects.create_user("eve")
+    eve.groups.add(customers)
+    with_remit(client, "session", rights=("erase_data", "delete_user", "view_user"), people=customers)
+    users = reverse("admin:auth_user_changelist")
+    assert "eve" in read(client, users) and session.user.get_username() not in read(client, users)
+    delete = reverse("admin:auth_user_delete", args=[session.user.pk])
+    assert client.post(delete, {"post": "yes"}).status_code == 302
+    assert User.objects.filter(pk=session.user.pk).exists()
+    Remit.objects.update(people=None, app_name="shop")
+    assert "eve" not in read(client, users)
+
+
+def test_labels_are_offered_with_the_right_to_read_them_and_within_the_remit(
+    client: Client, session: Session, person: User
+) -> None:
+    Annotation.objects.create(session=session, label="fraud", by_name="root")
+    Annotation.objects.create(session=other_session(person), label="refunds", by_name="root")
+    with_remit(client, "session", rights=("view_text",), app_name="shop")
+    assert "?label=" not in read(client, list_of("session"))
+    staff = User.objects.get(username="staff")
+    staff.user_permissions.add(Permission.objects.get(codename="view_annotation"))
+    html = read(client, list_of("session"))
+    assert "?label=refunds" in html and "fraud" not in html
 
 
 def read_posted(client: Client, url: str, data: dict[str, Any]) -> str:
