@@ -22,8 +22,10 @@ from sessions_app.admin.permissions import Right, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
 from sessions_app.admin.state_correction.stored_values import LONGEST_VALUE, MOST_KEYS, read_values
+from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.db import threads
 from sessions_app.invocations.correct_state import correct_state
+from sessions_app.masking import mask
 from sessions_app.models import AccessKind, ActionKind, Event, Session
 
 MOST_CORRECTED = 20
@@ -47,6 +49,7 @@ class StateCorrectionMixin(RecordedActsMixin):
         session = self.get_queryset(request).filter(pk=session_id).first()
         if session is None:
             raise Http404("There is no such session.")
+        unmask_if_granted(request, session.pk)
         proposed = _before(session, request.GET.get("undo", ""))
         query = request.POST if request.method == "POST" else request.GET
         keys = list(query.getlist("key") if proposed is None else proposed)[:MOST_CORRECTED]
@@ -55,6 +58,10 @@ class StateCorrectionMixin(RecordedActsMixin):
         if not keys:
             return self._correction_page(request, session, values=read_values(session.pk))
         values = read_values(session.pk, list(dict.fromkeys(keys)), LONGEST_VALUE)
+        if hidden := [value.key for value in values if value.is_masked or _hides(value.key, proposed)]:
+            text = _("%(keys)s: a value is masked. Unmask the session to correct it.")
+            messages.error(request, text % {"keys": ", ".join(hidden)})
+            return HttpResponseRedirect(request.path)
         form = CorrectionForm(values, request.POST if request.method == "POST" else None, proposed)
         if not form.is_valid():
             return self._correction_page(request, session, form=form)
@@ -88,6 +95,12 @@ class StateCorrectionMixin(RecordedActsMixin):
             **content,
         }
         return TemplateResponse(request, "admin/sessions_app/session/correct_state.html", context)
+
+
+def _hides(key: str, proposed: Mapping[str, Any] | None) -> bool:
+    """True when the proposed value of the key has a secret."""
+    values = {} if proposed is None else {key: proposed.get(key)}
+    return bool(mask(values) != values)
 
 
 def _before(session: Session, seq: str) -> Mapping[str, Any] | None:

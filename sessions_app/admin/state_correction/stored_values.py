@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from sessions_app.masking import mask_member
+
 MOST_KEYS = 400
 LONGEST_VALUE = 100_000
 
@@ -27,6 +29,16 @@ class StoredValue:
     text: str = ""
     length: int = 0
     digest: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text with secrets masked."""
+        return mask_member(self.key, self.text) if self.text else ""
+
+    @property
+    def is_masked(self) -> bool:
+        """True when a part of the text is masked."""
+        return self.shown != self.text
 
     @property
     def is_whole(self) -> bool:

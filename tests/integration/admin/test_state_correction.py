@@ -211,3 +211,35 @@ def test_a_correction_without_a_change_or_a_reason_is_none(
     assert re.search("Nothing is changed", client.post(url, form).content.decode())
     assert client.post(url, form | {"value-0": "7", "reason": " "}).context["form"].errors["reason"]
     assert state_of(session)[0]["total"] == 1
+
+
+def test_a_masked_value_is_neither_shown_nor_corrected_until_the_session_is_unmasked(
+    client: Client, staff: User, session: Session
+) -> None:
+    secret = "hunter2-and-more"
+    Session.objects.filter(pk=session.pk).update(state={"total": 1, "login": {"password": secret}})
+    UserState.objects.filter(user=session.user_id).update(state={"api_key": secret})
+    keys = ("total", "login", "user:api_key")
+    assert secret not in client.get(url_of(session)).content.decode()
+    form = {"key": ["user:api_key"], "value-0": '"other"', "reason": "Rotated"}
+    for response in (
+        client.get(url_of(session, *keys), follow=True),
+        client.post(url_of(session), form, follow=True),
+    ):
+        assert secret not in response.content.decode()
+        assert "a value is masked. Unmask the session to correct it." in told(response)
+    assert UserState.objects.get(user=session.user_id).state == {"api_key": secret}
+    assert client.get(url_of(session, "total")).context["form"]
+
+    staff.user_permissions.add(Permission.objects.get(codename="unmask_data"))
+    client.post(reverse("admin:sessions_app_session_unmask", args=[session.pk]), {"reason": "Asked for"})
+    assert secret in client.get(url_of(session, *keys)).content.decode()
+    response = client.post(
+        url_of(session), form_of(client, url_of(session, "user:api_key")) | form, follow=True
+    )
+    assert "The state is corrected" in told(response)
+    undo = re.search(r"\?undo=\d+", response.content.decode())
+    assert undo and UserState.objects.get(user=session.user_id).state == {"api_key": "other"}
+    client.post(reverse("admin:sessions_app_session_mask", args=[session.pk]))
+    response = client.get(url_of(session).partition("?")[0] + undo[0], follow=True)
+    assert secret not in response.content.decode() and "a value is masked" in told(response)
