@@ -36,7 +36,7 @@ async def answer_request(
         NotFoundError: the call waits no longer.
     """
     if request.job is not None:
-        await _answer_job(request.job, answer, by)
+        await _answer_job(request.job, answer, by, reason)
         return
     call = await find_waiting_call(request.session, request.call_id)
     response = _response(RequestKind(request.kind), call, answer, reason)
@@ -45,8 +45,8 @@ async def answer_request(
     await queue_answer(request.session, call, response, by=by, reason=reason)
 
 
-async def _answer_job(job: ToolJob, answer: JobAnswer, by: Actor) -> None:
-    answered = await in_thread(answer_question, job.pk, len(job.answers), answer, by)
+async def _answer_job(job: ToolJob, answer: JobAnswer, by: Actor, reason: str) -> None:
+    answered = await in_thread(answer_question, job.pk, len(job.answers), answer, by, reason)
     live().hub.publish_notice(job.session_id, job_notice(answered))
     celery_dispatch.send_job_soon(job.pk, job.task_name)
 

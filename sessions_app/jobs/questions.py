@@ -53,12 +53,13 @@ class JobQuestion:
         )
 
 
-def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor) -> ToolJob:
+def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reason: str = "") -> ToolJob:
     """Store the answer and queue the job again. The caller sends the job to the broker.
 
     Args:
         number: Index of the question among the job's questions, from 0.
         by: The person who answers.
+        reason: Recorded with the act; neither the person nor the job reads it.
 
     Raises:
         NotFoundError: There is no such job.
@@ -68,7 +69,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor) -> 
     with transaction.atomic():
         row = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()
         if row is not None:  # Rolled back with an answer that is refused.
-            SessionAct.objects.record(row, Act(by, ActionKind.ANSWER, ("tooljob", str(job_id))))
+            SessionAct.objects.record(row, Act(by, ActionKind.ANSWER, ("tooljob", str(job_id)), reason))
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
             raise NotFoundError("There is no such job in this session.")

@@ -29,7 +29,7 @@ from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.staff_answers import answer_request
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool
-from sessions_app.models import AnswerRequest, Event, Invocation, Session, StaffAct, ToolJob
+from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionAct, StaffAct, ToolJob
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
@@ -204,12 +204,16 @@ def test_staff_with_the_general_permission_answer_choices_jobs_and_long_running_
         run_task(job)
         row = AnswerRequest.objects.open().get(job=job)
         assert row.effect in ("Order 3 lamps?", "Which colour?", "Signed by whom?")
+        page = client.get(page_of(row)).content.decode()
+        assert "The person and the model read the answer only." in page
         decide(client, row, answer)
         assert "answered already by grace" in told(decide(client, row, answer)) or answer != "Ada"
     run_task(job)
     job.refresh_from_db()
     assert (job.result or {})["summary"] == "True green Ada"
     assert [given["by"] for given in job.answers] == ["grace"] * 3
+    acts = SessionAct.objects.filter(session=job.session_id, action="answer", actor_name="grace")
+    assert list(acts.values_list("reason", flat=True)) == ["It is fair"] * 3
 
 
 def test_of_the_person_two_members_of_staff_and_a_rule_one_decides_and_the_others_are_told_who(
