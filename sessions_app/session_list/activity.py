@@ -29,7 +29,7 @@ class Activity:
 
     Attributes:
         questions: jobs that ask something, the oldest first.
-        unanswered: invocations that wait for an approval or another answer, the oldest first.
+        unanswered: invocations that wait for an approval or another answer of the person, the oldest first.
         invocations: queued and running invocations, the newest first.
         jobs: queued and running jobs, the newest first.
         tasks: active scheduled tasks, the next one first.

@@ -8,9 +8,18 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, Value
 
+from runtime.events.answer_rules import PERSON
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
-from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ShareLink, ToolJob
+from sessions_app.models import (
+    AnswerRequest,
+    Invocation,
+    InvocationStatus,
+    JobStatus,
+    Session,
+    ShareLink,
+    ToolJob,
+)
 from sessions_app.models.invocation import InvocationQuerySet
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.ownership import User
@@ -70,7 +79,7 @@ def _length(rows: str) -> int:
 def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
     """Annotate the sessions with `is_busy`, `needs_person` and `is_shared`, and leave large columns out.
 
-    A session needs its person when a job asks something, or when an invocation waits and no job can continue it.
+    A session needs its person when a job asks something, or when an invocation is `unanswered`.
     """
     invocations = Invocation.objects.filter(session=OuterRef("pk"))
     asking = ToolJob.objects.filter(session=OuterRef("pk"), status=JobStatus.WAITING)
@@ -84,9 +93,12 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
 
 
 def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:
-    """Return the invocations that wait for a person: no job can continue them."""
-    jobs = ToolJob.objects.open().filter(session=OuterRef("session"), invocation_id=OuterRef("invocation_id"))
-    return invocations.filter(~Exists(jobs), status=InvocationStatus.WAITING)
+    """Return the invocations that wait for their person: no job can continue them, nor must somebody else decide."""
+    same = {"session": OuterRef("session"), "invocation_id": OuterRef("invocation_id")}
+    jobs = ToolJob.objects.open().filter(**same)
+    requests = AnswerRequest.objects.filter(**same)
+    for_others = Exists(requests.exclude(answered_by=PERSON)) & ~Exists(requests.filter(answered_by=PERSON))
+    return invocations.filter(~Exists(jobs), ~for_others, status=InvocationStatus.WAITING)
 
 
 def _cursor(session: Session) -> str:

@@ -12,10 +12,12 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
+from sessions_app.models import AnswerRequest, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.session_list.activity import MOST_ROWS
+from sessions_app.session_list.listing import with_activity
 from tests.integration.pages.page_helpers import page
 
+STAFF = "staff:sessions_app.approve_answerrequest"
 LOGIN_QUERIES = 2  # Django's session and the user
 QUESTION = {
     "text": "Go <b>ahead</b>?",
@@ -104,6 +106,26 @@ def test_what_is_over_deleted_or_of_another_person_is_not_listed(
     add_task(session, next_at=None)
     assert sections(activity(browser_of_person)) == {"Activity": []}
     assert "Nothing runs, waits for you or is scheduled." in activity(browser_of_person)
+
+
+def test_a_call_that_only_somebody_else_may_approve_does_not_wait_for_the_person(
+    browser_of_person: Client, person: User
+) -> None:
+    for title, rules in (
+        ("Staff", [STAFF]),
+        ("Site", ["site"]),
+        ("Own", ["person"]),
+        ("Both", [STAFF, "person"]),
+    ):
+        invocation = add_invocation(make(person, title), "waiting")
+        for number, rule in enumerate(rules):
+            AnswerRequest.objects.create(
+                session=invocation.session, invocation_id=invocation.invocation_id, call_id=f"c{number}",
+                kind="confirmation", answered_by=rule, asked_at=timezone.now(),
+            )  # fmt: skip
+    assert sections(activity(browser_of_person)) == {"Waiting for you": ["Own", "Both"]}
+    marked = with_activity(Session.objects.all()).filter(needs_person=True)
+    assert set(marked.values_list("title", flat=True)) == {"Both", "Own"}
 
 
 def test_an_archived_session_is_listed(browser_of_person: Client, person: User) -> None:
