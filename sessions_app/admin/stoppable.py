@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django import forms
+from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -58,6 +62,25 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
     def has_action_permission(self, request: HttpRequest) -> bool:
         may_see = self.has_view_permission(request) or may(request, "sessions_app.view_session")
         return may_see and may(request, f"{self.opts.app_label}.cancel_{self.opts.model_name}")
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        """Offer the stop in the list, too, beside the status: a runaway row is stopped without opening it."""
+        first, second, *others = super().get_list_display(request)
+        stop = [self._stop_column(request)] if self.has_action_permission(request) else []
+        return (first, second, *stop, *others)
+
+    def _stop_column(self, request: HttpRequest) -> Callable[[Any], SafeString | None]:
+        page = urlencode({"next": request.get_full_path()})
+
+        @admin.display(description=gettext_lazy("Stop"), empty_value="")
+        def stop(row: Any) -> SafeString | None:
+            if not row.is_stoppable:
+                return None
+            url = reverse(f"admin:{self._action_url_name}", args=[row.pk])
+            what = _("Stop %(what)s") % {"what": row}
+            return format_html('<a href="{}?{}" aria-label="{}">{}</a>', url, page, what, self.wording.link)
+
+        return stop
 
     def why_not(self, row: Any) -> str:
         if row.is_stoppable:

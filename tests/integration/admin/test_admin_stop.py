@@ -89,6 +89,17 @@ def test_the_page_of_a_row_offers_to_stop_it(client: Client, row: Any) -> None:
     assert row.status == "cancelled"
 
 
+def test_the_list_offers_to_stop_open_rows_to_those_who_may(client: Client, row: Any) -> None:
+    model = row._meta.model_name
+    user = sign_in(client, f"view_{model}", "view_text")
+    page = reverse(f"admin:sessions_app_{model}_changelist")
+    assert stop_url(row) not in client.get(page).content.decode()
+    user.user_permissions.add(Permission.objects.get(codename=f"cancel_{model}"))
+    assert stop_url(row) in client.get(page).content.decode()
+    type(row).objects.update(status="cancelled")
+    assert stop_url(row) not in client.get(page).content.decode()
+
+
 def test_a_superuser_may_stop_a_row(client: Client, row: Any) -> None:
     sign_in(client, is_superuser=True)
     client.post(stop_url(row))
