@@ -14,6 +14,7 @@ from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from sessions_app.admin.overview.costly_sessions import load_costly_sessions
 from sessions_app.admin.overview.links import invocations_of, list_url, sessions_of
 from sessions_app.admin.overview.now import Tile, load_tiles
 from sessions_app.admin.permissions import OF_APP, RemitPaths, remits_of, within_remits
@@ -38,6 +39,7 @@ class Overview:
     open_work: list[Tile]
     tools: list[dict[str, Any]]
     models: list[dict[str, Any]]
+    sessions: list[dict[str, Any]]
     people: list[dict[str, Any]]
     plots: list[tuple[str, SafeString]]
     days: list[dict[str, Any]]
@@ -55,6 +57,7 @@ def load_overview(request: HttpRequest) -> Overview:
         open_work=load_tiles(request),
         tools=_tools(today, all_days, last),
         models=_models(today, all_days, last),
+        sessions=load_costly_sessions(request),
         people=_people(request, last),
         plots=_plots(days),
         days=[_day_row(day, amounts) for day, amounts in reversed(days.items())],

@@ -12,7 +12,16 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.models import DayFigure, Failure, Invocation, Metric, PersonUsage, Remit, Session
+from sessions_app.models import (
+    DayFigure,
+    Failure,
+    Invocation,
+    Metric,
+    PersonUsage,
+    Remit,
+    Session,
+    SessionFigures,
+)
 from sessions_app.rendering.plots import stacked_bars
 from tests.integration.admin.audit_rows import HOSTILE, append_event, make_job, page_of, read, sign_in
 from tests.integration.admin.test_large_lists import list_url, statements_of
@@ -84,7 +93,27 @@ def test_the_overview_reads_no_log_and_its_queries_do_not_grow(staff: Client, se
         statements = statements_of(staff, list_url("dayfigure"))
         assert not [one for one in statements if "sessions_app_event" in one]
         counts.append(len(statements))
-    assert len(set(counts)) == 1 and counts[0] <= 13
+    assert len(set(counts)) == 1 and counts[0] <= 14
+
+
+def test_the_sessions_that_have_cost_most_lead_to_their_pages(
+    staff: Client, person: User, session: Session
+) -> None:
+    dear = Session.objects.create(app_name="help_desk", user=person, key="dear")
+    assert "have cost most" not in read(staff, list_url("dayfigure"))
+    for costly, cost in ((session, 0.5), (dear, 2.0)):
+        SessionFigures.objects.update_or_create(session=costly, defaults={"cost": cost, "tokens": 1000})
+    Session.objects.filter(pk=dear.pk).update(title="A dear lamp")
+    html = read(staff, list_url("dayfigure"))
+    assert 0 < html.index(page_of(dear)) < html.index(page_of(session))
+    assert "A dear lamp" in html
+    User.objects.get(username="staff").user_permissions.remove(Permission.objects.get(codename="view_text"))
+    html = read(staff, list_url("dayfigure"))
+    assert "A dear lamp" not in html and ">dear<" in html
+    group = Group.objects.create(name="Travel")
+    User.objects.get(username="staff").groups.add(group)
+    Remit.objects.create(group=group, app_name="travel")
+    assert "have cost most" not in read(staff, list_url("dayfigure"))
 
 
 def test_people_near_their_budget_are_listed(staff: Client, person: User, settings: Any) -> None:

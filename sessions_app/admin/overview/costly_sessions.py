@@ -1,0 +1,38 @@
+"""Table of the sessions that have cost most, by an index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from sessions_app.admin.links import session_url
+from sessions_app.admin.permissions import OF_SESSION, Right, may, within_remits
+from sessions_app.models import SessionFigures
+from sessions_app.rendering.audit_values import format_cost
+
+MOST_SESSIONS = 10
+
+
+def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return rows of the sessions within the remits of the user, the most expensive first; one query.
+
+    Titles are words of conversations: staff without that right read keys.
+    """
+    figures = SessionFigures.objects.filter(cost__gt=0, session__deleted_at=None)
+    found = within_remits(request, figures, OF_SESSION).select_related("session__user").order_by("-cost")
+    may_read = may(request, Right.VIEW_TEXT)
+    shown = found.only(
+        "tokens", "cost", "session__app_name", "session__key", "session__title", "session__user"
+    )
+    return [
+        {
+            "url": session_url(row.session_id),
+            "name": (may_read and row.session.title) or row.session.key,
+            "app": row.session.app_name,
+            "person": row.session.user.get_username(),
+            "tokens": f"{row.tokens:,}",
+            "cost": format_cost(row.cost),
+        }
+        for row in shown[:MOST_SESSIONS]
+    ]
