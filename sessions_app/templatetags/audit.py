@@ -11,6 +11,7 @@ from django.template import Context
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
+from sessions_app.masking import mask_text
 from sessions_app.rendering.audit_values import format_beginning, format_json
 from sessions_app.rendering.failures import once
 
@@ -21,6 +22,12 @@ logger = logging.getLogger(__name__)
 logger.addFilter(once)
 register = template.Library()
 FOLDER = "admin/sessions_app/session"
+
+
+@register.filter
+def masked(value: object) -> str:
+    """Return the value as masked text. Apply it before a text is cut: half of a secret is not recognised."""
+    return mask_text(str(value))
 
 
 @register.filter

@@ -13,6 +13,7 @@ from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.codec import event_to_show
 from sessions_app.history.rewinds import find_rewinds, without_rewound
+from sessions_app.masking import mask_text
 from sessions_app.models import Event, Session
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.transcripts.entries import Entry, EntryContext, Piece, entry_of
@@ -50,4 +51,4 @@ def _entries_of(event: Event, context: EntryContext) -> Iterator[Entry]:
 
 
 def _cut(piece: Piece) -> Piece:
-    return Piece(piece.kind, Truncator(piece.text).chars(PIECE_CHARACTERS), piece.label)
+    return Piece(piece.kind, Truncator(mask_text(piece.text)).chars(PIECE_CHARACTERS), piece.label)

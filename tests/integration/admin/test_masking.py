@@ -69,6 +69,14 @@ def test_no_page_has_a_secret(client: Client, rows: dict[str, Any]) -> None:
     assert CARD in Event.objects.get(session=rows["session"], seq=1).text
 
 
+def test_a_secret_that_is_cut_off_is_masked_whole(auditor: Client, session: Session) -> None:
+    session.title = "Connect my account to the shop and charge the card " + CARD
+    session.save()
+    append_event(session, {"text": "Hello"}, author="user")
+    html = read(auditor, page_of(session))
+    assert "charge the card [" in html and "4111" not in html
+
+
 def test_the_raw_event_differs_in_masked_values_only(auditor: Client, rows: dict[str, Any]) -> None:
     raw = read(auditor, reverse("admin:sessions_app_session_event_raw", args=[rows["session"].pk, 2]))
     assert "1.10" in raw or "1.1" in raw
