@@ -10,6 +10,7 @@ from typing import Any, Literal
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.models import Event, ToolJob
+from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
 from sessions_app.rendering.blocks import state_of
 
@@ -43,7 +44,8 @@ class CallView:
     Attributes:
         title: the call as Python would write it.
         answers: responses to the call, oldest first.
-        approvals: the person's answers to the confirmation request; None when nobody was asked.
+        approvals: the answers to the confirmation request; None when nobody was asked.
+        approver: the row with the actor of the last of them; None when the page does not show its event.
     """
 
     title: str
@@ -51,10 +53,11 @@ class CallView:
     answers: Sequence[CallAnswer]
     approvals: Sequence[CallAnswer] | None
     job: ToolJob | None
+    approver: ActorColumns | None = None
 
     @property
     def approval(self) -> CallAnswer | None:
-        """The person's last answer to the confirmation request."""
+        """The last answer to the confirmation request."""
         return self.approvals[-1] if self.approvals else None
 
     @property

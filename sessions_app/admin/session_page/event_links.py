@@ -64,12 +64,14 @@ class EventLinks:
         """Return a call of the event with what became of it."""
         call_id = call.get("id") or ""
         request = self.requests.get(call_id)
+        approvals = None if request is None else self.answers.get(request, ())
         return CallView(
             format_call(call.get("name") or "", call.get("args")),
             event.happened_at,
             self.answers.get(call_id, ()),
-            None if request is None else self.answers.get(request, ()),
+            approvals,
             self.jobs.get(call_id),
+            self.actors.get(approvals[-1].seq) if approvals else None,
         )
 
     def rewound_by(self, seq: int) -> int | None:

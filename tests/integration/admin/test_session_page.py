@@ -72,6 +72,14 @@ def test_a_call_its_approval_and_its_result_are_one_row_with_duration_and_outcom
     assert re.findall(r'id="event-(\d)"', html) == ["1", "2", "3", "4", "5", "6"]
 
 
+def test_the_row_of_a_call_names_who_approved(auditor: Client, session: Session) -> None:
+    append_refund(session)
+    names = {"actor_kind": "staff", "actor_name": f"grace {HOSTILE}"}
+    Invocation.objects.create(session=session, invocation_id="e-2", client_id="c", message={}, **names)
+    (row,) = entries(read(auditor, page_of(session)))
+    assert "approved #4 by" in row and "<bdi>grace &lt;" in row and "<script>" not in row
+
+
 def test_a_rejected_call_and_one_that_still_waits_say_so(auditor: Client, session: Session) -> None:
     append_refund(session, is_confirmed=False)
     append_event(session, call("c-2", "refund"))
