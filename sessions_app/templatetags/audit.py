@@ -31,6 +31,12 @@ def masked(value: object) -> str:
 
 
 @register.filter
+def pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Return names and values. A template takes a key `items` for the method of that name."""
+    return list(values.items())
+
+
+@register.filter
 def audit_json(value: object) -> str:
     """Return the value as indented JSON, truncated when it is very long; unescaped plain text."""
     return format_json(value)

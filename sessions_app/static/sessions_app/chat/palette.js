@@ -82,6 +82,7 @@ async function fill() {
   clearTimeout(timer);
   const query = field.value.trim();
   const mine = ++request;
+  shownQuery = null; // until the chats are there, too
   const actions = allActions().filter(([label]) => label.toLowerCase().includes(query.toLowerCase()));
   show(actions, []);
   const url = document.getElementById("chats").dataset.url;
